@@ -1,0 +1,45 @@
+"""The mistakes that a user can make, each with the exit code that the command line gives it.
+
+Everything else that escapes is a bug of ours (exit code 1, with a traceback).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DynError(Exception):
+    """A problem that is told to the user in one message, without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(DynError):
+    """The command was called in a way that makes no sense."""
+
+    exit_code = 2
+
+
+class InputError(DynError):
+    """A config or an input file holds something that cannot be used."""
+
+    exit_code = 3
+
+
+class DataMissingError(DynError):
+    """A data set is not there; the message says how to get it."""
+
+    exit_code = 4
+
+
+class RunError(DynError):
+    """A run cannot go on: diverged, disk full, corrupt or locked."""
+
+    exit_code = 7
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `" (did you mean 'x'?)"` for the known word closest to `word`, or an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,29 @@
+"""Square losses."""
+
+from __future__ import annotations
+
+from dynamics_cli.losses.base import Array, Loss
+
+
+class Mse(Loss):
+    """`l(h, y) = (h - y)^2`."""
+
+    def values(self, h: Array, y: Array) -> Array:
+        """Return `(h - y)^2`."""
+        return (h - y) ** 2
+
+    def derivatives(self, h: Array, y: Array) -> Array:
+        """Return `2 (h - y)`."""
+        return 2.0 * (h - y)
+
+
+class HalfMse(Loss):
+    """`l(h, y) = (h - y)^2 / 2` (Boursier et al. 2022, Eq. 1)."""
+
+    def values(self, h: Array, y: Array) -> Array:
+        """Return `(h - y)^2 / 2`."""
+        return 0.5 * (h - y) ** 2
+
+    def derivatives(self, h: Array, y: Array) -> Array:
+        """Return `h - y`."""
+        return h - y

@@ -1,0 +1,160 @@
+"""Plateaus of a loss curve, the moments it crosses a level, and how far it falls.
+
+Everywhere `iterations (k,)` are ascending and `losses (k,)` stand under them. From the first loss that is not finite on
+(a run that diverged) everything is ignored. ValueError is raised for arrays that are empty or do not match.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats, Ints, as_floats
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A stretch of iterations over which the loss hardly changes."""
+
+    value: float
+    """Median loss of the stretch."""
+    first: int
+    """First iteration."""
+    last: int
+    """Last iteration."""
+
+    @property
+    def length(self) -> int:
+        """Number of iterations between first and last."""
+        return self.last - self.first
+
+
+def _curve(iterations: ArrayLike, losses: ArrayLike) -> tuple[Floats, Floats]:
+    steps, values = as_floats(iterations, "iterations", axes=1), as_floats(losses, "losses", axes=1)
+    if steps.shape != values.shape:
+        raise ValueError(f"{len(steps)} iterations but {len(values)} losses")
+    bad = np.flatnonzero(~np.isfinite(values))
+    end = int(bad[0]) if bad.size else len(values)
+    if end == 0:
+        raise ValueError("there is no finite loss")
+    if (np.diff(steps) <= 0).any():
+        raise ValueError("iterations must be ascending")
+    return steps[:end], values[:end]
+
+
+def plateau_at(iterations: ArrayLike, losses: ArrayLike, iteration: int, *, tolerance: float) -> Plateau:
+    """Return the stretch around `iteration` where the loss stays within `tolerance` (absolute) of its value there.
+
+    `iteration` is moved to the nearest recorded one. Raises ValueError when `tolerance` is negative.
+    """
+    if tolerance < 0:
+        raise ValueError(f"tolerance must not be negative, not {tolerance}")
+    steps, values = _curve(iterations, losses)
+    centre = int(np.argmin(np.abs(steps - iteration)))
+    outside = np.flatnonzero(np.abs(values - values[centre]) > tolerance)
+    low = int(outside[outside < centre][-1]) + 1 if (outside < centre).any() else 0
+    high = int(outside[outside > centre][0]) - 1 if (outside > centre).any() else len(values) - 1
+    return Plateau(float(np.median(values[low : high + 1])), int(steps[low]), int(steps[high]))
+
+
+def find_plateaus(
+    iterations: ArrayLike,
+    losses: ArrayLike,
+    *,
+    relative_tolerance: float = 1e-2,
+    minimum_fraction: float = 0.05,
+    floor: float = 0.0,
+) -> list[Plateau]:
+    """Return the plateaus in order of time: stretches whose largest loss is at most (1 + tolerance) times the smallest.
+
+    A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the longest one is taken
+    first, then the longest to its left and right. Losses at or below `floor` times the first loss are the end of
+    training, not a saddle, and never count. Raises ValueError when a parameter is negative.
+    """
+    if min(relative_tolerance, minimum_fraction, floor) < 0:
+        raise ValueError("relative_tolerance, minimum_fraction and floor must not be negative")
+    steps, values = _curve(iterations, losses)
+    shortest = minimum_fraction * (steps[-1] - steps[0])
+    ends = _flat_ends(values, relative_tolerance, floor * values[0])
+    found: list[tuple[int, int]] = []
+    todo = [(0, len(values) - 1)]
+    while todo:
+        low, high = todo.pop()
+        if low > high:
+            continue
+        stops = np.minimum(ends[low : high + 1], high)  # -1 where the loss is below the floor
+        lengths = np.where(stops >= 0, steps[stops] - steps[low : high + 1], -1.0)
+        best = int(np.argmax(lengths))
+        if lengths[best] < shortest or lengths[best] <= 0:
+            continue
+        first, last = low + best, int(stops[best])
+        found.append((first, last))
+        todo += [(low, first - 1), (last + 1, high)]
+    return [Plateau(float(np.median(values[i : j + 1])), int(steps[i]), int(steps[j])) for i, j in sorted(found)]
+
+
+def _flat_ends(values: Floats, tolerance: float, floor: float) -> Ints:
+    """Return for every index the last index up to which the curve is flat, -1 below the floor.
+
+    Two monotone queues hold the maximum and minimum of a sliding window, so the cost is linear.
+    """
+    numbers = values.tolist()
+    ends = np.full(len(numbers), -1, dtype=np.int64)
+    high: deque[int] = deque()
+    low: deque[int] = deque()
+    stop = 0
+    for start in range(len(numbers)):
+        stop = max(stop, start)
+        while stop < len(numbers) and numbers[stop] > floor:
+            value = numbers[stop]
+            top = max(value, numbers[high[0]]) if high else value
+            bottom = min(value, numbers[low[0]]) if low else value
+            if top > (1.0 + tolerance) * bottom:
+                break
+            while high and numbers[high[-1]] <= value:
+                high.pop()
+            while low and numbers[low[-1]] >= value:
+                low.pop()
+            high.append(stop)
+            low.append(stop)
+            stop += 1
+        if stop > start:
+            ends[start] = stop - 1
+        for queue in (high, low):
+            if queue and queue[0] == start:
+                queue.popleft()
+    return ends
+
+
+def first_below(iterations: ArrayLike, losses: ArrayLike, value: float) -> int | None:
+    """Return the first recorded iteration at which the loss is below `value`, or None when it never is."""
+    steps, values = _curve(iterations, losses)
+    below = np.flatnonzero(values < value)
+    return int(steps[below[0]]) if below.size else None
+
+
+def escape_iteration(iterations: ArrayLike, losses: ArrayLike, level: float, *, drop: float = 0.05) -> int | None:
+    """Return when the saddle of loss `level` is left: first recorded iteration from which on the loss stays below.
+
+    Below means below `(1 - drop) * level`. None when the loss does not end there. Raises ValueError unless
+    `0 <= drop < 1`.
+    """
+    if not 0.0 <= drop < 1.0:
+        raise ValueError(f"drop must be in [0, 1), not {drop}")
+    steps, values = _curve(iterations, losses)
+    above = np.flatnonzero(values >= (1.0 - drop) * level)
+    start = int(above[-1]) + 1 if above.size else 0
+    return int(steps[start]) if start < len(steps) else None
+
+
+def orders_fallen(losses: ArrayLike) -> float:
+    """Return `log10(first loss / smallest loss)`, infinite when the loss reaches 0; NaN when the first loss is 0."""
+    values = as_floats(losses, "losses", axes=1)
+    values = _curve(np.arange(len(values)), values)[1]
+    if values[0] <= 0:
+        return float("nan")
+    smallest = float(values.min())
+    return float(np.log10(values[0]) - np.log10(smallest)) if smallest > 0 else float("inf")

@@ -1,0 +1,101 @@
+"""Norm, direction, kink, sign and balance of every neuron, for one network or a batch of snapshots."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats, as_floats, as_network
+
+
+def norms(W: ArrayLike) -> Floats:
+    """Return the Euclidean norms `(..., m)` of the neurons `W (..., m, d)`, without underflow at any scale."""
+    weights = as_floats(W, "W", axes=1, batched=True)
+    largest = np.abs(weights).max(axis=-1, initial=0.0, keepdims=True)  # (..., m, 1)
+    scaled = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
+    result: Floats = largest[..., 0] * np.linalg.norm(scaled, axis=-1)
+    return result
+
+
+def directions(W: ArrayLike) -> Floats:
+    """Return `w / ||w||` `(..., m, d)`; a neuron that is exactly 0 has no direction and gives NaN."""
+    weights = as_floats(W, "W", axes=1, batched=True)
+    lengths = norms(weights)[..., None]  # (..., m, 1)
+    return np.divide(weights, lengths, out=np.full_like(weights, np.nan), where=lengths > 0)
+
+
+def cosines(W: ArrayLike, v: ArrayLike) -> Floats:
+    """Return the cosines `(..., m)` between the neurons `W (..., m, d)` and the vector `v (d,)`, within [-1, 1].
+
+    `v` may also have the shape of `W` (one vector a neuron). Where a neuron or `v` is 0 the cosine is NaN.
+    """
+    w_bar, v_bar = directions(W), directions(v)
+    result: Floats = np.clip(np.sum(w_bar * v_bar, axis=-1), -1.0, 1.0)
+    return result
+
+
+def kinks(W: ArrayLike) -> Floats:
+    """Return where neurons `W (..., m, 2)` = (weight, bias) on the line switch on or off: `-b / w`, `(..., m)`.
+
+    A neuron without input weight has no kink: NaN. Raises ValueError unless the last axis has length 2.
+    """
+    weights = as_floats(W, "W", axes=1, batched=True)
+    if weights.shape[-1] != 2:
+        raise ValueError(f"kinks need neurons (weight, bias) of 1-D inputs, not of length {weights.shape[-1]}")
+    w, b = weights[..., 0], weights[..., 1]
+    with np.errstate(over="ignore"):
+        return np.divide(-b, w, out=np.full_like(w, np.nan), where=w != 0)
+
+
+def signs(a: ArrayLike) -> Floats:
+    """Return `s_j = sign(a_j)` as -1.0, 0.0 or 1.0, of the shape of `a`."""
+    result: Floats = np.sign(as_floats(a, "a", axes=0, batched=True))
+    return result
+
+
+def balancedness(W: ArrayLike, a: ArrayLike) -> Floats:
+    """Return `a_j^2 - ||w_j||^2` `(..., m)`, constant along gradient flow (Boursier et al. 2022, Lemma 1).
+
+    Computed as a product, so that nearly balanced neurons do not cancel. Raises ValueError on shapes that do not match.
+    """
+    hidden, output = as_network(W, a, batched=True)
+    lengths = norms(hidden)
+    result: Floats = (np.abs(output) - lengths) * (np.abs(output) + lengths)
+    return result
+
+
+def parameter_norm_squared(W: ArrayLike, a: ArrayLike) -> Floats:
+    """Return `||theta||^2 = sum_j (||w_j||^2 + a_j^2)`, of the shape of the batch (a 0-d array for one network)."""
+    hidden, output = as_network(W, a, batched=True)
+    return np.asarray(np.sum(norms(hidden) ** 2 + output**2, axis=-1))
+
+
+def path_norm(W: ArrayLike, a: ArrayLike) -> Floats:
+    """Return `sum_j |a_j| ||w_j||`: at least the variation norm of h, half of `||theta||^2` when balanced (Eq. 8)."""
+    hidden, output = as_network(W, a, batched=True)
+    return np.asarray(np.sum(norms(hidden) * np.abs(output), axis=-1))
+
+
+def relative_movement(W: ArrayLike, W_0: ArrayLike) -> Floats:
+    """Return `||w_j - w_j^0|| / ||w_j^0||` `(..., m)`: small in the lazy regime (Boursier et al. 2022, Appendix A).
+
+    A neuron that was exactly 0 at first gives NaN. `W (..., m, d)` and `W_0 (m, d)` broadcast.
+    """
+    now, start = as_floats(W, "W", axes=2, batched=True), as_floats(W_0, "W_0", axes=2, batched=True)
+    moved, first = np.broadcast_arrays(norms(now - start), norms(start))
+    result: Floats = np.divide(moved, first, out=np.full(moved.shape, np.nan), where=first > 0)
+    return result
+
+
+def angle_of(W: ArrayLike) -> Floats:
+    """Return the angle of vectors in the plane `(..., 2)` from the first axis, in degrees, in (-180, 180].
+
+    The vector 0 has no angle: NaN. Raises ValueError unless the last axis has length 2.
+    """
+    vectors = as_floats(W, "W", axes=1, batched=True)
+    if vectors.shape[-1] != 2:
+        raise ValueError(f"angles need vectors in the plane, not of length {vectors.shape[-1]}")
+    degrees = np.degrees(np.arctan2(vectors[..., 1], vectors[..., 0]))
+    degrees = np.where(degrees == -180.0, 180.0, degrees)
+    result: Floats = np.where((vectors == 0).all(axis=-1), np.nan, degrees)
+    return result

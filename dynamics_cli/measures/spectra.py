@@ -1,0 +1,90 @@
+"""Singular values of a hidden layer and its picture in the plane of the leading ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats, Ints, as_floats
+
+
+def _scaled(W: ArrayLike) -> tuple[Floats, Floats]:
+    """Return `W (..., m, d)` with largest entry 1, and that entry `(..., 1)` (0 for a layer that is 0)."""
+    weights = as_floats(W, "W", axes=2, batched=True)
+    if weights.size and not np.isfinite(weights).all():
+        raise ValueError("W must be finite to have singular values")
+    largest = np.abs(weights).max(axis=(-2, -1), initial=0.0, keepdims=True)
+    return np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0), largest[..., 0]
+
+
+def singular_values(W: ArrayLike) -> Floats:
+    """Return the singular values `(..., min(m, d))` of `W (..., m, d)`, descending.
+
+    Raises ValueError when W holds a number that is not finite.
+    """
+    weights, largest = _scaled(W)
+    result: Floats = largest * np.linalg.svd(weights, compute_uv=False)
+    return result
+
+
+def stable_rank(W: ArrayLike) -> Floats:
+    """Return `||W||_F^2 / ||W||_2^2` of shape `(...)`, between 1 and the rank; NaN for W = 0."""
+    s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
+    top = s[..., 0] ** 2
+    rank: Floats = np.divide(np.sum(s**2, axis=-1), top, out=np.full_like(top, np.nan), where=top > 0)
+    return rank
+
+
+def numerical_rank(W: ArrayLike, relative_tolerance: float = 1e-6) -> Ints:
+    """Return the number of singular values above `relative_tolerance` times the largest, of shape `(...)`."""
+    s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
+    return np.asarray(np.sum(s > relative_tolerance * s[..., :1], axis=-1), dtype=np.int64)
+
+
+def explained_variance(W: ArrayLike) -> Floats:
+    """Return `s_i^2 / sum_k s_k^2` `(..., min(m, d))` of the *uncentred* SVD, descending; NaN for W = 0.
+
+    This is what Boursier et al. 2022 (Figure 7) call the explained variance ratios of the hidden weights.
+    """
+    s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
+    total = np.sum(s**2, axis=-1, keepdims=True)
+    ratios: Floats = np.divide(s**2, total, out=np.full_like(s, np.nan), where=total > 0)
+    return ratios
+
+
+def leading_directions(W: ArrayLike, k: int = 2) -> Floats:
+    """Return the `k` leading right-singular vectors `(k, d)` of `W (m, d)` (uncentred principal components).
+
+    Each is turned so that its entry of largest size is positive, which makes the picture the same on every machine.
+    Raises ValueError when `k` is not in 1..min(m, d).
+    """
+    weights = _scaled(as_floats(W, "W", axes=2))[0]
+    if not 1 <= k <= min(weights.shape):
+        raise ValueError(f"k must be in 1..{min(weights.shape)} for W of shape {weights.shape}, not {k}")
+    vectors: Floats = np.linalg.svd(weights, full_matrices=False)[2][:k]
+    heads = vectors[np.arange(k), np.argmax(np.abs(vectors), axis=1)]
+    turned: Floats = vectors * np.sign(heads)[:, None]
+    return turned
+
+
+def project(W: ArrayLike, basis: ArrayLike) -> Floats:
+    """Return the coordinates `(..., m, k)` of the neurons `W (..., m, d)` along the orthonormal rows of `basis (k, d)`.
+
+    Raises ValueError when the dimensions differ.
+    """
+    weights, rows = as_floats(W, "W", axes=2, batched=True), as_floats(basis, "basis", axes=2)
+    if weights.shape[-1] != rows.shape[-1]:
+        raise ValueError(f"W has dimension {weights.shape[-1]} but the basis {rows.shape[-1]}")
+    result: Floats = weights @ rows.T
+    return result
+
+
+def polar(points: ArrayLike) -> tuple[Floats, Floats]:
+    """Return radius and angle (radians, in (-pi, pi]) `(...)` of points in the plane `(..., 2)`.
+
+    Raises ValueError unless the last axis has length 2.
+    """
+    plane = as_floats(points, "points", axes=1, batched=True)
+    if plane.shape[-1] != 2:
+        raise ValueError(f"polar coordinates need points in the plane, not of length {plane.shape[-1]}")
+    return np.hypot(plane[..., 0], plane[..., 1]), np.arctan2(plane[..., 1], plane[..., 0])

@@ -1,0 +1,208 @@
+"""The early alignment of directions: Eq. 10 of Boursier et al. 2022, solved exactly between activation changes.
+
+With h = 0 a direction follows `dw/dt = s (D - <D, w> w)`, `D = (1/n) sum_k 1{<w, x_k> > 0} y_k x_k`. While the
+activation does not change, D is constant and w moves on the great circle towards `E = s D / ||D||`:
+
+    w(t) = tanh(tau) E + sech(tau) e,   tau = tau_0 + ||D|| t,   e the unit part of w orthogonal to E,
+
+and the log of the norm grows by `ln cosh(tau) - ln cosh(tau_0)`. A sample changes at `sinh(tau) <E, x> = -<e, x>`.
+Where the flow points back to the boundary `<w, x_k> = 0` from both sides, w slides along it: D then holds a fraction of
+the term of sample k such that `<D, x_k> = 0` (Filippov; gradient descent chatters around this path). For orthogonal
+inputs that fraction is 0, and a sample once switched off stays at `<w, x_k> = 0` (Lemma 7 iii).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import lsq_linear
+
+from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
+from dynamics_cli.measures.neurons import directions, norms
+from dynamics_cli.theory.alignment import D_sign, S_minus_1, S_plus_1, check_sign
+
+BOUNDARY = 1e-11
+"""A direction with `|<w, x_k>|` below this times `||x_k||` is on the boundary of sample k."""
+
+
+@dataclass(frozen=True)
+class SphereFlow:
+    """Directions and growth of m neurons at T times."""
+
+    times: Floats
+    """(T,)"""
+    directions: Floats
+    """(T, m, d) unit vectors."""
+    log_growth: Floats
+    """(T, m) `ln(||w_j(t)|| / ||w_j(0)||)`, to leading order in the scale of initialisation (Eq. 9)."""
+    switches: tuple[Floats, ...]
+    """For each neuron the times at which its activation (or what it slides along) changed."""
+
+
+def sphere_flow(
+    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, times: ArrayLike, *, loss_factor: float = 1.0
+) -> SphereFlow:
+    """Follow the directions of the neurons `W (m, d)` with signs of `a (m,)` along Eq. 10 from t = 0.
+
+    `times (T,)` ascend from 0 on and may end with infinity (the limit; log_growth is then infinite). `x (n, d)`,
+    `y (n,)`; `loss_factor` 2 makes time run twice as fast (mean squared error). A neuron with `a_j = 0` stays.
+    Raises ValueError for a neuron that is 0, times that do not ascend from at least 0, or shapes that do not match.
+    """
+    points, labels = as_points(x, y)
+    hidden, output = as_network(W, a)
+    moments = as_floats(times, "times", axes=1)
+    if (np.diff(moments) < 0).any() or not (moments >= 0).all():
+        raise ValueError("times must ascend from 0 on")
+    start = directions(hidden)
+    if np.isnan(start).any():
+        raise ValueError("a neuron that is 0 has no direction")
+    pulls = loss_factor * labels / len(labels)
+    heard = np.any(points != 0, axis=1)  # an input 0 pulls nowhere
+    paths = [_follow(points[heard], s * pulls[heard], w, moments) for w, s in zip(start, np.sign(output), strict=True)]
+    shape = (len(moments), len(hidden))
+    return SphereFlow(
+        times=moments,
+        directions=np.stack([path[0] for path in paths], axis=1) if paths else np.empty((*shape, hidden.shape[1])),
+        log_growth=np.stack([path[1] for path in paths], axis=1) if paths else np.empty(shape),
+        switches=tuple(path[2] for path in paths),
+    )
+
+
+def _follow(x: Floats, gains: Floats, w: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return directions (T, d), log growth (T,) and switching times of one neuron; `gains` are `s y_k / n`."""
+    path, growth = np.empty((len(times), len(w))), np.empty(len(times))
+    lengths = np.linalg.norm(x, axis=1)
+    now, gained, switches, done = 0.0, 0.0, list[float](), 0
+    limit = 50 * len(x) + 50
+    while done < len(times):
+        if len(switches) > limit:
+            raise ValueError(f"the activation changed more than {limit} times: the flow does not settle")
+        z = x @ w
+        boundary = np.abs(z) <= BOUNDARY * lengths
+        force, pinned = _drift(x, gains, z > 0, boundary)
+        arc = _Arc(_off(w, x[pinned]), force)
+        duration = arc.next_event(x, z, boundary)
+        inside = np.searchsorted(times, now + duration, side="left") if np.isfinite(duration) else len(times)
+        for i in range(done, int(inside)):
+            path[i], growth[i] = arc.at(times[i] - now), gained + arc.growth(times[i] - now)
+        done = max(done, int(inside))
+        if np.isfinite(duration):
+            w, gained, now = arc.at(duration), gained + arc.growth(duration), now + duration
+            switches.append(now)
+    return path, growth, np.array(switches)
+
+
+def _off(v: Floats, x: Floats) -> Floats:
+    """Return the part of `v (d,)` orthogonal to the rows of `x (k, d)`."""
+    if len(x) == 0:
+        return v
+    result: Floats = v - x.T @ np.linalg.lstsq(x.T, v, rcond=None)[0]
+    return result
+
+
+def _drift(x: Floats, gains: Floats, active: Bools, boundary: Bools) -> tuple[Floats, Bools]:
+    """Return `s D` and along which samples the direction slides; `gains (n,)` are `s y_k / n`.
+
+    Off the boundary the activation decides. A sample on it with a negative gain may be switched on by a fraction; one
+    with a positive gain is switched on when the others push it up already, and then stays on, since it pushes itself.
+    """
+    on = active & ~boundary
+    if not boundary.any():
+        return gains[on] @ x[on], np.zeros_like(boundary)
+    tolerance = BOUNDARY * np.linalg.norm(np.abs(gains) @ np.abs(x)) * np.linalg.norm(x, axis=1)
+    while True:
+        force, sliding = _slide(x, gains, gains[on] @ x[on], boundary & (gains < 0), tolerance)
+        rise = np.where(boundary & ~on & (gains > 0), x @ force - tolerance, 0.0)
+        if rise.max() <= 0:
+            break
+        on[np.argmax(rise)] = True
+    return force, sliding | (boundary & ~on & (np.abs(x @ force) <= tolerance))
+
+
+def _slide(x: Floats, gains: Floats, force: Floats, free: Bools, tolerance: Floats) -> tuple[Floats, Bools]:
+    """Return the drift with fractions of the samples `free` added to `force`, and along which of them it slides.
+
+    The fractions solve a complementarity problem: 1 where the velocity `<s D, x_k>` points up, 0 where it points down,
+    between where it is 0. These are the optimality conditions of a least-squares problem on a box.
+    """
+    sliding = np.zeros_like(free)
+    if not (x @ force > tolerance)[free].any():
+        return force, sliding
+    lengths = np.linalg.norm(x[free], axis=1)
+    units, bound = x[free] / lengths[:, None], -gains[free] * lengths
+    parts = lsq_linear(units.T, force, bounds=(0.0, bound), method="bvls", tol=1e-14).x
+    inside = (parts > 1e-9 * bound) & (parts < (1.0 - 1e-9) * bound)
+    sliding[np.flatnonzero(free)[inside]] = True
+    return _off(force - parts @ units, x[sliding]), sliding
+
+
+class _Arc:
+    """A piece of the path with constant drift: part of a great circle towards `E`."""
+
+    def __init__(self, w: Floats, force: Floats) -> None:
+        self.w = w / np.linalg.norm(w)
+        self.speed = float(np.linalg.norm(force))
+        self.E = force / self.speed if self.speed > 0 else np.zeros_like(w)
+        along = float(self.w @ self.E)
+        across = self.w - along * self.E
+        across = across - (across @ self.E) * self.E
+        width = float(np.linalg.norm(across))
+        self.still = self.speed == 0 or width < 1e-15
+        self.along = along
+        self.e = across / width if not self.still else np.zeros_like(w)
+        self.tau = float(np.arcsinh(along / width)) if not self.still else 0.0
+
+    def at(self, duration: float) -> Floats:
+        """Return the unit direction after `duration`."""
+        if self.still or duration == 0:
+            return self.w
+        tau = self.tau + self.speed * duration
+        fading = np.exp(-abs(tau))
+        w: Floats = np.tanh(tau) * self.E + 2.0 * fading / (1.0 + fading**2) * self.e
+        return w / np.linalg.norm(w)
+
+    def growth(self, duration: float) -> float:
+        """Return the gain of the log norm after `duration`."""
+        if duration == 0 or self.speed == 0:
+            return 0.0
+        if self.still:
+            return float(np.sign(self.along)) * self.speed * duration
+        tau = self.tau + self.speed * duration
+        return _log_cosh(tau) - _log_cosh(self.tau)
+
+    def next_event(self, x: Floats, z: Floats, boundary: Bools) -> float:
+        """Return after which duration the first sample off the boundary reaches it; infinity when none does."""
+        if self.still:
+            return np.inf
+        towards, across = x @ self.E, x @ self.e
+        leaves = ~boundary & (z * towards < 0)  # the end of the arc lies on the other side
+        if not leaves.any():
+            return np.inf
+        durations = (np.arcsinh(-across[leaves] / towards[leaves]) - self.tau) / self.speed
+        return float(max(durations.min(), 0.0))
+
+
+def _log_cosh(tau: float) -> float:
+    return float(abs(tau) + np.log1p(np.exp(-2.0 * abs(tau))) - np.log(2.0))
+
+
+def aligned_mass(
+    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int, *, alignments: float = 40.0
+) -> float:
+    """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
+
+    Neurons lose time while they turn towards D. With t = `alignments / ||D||`, late enough for all to be aligned,
+    `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
+    balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
+    """
+    check_sign(sign)
+    hidden, output = as_network(W, a)
+    chosen = (S_plus_1 if sign > 0 else S_minus_1)(x, y, hidden, output)
+    length = float(np.linalg.norm(D_sign(x, y, sign)))
+    if not chosen.any() or length == 0:
+        raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
+    late = alignments / length
+    growth = sphere_flow(x, y, hidden[chosen], output[chosen], [late]).log_growth[0]
+    return float(np.sum(norms(hidden[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))

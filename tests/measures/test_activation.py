@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.measures.activation import activation_patterns, active_counts, changed_patterns, count_patterns
+from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
+
+X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+W = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 0.0], [-1.0, -2.0]])
+
+
+def test_patterns_with_the_derivative_at_zero_off():
+    patterns = activation_patterns(X, W)
+    assert patterns.shape == (3, 4)
+    assert patterns.T.tolist() == [[True, True, False], [True, True, False], [True, False, False], [False, False, True]]
+    assert active_counts(X, W).tolist() == [2, 2, 1, 1]
+
+
+def test_distinct_patterns_and_negligible_neurons():
+    assert count_patterns(X, W) == 3
+    assert count_patterns(X, np.concatenate([W, [[1e-9, -1e-9]]])) == 3  # (on, off, off) again
+    assert count_patterns(X, np.concatenate([W, [[-1e-9, 1e-9]]])) == 4
+    assert count_patterns(X, np.concatenate([W, [[-1e-9, 1e-9]]]), relative_norm=1e-3) == 3
+    assert count_patterns(X, np.zeros((2, 2))) == 0
+
+
+def test_patterns_of_snapshots_and_their_changes():
+    snapshots = np.stack([W, 1e-20 * W, -W])
+    assert activation_patterns(X, snapshots).shape == (3, 3, 4)
+    changed = changed_patterns(X, snapshots, W)
+    assert changed[:2].tolist() == [0.0, 0.0]
+    assert changed[2] == pytest.approx(11 / 12)  # all but the pair whose preactivation is 0
+
+
+def test_activations_and_derivatives():
+    z = np.array([-2.0, 0.0, 3.0])
+    assert activate(z).tolist() == [0.0, 0.0, 3.0]
+    assert activate(z, 0.1).tolist() == [-0.2, 0.0, 3.0]
+    assert activate(z, 1.0).tolist() == z.tolist()
+    assert activation_derivative(z).tolist() == [0.0, 0.0, 1.0]
+    assert activation_derivative(z, 0.1).tolist() == [0.1, 0.1, 1.0]
+    with pytest.raises(ValueError, match="slope"):
+        activate(z, 2.0)
+
+
+def test_outputs_by_hand_and_in_batches():
+    a = np.array([1.0, -1.0, 0.5, 2.0])
+    expected = [1 - 2 + 0.5, 1 - 1, 2 * 3.0]
+    assert outputs(X, W, a).tolist() == expected
+    batch = outputs(X, np.stack([W, 2 * W]), np.stack([a, 3 * a]))
+    np.testing.assert_allclose(batch, [expected, 6 * np.array(expected)])
+    with pytest.raises(ValueError, match="dimension 2 but the neurons 3"):
+        preactivations(X, np.ones((4, 3)))

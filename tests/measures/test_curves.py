@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.measures.curves import (
+    Plateau,
+    escape_iteration,
+    find_plateaus,
+    first_below,
+    orders_fallen,
+    plateau_at,
+)
+
+STEPS = np.arange(0, 20001, 10)
+# two logistic drops, 1 -> 1/2 at 6 000 and 1/2 -> 0 at 12 000, like Figure 3 of Boursier et al. 2022
+CURVE = 1.0 - 0.5 / (1 + np.exp(-(STEPS - 6000) / 100)) - 0.5 / (1 + np.exp(-(STEPS - 12000) / 100))
+
+
+def test_both_saddles_are_found_with_value_and_extent():
+    first, second = find_plateaus(STEPS, CURVE, floor=1e-3)
+    assert first.value == pytest.approx(1.0, abs=1e-6)
+    assert first.first == 0
+    # 1 % below 1 where the drop has done 2 % of its 1/2: at 6000 + 100 ln(0.02 / 0.98)
+    assert abs(first.last - (6000 + 100 * np.log(0.02 / 0.98))) < 30
+    assert second.value == pytest.approx(0.5, abs=1e-4)
+    assert 6300 < second.first < 6600
+    assert 11400 < second.last < 11700
+    assert second.length == second.last - second.first
+
+
+def test_an_exponential_decay_has_no_plateau_and_a_constant_is_one():
+    assert find_plateaus(STEPS, np.exp(-STEPS / 500)) == []
+    assert find_plateaus(STEPS, np.full(len(STEPS), 0.3)) == [Plateau(0.3, 0, 20000)]
+
+
+def test_plateaus_of_a_noisy_curve_agree_with_brute_force():
+    rng = np.random.default_rng(3)
+    values = np.repeat([1.0, 0.6, 0.2], 40) * np.exp(rng.normal(0, 0.02, 120))
+    found = find_plateaus(np.arange(120), values, relative_tolerance=0.1, minimum_fraction=0.1)
+    longest = max(
+        ((i, j) for i in range(120) for j in range(i, 120) if values[i : j + 1].max() <= 1.1 * values[i : j + 1].min()),
+        key=lambda pair: pair[1] - pair[0],
+    )
+    assert max(found, key=lambda p: p.length).length == longest[1] - longest[0]
+    for p in found:
+        window = values[p.first : p.last + 1]
+        assert window.max() <= 1.1 * window.min()
+        assert p.value == np.median(window)
+    assert [p.first for p in found] == sorted(p.first for p in found)
+
+
+def test_plateaus_do_not_depend_on_the_unit_of_the_loss():
+    assert [(p.first, p.last) for p in find_plateaus(STEPS, 1e-20 * CURVE, floor=1e-3)] == [
+        (p.first, p.last) for p in find_plateaus(STEPS, CURVE, floor=1e-3)
+    ]
+
+
+def test_plateau_around_an_iteration():
+    found = plateau_at(STEPS, CURVE, 9003, tolerance=5e-4)
+    assert found.value == pytest.approx(0.5, abs=1e-6)
+    assert abs(found.first - (6000 + 100 * np.log(999))) <= 10
+    assert abs(found.last - (12000 - 100 * np.log(999))) <= 10
+    assert plateau_at([0, 1, 2], [3.0, 2.0, 1.0], 1, tolerance=0.5) == Plateau(2.0, 1, 1)
+    assert plateau_at([0, 1, 2], [3.0, 2.0, 1.0], 1, tolerance=5.0) == Plateau(2.0, 0, 2)
+
+
+def test_crossings():
+    assert first_below([0, 10, 20, 30], [4.0, 1.0, 3.0, 0.5], 2.0) == 10
+    assert first_below([0, 10], [4.0, 1.0], 0.5) is None
+    assert escape_iteration([0, 10, 20, 30], [4.0, 1.0, 3.0, 0.5], 2.0, drop=0.0) == 30
+    assert escape_iteration([0, 10], [1.0, 1.0], 1.0) is None
+    assert escape_iteration([5, 10], [0.1, 0.2], 1.0) == 5
+    # half of the first drop is done at 6 000, half of the second at 12 000
+    assert abs(escape_iteration(STEPS, CURVE, 1.0, drop=0.25) - 6000) <= 10
+    assert abs(escape_iteration(STEPS, CURVE, 0.5, drop=0.5) - 12000) <= 10
+
+
+def test_orders_of_magnitude():
+    assert orders_fallen([100.0, 1.0, 1e-3]) == pytest.approx(5.0)
+    assert orders_fallen([1.0, 0.0]) == np.inf
+    assert np.isnan(orders_fallen([0.0, 0.0]))
+    assert orders_fallen([1e-300, 1e-310]) == pytest.approx(10.0)
+
+
+def test_a_diverged_run_is_read_up_to_its_first_non_finite_loss():
+    losses = [1.0, 0.1, np.inf, 0.001]
+    assert first_below(range(4), losses, 0.01) is None
+    assert orders_fallen(losses) == pytest.approx(1.0)
+    assert find_plateaus([0, 1, 2, 3], [1.0, 1.0, 1.0, np.nan]) == [Plateau(1.0, 0, 2)]
+
+
+def test_bad_curves_are_refused():
+    with pytest.raises(ValueError, match="3 iterations but 2 losses"):
+        first_below([0, 1, 2], [1.0, 2.0], 0.5)
+    with pytest.raises(ValueError, match="no finite loss"):
+        orders_fallen([np.nan])
+    with pytest.raises(ValueError, match="ascending"):
+        find_plateaus([0, 2, 1], [1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="negative"):
+        find_plateaus([0, 1], [1.0, 1.0], floor=-1.0)
+    with pytest.raises(ValueError, match="tolerance"):
+        plateau_at([0], [1.0], 0, tolerance=-1.0)
+    with pytest.raises(ValueError, match="drop"):
+        escape_iteration([0], [1.0], 1.0, drop=1.0)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.theory.ntk import gradient_features, ntk, ntk_regression
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def network(seed, n=4, d=3, m=6):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=(m, d)), rng.normal(size=m)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
+def test_features_are_the_gradient(slope):
+    x, _, W, a = network(0)
+    features = gradient_features(x, W, a, slope=slope)
+    theta, step = np.concatenate([W.ravel(), a]), 1e-6
+    for i in range(len(theta)):
+        e = step * (np.arange(len(theta)) == i)
+        up, down = theta + e, theta - e
+        rise = outputs(x, up[: W.size].reshape(W.shape), up[W.size :], slope)
+        rise = rise - outputs(x, down[: W.size].reshape(W.shape), down[W.size :], slope)
+        np.testing.assert_allclose(rise / (2 * step), features[:, i], atol=1e-8)
+
+
+@given(seeds, st.sampled_from([0.0, 0.3, 1.0]), st.booleans())
+def test_kernel_is_the_inner_product_of_features(seed, slope, train_output):
+    x, _, W, a = network(seed)
+    other = np.random.default_rng(seed).normal(size=(2, 3))
+    features = gradient_features(x, W, a, slope=slope, train_output=train_output)
+    other_features = gradient_features(other, W, a, slope=slope, train_output=train_output)
+    K = ntk(x, other, W, a, slope=slope, train_output=train_output)
+    np.testing.assert_allclose(K, features @ other_features.T, atol=1e-10)
+    gram = ntk(x, x, W, a, slope=slope, train_output=train_output)
+    np.testing.assert_allclose(gram, gram.T, atol=1e-12)
+    assert np.linalg.eigvalsh(gram)[0] > -1e-10
+
+
+def test_linear_network_kernel_in_closed_form():
+    x, _, W, a = network(1)
+    expected = np.sum(a**2) * x @ x.T + x @ W.T @ W @ x.T
+    np.testing.assert_allclose(ntk(x, x, W, a, slope=1.0), expected, atol=1e-12)
+
+
+def test_kernel_at_the_scale_of_1e_minus_20():
+    x, _, W, a = network(2)
+    np.testing.assert_allclose(ntk(x, x, 1e-20 * W, 1e-20 * a), 1e-40 * ntk(x, x, W, a), rtol=1e-10)
+
+
+def test_t_0_is_the_initial_function_and_infinity_interpolates():
+    x, y, W, a = network(3, m=20)
+    model, new = ntk_regression(x, y, W, a), np.random.default_rng(0).normal(size=(7, 3))
+    np.testing.assert_allclose(model.predict(new, 0.0), outputs(new, W, a), atol=1e-14)
+    np.testing.assert_allclose(model(x), y, atol=1e-9)
+    np.testing.assert_allclose(model.predict(new, 1e12), model(new), atol=1e-9)
+    K, R = ntk(new, x, W, a), y - outputs(x, W, a)
+    np.testing.assert_allclose(model(new), outputs(new, W, a) + K @ np.linalg.pinv(ntk(x, x, W, a)) @ R, atol=1e-8)
+
+
+def test_restart_in_the_middle():
+    """Training to t and on to t + s is the same as to t + s at once: here through the residuals on the data."""
+    x, y, W, a = network(4)
+    model = ntk_regression(x, y, W, a)
+    middle, later = model.predict(x, 0.7), model.predict(x, 1.6)
+    K = ntk(x, x, W, a)
+    values, vectors = np.linalg.eigh(K)
+    decay = (vectors * np.exp(-values * 0.9 / len(y))) @ vectors.T
+    np.testing.assert_allclose(y - later, decay @ (y - middle), atol=1e-10)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_against_descent_of_the_linearised_network(factor):
+    """An independent slow solution: small steps on theta -> h_0 + features (theta - theta_0)."""
+    x, y, W, a = network(5)
+    features, h = gradient_features(x, W, a), outputs(x, W, a)
+    change, lr, steps = np.zeros(features.shape[1]), 1e-4, 20000
+    for _ in range(steps):
+        change -= lr * factor / len(y) * features.T @ (h + features @ change - y)
+    new = np.random.default_rng(1).normal(size=(5, 3))
+    expected = outputs(new, W, a) + gradient_features(new, W, a) @ change
+    model = ntk_regression(x, y, W, a, loss_factor=factor)
+    np.testing.assert_allclose(model.predict(new, lr * steps), expected, atol=2e-3)
+
+
+def test_a_really_trained_network_approaches_it_in_the_lazy_regime(descend):
+    """Paired neurons make h_0 = 0; scaling weights up makes training lazier, at rate 1/scale^2 in function space."""
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(4, 3)), rng.normal(size=4)
+    W, a = np.repeat(rng.normal(size=(50, 3)), 2, axis=0), np.repeat(rng.normal(size=50), 2) * np.tile([1, -1], 50)
+    new, errors = rng.normal(size=(20, 3)), []
+    for scale in (1.0, 4.0):
+        W_0, a_0 = scale * W, scale * a
+        end = descend(x, y, W_0, a_0, lr=0.002 / scale**2, steps=6000)
+        np.testing.assert_allclose(outputs(x, *end), y, atol=1e-6)
+        errors.append(np.abs(outputs(new, *end) - ntk_regression(x, y, W_0, a_0)(new)).max())
+    assert errors[1] < 0.02
+    assert errors[1] < errors[0] / 4
+
+
+def test_singular_kernels_fit_in_the_least_squares_sense():
+    x, y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 3.0, 5.0])
+    model = ntk_regression(x, y, np.eye(2), np.ones(2))
+    np.testing.assert_allclose(model(x), [2.0, 2.0, 5.0], atol=1e-9)
+    dead = ntk_regression(x, y, -np.eye(2), np.ones(2))
+    np.testing.assert_allclose(dead(x), 0.0, atol=1e-15)
+
+
+def test_bad_arguments():
+    x, y, W, a = network(8)
+    with pytest.raises(ValueError, match="negative"):
+        ntk_regression(x, y, W, a).predict(x, -1.0)
+    with pytest.raises(ValueError, match="dimension"):
+        ntk_regression(x, y, W, a)(np.ones((2, 4)))
+    with pytest.raises(ValueError, match="labels"):
+        ntk_regression(x, y[:2], W, a)

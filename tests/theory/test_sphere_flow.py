@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from dynamics_cli.measures.neurons import cosines, directions, norms
+from dynamics_cli.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1
+from dynamics_cli.theory.saddle import growth_loss, growth_time, logistic_growth
+from dynamics_cli.theory.sphere_flow import aligned_mass, sphere_flow
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def problem(seed, n=4, d=5, m=8, orthogonal=True):
+    rng = np.random.default_rng(seed)
+    x = np.linalg.qr(rng.normal(size=(d, d)))[0][:n] if orthogonal else rng.normal(size=(n, d))
+    y = rng.uniform(0.3, 2.0, n) * np.where(np.arange(n) % 2, -1, 1)
+    return x, y, rng.normal(size=(m, d)), rng.choice([-1.0, 1.0], m)
+
+
+def test_start_and_unit_length():
+    x, y, W, a = problem(0)
+    flow = sphere_flow(x, y, 1e-20 * W, a, [0.0, 0.5, 3.0])
+    np.testing.assert_allclose(flow.directions[0], directions(W), atol=1e-14)
+    np.testing.assert_allclose(norms(flow.directions), 1.0, atol=1e-12)
+    np.testing.assert_allclose(flow.log_growth[0], 0.0, atol=1e-15)
+    assert flow.directions.shape == (3, 8, 5)
+
+
+def test_closed_form_without_switches():
+    """One sample, active throughout: cos to D follows tanh, and the norm grows like cosh."""
+    x, y = np.array([[0.0, 2.0]]), np.array([1.5])
+    t = np.array([0.0, 0.3, 2.0, np.inf])
+    flow = sphere_flow(x, y, [[5.0, 5.0]], [1.0], t)
+    tau = np.arcsinh(1.0) + 3.0 * t
+    np.testing.assert_allclose(flow.directions[:, 0, 1], np.tanh(tau), atol=1e-14)
+    np.testing.assert_allclose(flow.log_growth[:3, 0], np.log(np.cosh(tau[:3]) / np.sqrt(2)), atol=1e-14)
+    assert flow.log_growth[3, 0] == np.inf
+    assert flow.switches[0].size == 0
+
+
+def test_a_neuron_of_the_wrong_sign_switches_off_and_stops():
+    """s = -1 on a positive label: w turns away until <w, x> = 0 at tau = 0, where it stays."""
+    x, y = np.array([[0.0, 1.0]]), np.array([1.0])
+    flow = sphere_flow(x, y, [[1.0, 1.0]], [-1.0], [0.0, 0.5, 1.0, 5.0, np.inf])
+    off = np.arcsinh(1.0)  # duration until <w, x> = 0
+    np.testing.assert_allclose(flow.switches[0], [off])
+    np.testing.assert_allclose(flow.directions[2:, 0], [[1.0, 0.0]] * 3, atol=1e-12)
+    assert flow.directions[1, 0, 1] == pytest.approx(np.tanh(off - 0.5))
+    np.testing.assert_allclose(flow.log_growth[2:, 0], -np.log(np.sqrt(2)), atol=1e-12)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seeds)
+def test_against_an_ode_solver_on_orthogonal_inputs(seed):
+    x, y, W, a = problem(seed)
+    times = np.linspace(0, 8, 5)
+    flow = sphere_flow(x, y, W, a, times)
+    for j in range(3):
+
+        def field(t, v, s=a[j]):
+            w, active = v[:5], x @ v[:5] > 0
+            D = np.where(active, y, 0.0) @ x / len(y)
+            return np.append(s * (D - (D @ w) * w), s * D @ w)
+
+        start = np.append(directions(W[j]), 0.0)
+        v = solve_ivp(field, (0, 8), start, t_eval=times, rtol=1e-8, atol=1e-10, max_step=0.02).y.T
+        np.testing.assert_allclose(flow.directions[:, j], v[:, :5], atol=2e-3)
+        np.testing.assert_allclose(flow.log_growth[:, j], v[:, 5], atol=5e-3)
+
+
+@settings(deadline=None, max_examples=10)
+@given(seeds)
+def test_against_descent_of_a_tiny_network_on_general_inputs(seed):
+    """A really trained network of scale 1e-20; on general inputs directions also slide along boundaries."""
+    x, y, W, a = problem(seed, n=5, d=3, m=6, orthogonal=False)
+    W = 1e-20 * W
+    a = a * norms(W)
+    lr, steps = 5e-4, 12000
+    flow = sphere_flow(x, y, W, a, [lr * steps])
+    V, b = W.copy(), a.copy()
+    for _ in range(steps):
+        z = x @ V.T
+        g = y[:, None] / len(y) * (z > 0)
+        V, b = V + lr * (g * b).T @ x, b + lr * np.sum(g * z, axis=0)
+    np.testing.assert_allclose(directions(V), flow.directions[0], atol=0.02)
+    np.testing.assert_allclose(np.log(norms(V) / norms(W)), flow.log_growth[0], atol=0.05)
+
+
+def test_sliding_direction_has_no_velocity_across_the_boundary():
+    """Two samples 60 degrees apart pull w over the boundary of a third that pushes it back: w slides on it."""
+    x = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.0, 0.9]])
+    y = np.array([1.0, 1.0, -2.0])
+    flow = sphere_flow(x, y, [[0.3, 0.2, 0.3]], [1.0], np.linspace(0, 40, 81))
+    z = flow.directions[:, 0] @ x.T
+    late = flow.times > flow.switches[0][0] + 0.01
+    assert flow.switches[0].size >= 1
+    np.testing.assert_allclose(z[late, 2], 0.0, atol=1e-9)
+    D = D_plus(x, y)
+    along = D - (D @ x[2]) / (x[2] @ x[2]) * x[2]
+    assert cosines(flow.directions[-1], along)[0] == pytest.approx(1.0, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(seeds)
+def test_lemma_2_and_lemma_7_on_orthonormal_inputs(seed):
+    x, y, W, a = problem(seed, m=40)
+    plus, minus = S_plus_1(x, y, W, a), S_minus_1(x, y, W, a)
+    flow = sphere_flow(x, y, W, a, [60.0 / np.linalg.norm(D_minus(x, y)), np.inf])
+    assert (cosines(flow.directions[0, plus], D_plus(x, y)) > 1 - 1e-9).all()
+    assert (cosines(flow.directions[0, minus], -D_minus(x, y)) > 1 - 1e-9).all()
+    np.testing.assert_allclose(flow.directions[1, plus] @ x[y < 0].T, 0.0, atol=1e-9)  # Lemma 7 (iii)
+    started_off = directions(W) @ x.T < 0
+    assert (flow.directions[0] @ x.T <= 1e-9)[started_off].all()  # Lemma 6
+
+
+@settings(deadline=None, max_examples=20)
+@given(seeds)
+def test_restart_time_scaling_and_rotation(seed):
+    x, y, W, a = problem(seed, n=5, d=3, orthogonal=False)
+    whole = sphere_flow(x, y, W, a, [1.3, 4.0])
+    second = sphere_flow(x, y, whole.directions[0], a, [2.7])
+    np.testing.assert_allclose(second.directions[0], whole.directions[1], atol=1e-7)
+    np.testing.assert_allclose(second.log_growth[0] + whole.log_growth[0], whole.log_growth[1], atol=1e-7)
+    fast = sphere_flow(x, y, W, a, [0.65, 2.0], loss_factor=2.0)
+    np.testing.assert_allclose(fast.directions, whole.directions, atol=1e-8)
+    Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    np.testing.assert_allclose(sphere_flow(x @ Q, y, W @ Q, a, [4.0]).directions[0], whole.directions[1] @ Q, atol=1e-7)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seeds)
+def test_the_flow_climbs(seed):
+    """s <D, w> = d log norm / dt never falls: Eq. 10 ascends, and switching off lowers nothing."""
+    x, y, W, a = problem(seed, n=6, d=4, orthogonal=False)
+    flow = sphere_flow(x, y, W, a, np.linspace(0, 10, 201))
+    slopes = np.diff(flow.log_growth, axis=0)
+    assert (np.diff(slopes, axis=0) > -1e-9).all()
+
+
+def test_aligned_mass_predicts_the_loss_curve_of_a_trained_network(descend, two_points):
+    x, y = two_points
+    rng = np.random.default_rng(2)
+    W = 1e-5 * rng.normal(size=(30, 2))
+    a = rng.choice([-1.0, 1.0], 30) * norms(W)
+    u_plus, u_minus = (aligned_mass(x, y, W, a, sign) for sign in (1, -1))
+    assert 0 < u_plus <= np.sum(W[S_plus_1(x, y, W, a)] ** 2)
+    lr, block, V, b = 1e-3, 500, W, a
+    for k in range(1, 40):
+        V, b = descend(x, y, V, b, lr=lr, steps=block, factor=2.0)
+        t = k * block * lr
+        u = [logistic_growth(t, u_0, x, y, s, loss_factor=2.0) for u_0, s in ((u_plus, 1), (u_minus, -1))]
+        loss = np.mean((np.maximum(x @ V.T, 0) @ b - y) ** 2)
+        assert growth_loss(*u, x, y, loss_factor=2.0) == pytest.approx(loss, abs=0.01)
+    assert loss < 1e-3
+    assert growth_time(u_plus, x, y, 1, loss_factor=2.0) < growth_time(u_minus, x, y, -1, loss_factor=2.0)
+
+
+def test_still_points_and_no_neurons():
+    x, y = np.array([[0.0, 1.0]]), np.array([1.0])
+    flow = sphere_flow(x, y, [[0.0, 1.0], [1.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 0.0], [0.0, 2.0])
+    np.testing.assert_allclose(flow.directions[1], directions([[0.0, 1.0], [1.0, -1.0], [1.0, 1.0]]), atol=1e-15)
+    np.testing.assert_allclose(flow.log_growth[1], [2.0, 0.0, 0.0])
+    assert sphere_flow(x, y, np.ones((0, 2)), [], [0.0]).directions.shape == (1, 0, 2)
+
+
+def test_bad_arguments():
+    x, y, W, a = problem(1)
+    with pytest.raises(ValueError, match="ascend"):
+        sphere_flow(x, y, W, a, [1.0, 0.5])
+    with pytest.raises(ValueError, match="ascend"):
+        sphere_flow(x, y, W, a, [-1.0])
+    with pytest.raises(ValueError, match="no direction"):
+        sphere_flow(x, y, 0 * W, a, [1.0])
+    with pytest.raises(ValueError, match="no neuron"):
+        aligned_mass(x, y, -D_plus(x, y)[None], [1.0], 1)
+    with pytest.raises(ValueError, match="sign"):
+        aligned_mass(x, y, W, a, 0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_zero_inputs_repeated_inputs_and_neurons_that_start_on_a_boundary(seed):
+    rng = np.random.default_rng(seed)
+    x = np.round(rng.normal(size=(6, 3)))
+    x = np.concatenate([x, x[:2], np.zeros((1, 3))])
+    y, W = np.round(rng.normal(size=9), 1), np.concatenate([np.eye(3), -np.eye(3)])
+    flow = sphere_flow(x, y, W, np.tile([1.0, -1.0], 3), np.append(np.linspace(0, 20, 101), np.inf))
+    np.testing.assert_allclose(norms(flow.directions), 1.0, atol=1e-12)
+    assert (np.diff(np.diff(flow.log_growth[:-1], axis=0), axis=0) > -1e-9).all()
