@@ -1,5 +1,50 @@
-"""`dyn`: train, plot and reproduce experiments on the learning dynamics of neural networks."""
+"""`dyn`: train, plot and reproduce experiments on the learning dynamics of neural networks.
+
+The functions here do what the commands do:
+
+>>> import tempfile
+>>> import dynamics_cli as dyn
+>>> config = dyn.load_config({
+...     "name": "two-points",
+...     "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
+...     "architecture": {"kind": "two_layer", "width": 60},
+...     "initialization": {"kind": "balanced", "scale": 1e-6, "divide_by": "sqrt_width"},
+...     "loss": {"kind": "mse"},
+...     "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 20000},
+... })
+>>> with tempfile.TemporaryDirectory() as folder:
+...     run = dyn.train(config, out=f"{folder}/run")
+...     again = dyn.load_run(f"{folder}/run")
+...     print(run.status, len(run.losses), run.final_loss < 1e-6)
+...     print([round(float(h), 2) for h in again.network(-1)([[-0.5, 1.0], [2.0, 1.0]])])
+complete 20001 True
+[-1.0, 1.0]
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dynamics_cli.config import load_config
+    from dynamics_cli.reproduction import reproduce
+    from dynamics_cli.runs import load_run
+    from dynamics_cli.training.api import train
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "load_config", "load_run", "reproduce", "train"]
+
+_LAZY = {
+    "load_config": "dynamics_cli.config",
+    "load_run": "dynamics_cli.runs",
+    "reproduce": "dynamics_cli.reproduction",
+    "train": "dynamics_cli.training.api",
+}
+"""Name -> module that has it; imported when first used, so that `dyn --help` stays light."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

@@ -1,0 +1,207 @@
+"""What a config must satisfy beyond each single value: within a section and across sections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+
+from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
+from dynamics_cli.config.dataset import FileDataset, OrthonormalDataset, PointsDataset
+from dynamics_cli.config.errors import Path
+from dynamics_cli.config.initialization import (
+    BalancedInitialization,
+    DominatedInitialization,
+    FileInitialization,
+    ScaledInitialization,
+)
+from dynamics_cli.config.loss import CrossEntropyLoss, ExponentialLoss, HingeLoss, LogisticLoss
+from dynamics_cli.config.optimizer import Adam, MinibatchSection, OptimizerSection
+from dynamics_cli.config.record import Record
+from dynamics_cli.config.run import RunConfig
+
+Sections = Mapping[str, object]
+"""Validated sections by name; a section that is itself wrong is not among them."""
+Finding = tuple[Path, str]
+
+MarginLoss = LogisticLoss | ExponentialLoss | HingeLoss
+
+
+def check_sections(sections: Sections) -> Iterator[Finding]:
+    """Yield where and why the given sections do not make sense, alone or together."""
+    for check in (
+        _points,
+        _orthonormal,
+        _dataset_file,
+        _slope,
+        _length,
+        _outputs,
+        _labels,
+        _initialization,
+        _snapshots,
+    ):
+        yield from check(sections)
+
+
+def check_config(config: RunConfig) -> Iterator[Finding]:
+    """Yield what is wrong with a config built in Python, which `load_config` would have refused."""
+    yield from check_sections({name: getattr(config, name) for name in RunConfig.model_fields})
+
+
+def check_files(sections: Sections) -> Iterator[Finding]:
+    """Yield the files that sections name and that are not there."""
+    for path, file in named_files(sections):
+        if FilePath(file).is_dir():
+            yield path, f"{file} is a directory, not a file"
+        elif not FilePath(file).is_file():
+            yield path, f"there is no file {file}"
+
+
+def named_files(sections: Sections) -> Iterator[tuple[Path, str]]:
+    """Yield the key and the name of every file that a config names."""
+    dataset, initialization = sections.get("dataset"), sections.get("initialization")
+    if isinstance(dataset, FileDataset):
+        yield ("dataset", "path"), dataset.path
+        if dataset.test_path is not None:
+            yield ("dataset", "test_path"), dataset.test_path
+    if isinstance(initialization, FileInitialization):
+        yield ("initialization", "path"), initialization.path
+
+
+def _points(sections: Sections) -> Iterator[Finding]:
+    dataset = sections.get("dataset")
+    if not isinstance(dataset, PointsDataset):
+        return
+    yield from _matrix("x", dataset.x, len(dataset.x[0]), "the first")
+    yield from _same_length("y", dataset.y, "x", dataset.x)
+    if dataset.x_test is not None:
+        yield from _matrix("x_test", dataset.x_test, len(dataset.x[0]), "those of x")
+    if dataset.x_test is not None and dataset.y_test is not None:
+        yield from _same_length("y_test", dataset.y_test, "x_test", dataset.x_test)
+    elif dataset.x_test is not None:
+        yield ("dataset", "y_test"), "is missing; x_test needs labels"
+    elif dataset.y_test is not None:
+        yield ("dataset", "x_test"), "is missing; y_test needs inputs"
+
+
+def _matrix(key: str, rows: Sequence[Sequence[float]], columns: int, like: str) -> Iterator[Finding]:
+    for place, row in enumerate(rows):
+        if len(row) != columns:
+            yield ("dataset", key, place), f"has {_count(len(row), 'coordinate')}, {like} {columns}; all need the same"
+            return
+
+
+def _same_length(key: str, labels: Sequence[float], inputs_key: str, inputs: Sequence[object]) -> Iterator[Finding]:
+    if len(labels) != len(inputs):
+        samples, values = _count(len(inputs), "sample"), _count(len(labels), "label")
+        yield ("dataset", key), f"has {values}, but {inputs_key} has {samples}; there must be one label per sample"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _orthonormal(sections: Sections) -> Iterator[Finding]:
+    dataset = sections.get("dataset")
+    if not isinstance(dataset, OrthonormalDataset):
+        return
+    if dataset.n > dataset.dim:
+        yield ("dataset", "n"), f"must be at most dim = {dataset.dim}, not {dataset.n}: no more vectors are orthonormal"
+    if dataset.y is not None and len(dataset.y) != dataset.n:
+        labels = _count(len(dataset.y), "label")
+        yield ("dataset", "y"), f"has {labels}, but n is {dataset.n}; there must be one label per sample"
+
+
+def _dataset_file(sections: Sections) -> Iterator[Finding]:
+    dataset = sections.get("dataset")
+    if not isinstance(dataset, FileDataset):
+        return
+    for key, file in (("path", dataset.path), ("test_path", dataset.test_path)):
+        if file is not None and os.path.splitext(file)[1].lower() not in (".npz", ".csv"):  # noqa: PTH122
+            yield ("dataset", key), f"must name a .npz or a .csv file, not {file!r}"
+    if dataset.test_path is not None and dataset.test_fraction is not None:
+        yield ("dataset", "test_fraction"), "cannot be given together with test_path"
+
+
+def _slope(sections: Sections) -> Iterator[Finding]:
+    architecture = sections.get("architecture")
+    if not isinstance(architecture, TwoLayerArchitecture | FullyConnectedArchitecture):
+        return
+    if architecture.activation == "leaky_relu" and architecture.slope is None:
+        yield ("architecture", "slope"), "is missing; leaky_relu needs a number >= 0"
+    if architecture.activation != "leaky_relu" and architecture.slope is not None:
+        yield ("architecture", "slope"), f"belongs to activation leaky_relu, not to {architecture.activation}"
+
+
+def _length(sections: Sections) -> Iterator[Finding]:
+    optimizer = sections.get("optimizer")
+    if not isinstance(optimizer, MinibatchSection):
+        return
+    if optimizer.iterations is None and optimizer.epochs is None:
+        yield ("optimizer", "iterations"), "is missing; exactly one of iterations and epochs must be given"
+    if optimizer.iterations is not None and optimizer.epochs is not None:
+        yield ("optimizer", "epochs"), "exactly one of iterations and epochs must be given, not both"
+    if isinstance(optimizer, Adam) and optimizer.replacement and optimizer.batch_size is None:
+        yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
+
+
+def _outputs(sections: Sections) -> Iterator[Finding]:
+    architecture, loss = sections.get("architecture"), sections.get("loss")
+    if loss is None:
+        return
+    many = isinstance(loss, CrossEntropyLoss)
+    if many and isinstance(architecture, TwoLayerArchitecture):
+        message = "cross_entropy needs architecture.kind fully_connected with outputs >= 2; two_layer has one output"
+        yield ("loss", "kind"), message
+    if not isinstance(architecture, FullyConnectedArchitecture):
+        return
+    if many and architecture.outputs == 1:
+        yield ("architecture", "outputs"), "must be the number of classes, >= 2, for the loss cross_entropy, not 1"
+    if not many and architecture.outputs > 1:
+        kind = getattr(loss, "kind", "")
+        yield ("architecture", "outputs"), f"must be 1 for the loss {kind}, not {architecture.outputs}"
+
+
+def _labels(sections: Sections) -> Iterator[Finding]:
+    dataset, loss = sections.get("dataset"), sections.get("loss")
+    if not isinstance(loss, CrossEntropyLoss | MarginLoss):
+        return
+    if isinstance(dataset, OrthonormalDataset) and dataset.y is None:
+        yield ("dataset", "y"), f"is missing; Gaussian labels do not suit the loss {loss.kind}"
+    if not isinstance(dataset, PointsDataset | OrthonormalDataset):
+        return
+    allowed, names = _allowed_labels(loss, sections.get("architecture"))
+    for key in ("y", "y_test"):
+        for place, label in enumerate(getattr(dataset, key, None) or ()):
+            if not (label in allowed if allowed is not None else label >= 0 and label == int(label)):
+                yield ("dataset", key, place), f"must be {names} for the loss {loss.kind}, not {label:g}"
+                break
+
+
+def _allowed_labels(loss: object, architecture: object) -> tuple[Sequence[int] | None, str]:
+    if not isinstance(loss, CrossEntropyLoss):
+        return (-1, 1), "-1 or 1"
+    if isinstance(architecture, FullyConnectedArchitecture) and architecture.outputs > 1:
+        return range(architecture.outputs), f"a class, one of the integers 0 to {architecture.outputs - 1}"
+    return None, "a class, an integer >= 0"
+
+
+def _initialization(sections: Sections) -> Iterator[Finding]:
+    initialization, architecture = sections.get("initialization"), sections.get("architecture")
+    if architecture is None or isinstance(architecture, TwoLayerArchitecture):
+        return
+    if isinstance(initialization, BalancedInitialization | DominatedInitialization):
+        yield ("initialization", "kind"), f"{initialization.kind} needs architecture.kind two_layer"
+    if isinstance(initialization, ScaledInitialization) and initialization.output_value is not None:
+        yield ("initialization", "output_value"), "needs architecture.kind two_layer"
+
+
+def _snapshots(sections: Sections) -> Iterator[Finding]:
+    optimizer, record = sections.get("optimizer"), sections.get("record")
+    iterations = getattr(optimizer, "iterations", None)
+    if not isinstance(record, Record) or not isinstance(optimizer, OptimizerSection) or iterations is None:
+        return
+    for place, iteration in enumerate(record.snapshots.include):
+        if iteration > iterations:
+            key = ("record", "snapshots", "include", place)
+            yield key, f"must be at most optimizer.iterations = {iterations}, not {iteration}"

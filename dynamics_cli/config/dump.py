@@ -1,0 +1,41 @@
+"""A resolved config as YAML text that reads back as the same config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from dynamics_cli.config.nodes import CORE_SCALARS
+from dynamics_cli.config.run import RunConfig
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that YAML 1.1 or YAML 1.2 would read as something else, e.g. a name `1e5`."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write equal values out each time."""
+        return True
+
+
+for _name, _pattern, _first in CORE_SCALARS:
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", _pattern, _first)
+
+
+def to_plain(config: RunConfig) -> dict[str, Any]:
+    """Return the config as plain data with every default written out; keys without a value are left out."""
+    plain: dict[str, Any] = _kind_first(config.model_dump(exclude_none=True))
+    return plain
+
+
+def _kind_first(value: Any) -> Any:
+    """Return sections with `kind` before the keys that their class inherits."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _kind_first(value[key]) for key in sorted(value, key=lambda key: key != "kind")}
+
+
+def to_yaml(config: RunConfig) -> str:
+    """Return the resolved config as YAML; reading it back, with this package or another one, gives the same config."""
+    # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read back
+    return yaml.dump(to_plain(config), Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)

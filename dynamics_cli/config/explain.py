@@ -1,0 +1,153 @@
+"""Pydantic's errors in our words: what is wrong, what is allowed, and what was probably meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.schema import kinds, known_keys, node_at
+from dynamics_cli.config.source import Source
+from dynamics_cli.config.text import alternatives, describe, listing, show
+from dynamics_cli.errors import did_you_mean
+
+MAX_ALIKE = 5
+"""Problems told about the values of one list; of the rest only the number is."""
+_BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+
+
+def explain(error: ValidationError, source: Source) -> list[Problem]:
+    """Return the problems of `error` with the lines of `source`; values already complained about are left out."""
+    told = {path: message for path, message in _messages(error, source.data) if not source.is_broken(path)}
+    lists: Counter[Path] = Counter()
+    problems = []
+    for path, message in told.items():
+        root = _without_places(path)
+        lists[root] += root != path
+        if root == path or lists[root] <= MAX_ALIKE:
+            problems.append(source.problem(path, message))
+    for root, count in lists.items():
+        if count > MAX_ALIKE:
+            problems.append(source.problem(root, f"and {count - MAX_ALIKE} more values like these"))
+    return problems
+
+
+def _without_places(path: Path) -> Path:
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    return path
+
+
+def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    details = error.errors(include_url=False, include_context=False)
+    for detail in details:
+        path, takes_list = _path(detail["loc"], data)
+        if takes_list is not None and takes_list != _is_list(path, data):
+            continue  # the other alternative of the union is the one to talk about
+        yield _message(detail, path, data)
+
+
+def _is_list(path: Path, data: dict[str, Any]) -> bool:
+    return isinstance(_value(_without_places(path), data), list)
+
+
+def _path(loc: tuple[int | str, ...], data: dict[str, Any]) -> tuple[Path, bool | None]:
+    """Return where in `data` pydantic's `loc` is, without the kinds and the alternatives of unions that it passes.
+
+    The second value says, in a union without kinds (all of ours are of a word or a list), whether the error is about
+    the alternative that takes a list; None outside of such a union.
+    """
+    path: Path = ()
+    parts = list(loc)
+    takes_list = None
+    while parts:
+        part = parts.pop(0)
+        if kinds(path, data):  # pydantic puts the kind between the section and its keys
+            if not parts:
+                break
+            part = parts.pop(0)
+        elif isinstance(part, str) and part.startswith(("literal[", "list[")):
+            takes_list = part.startswith("list[")
+            continue
+        path = (*path, part)
+    return path, takes_list
+
+
+def _value(path: Path, data: object) -> object:
+    for part in path:
+        if isinstance(data, dict) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+            data = data.get(part) if isinstance(data, dict) else data[int(part)]
+        else:
+            return None
+    return data
+
+
+def _message(detail: ErrorDetails, path: Path, data: dict[str, Any]) -> tuple[Path, str]:
+    node = node_at(path, data)
+    found = detail["input"]
+    match detail["type"]:
+        case "extra_forbidden":
+            return path, _unknown_key(path, data)
+        case "missing":
+            return path, f"is missing; it must be {describe(node or {})}"
+        case "union_tag_not_found":
+            return (*path, "kind"), f"is missing; allowed are {listing(kinds(path, data))}"
+        case "union_tag_invalid":
+            return (*path, "kind"), _unknown_kind(found["kind"], kinds(path, data))
+    if isinstance(found, str) and found in kinds(path, data):
+        return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
+    message = f"must be {describe(node or {}, found)}, not {show(found)}"
+    return path, message + _hint(node or {}, found)
+
+
+def _hint(node: dict[str, Any], found: object) -> str:
+    if "enum" in node and isinstance(found, str):
+        return did_you_mean(found, node["enum"])
+    if isinstance(found, float) and found.is_integer() and _takes(node, "integer"):
+        return f" (write {int(found)})"
+    if isinstance(found, str) and _takes(node, "number", "integer") and _is_number(found):
+        return " (without quotes)"
+    if isinstance(found, str) and _takes(node, "boolean") and found.lower() in _BOOLEANS:
+        return f" (write {_BOOLEANS[found.lower()]})"
+    if isinstance(found, int | float) and _takes(node, "string") and "enum" not in node:
+        return " (put it in quotes)"
+    return ""
+
+
+def _takes(node: dict[str, Any], *types: str) -> bool:
+    return any(option.get("type") in types for option in node.get("anyOf", [node]))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unknown_kind(kind: object, allowed: list[str]) -> str:
+    if not isinstance(kind, str):
+        return f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
+    return f"unknown kind {kind!r}; allowed are {listing(allowed)}{did_you_mean(kind, allowed)}"
+
+
+def _unknown_key(path: Path, data: dict[str, Any]) -> str:
+    if path == ("extends",):
+        return "can only be written in a config file"
+    *above, key = path
+    section = _value(tuple(above), data)
+    kind = section.get("kind") if isinstance(section, dict) else None
+    allowed = _keys_of(tuple(above), kind, data)
+    of_kind = f" of kind {kind!r}" if kind is not None and kinds(tuple(above), data) else ""
+    return f"unknown key{of_kind}; allowed are {', '.join(allowed)}{did_you_mean(str(key), allowed)}"
+
+
+def _keys_of(path: Path, kind: object, data: dict[str, Any]) -> list[str]:
+    if kind is None and (options := kinds(path, data)):  # a section whose kind has a default, the first one
+        kind = options[0]
+    return known_keys(path, kind, data) or []

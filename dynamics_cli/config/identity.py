@@ -1,0 +1,72 @@
+"""Which configs are the same run: the hash that names a run directory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path as FilePath
+from typing import Any
+
+from dynamics_cli.config.checks import check_files, named_files
+from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.errors import ConfigError, Problem, key_text
+from dynamics_cli.config.reader import MAPPING
+from dynamics_cli.config.run import RunConfig
+
+NUMERICS_VERSION = 1
+"""Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
+
+
+def canonical(config: RunConfig, *, device: str, backend: str) -> str:
+    """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and contents for files.
+
+    Raises:
+        ConfigError: when a file that the config names is not there or cannot be read.
+    """
+    sections = dict(config)
+    if missing := [Problem(MAPPING, None, key_text(path), message) for path, message in check_files(sections)]:
+        raise ConfigError(missing)
+    resolved = to_plain(config) | {"device": device, "backend": backend}
+    for (section, key), file in named_files(sections):
+        resolved[str(section)][key] = {"sha256": _file_hash(file, key_text((section, key)))}
+    resolved["numerics_version"] = NUMERICS_VERSION
+    return json.dumps(_positive_zeros(resolved), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def run_hash(config: RunConfig, *, device: str, backend: str) -> str:
+    """Return the identity of the run, a sha256 in hexadecimal.
+
+    It depends on what is computed, not on how or where it is written down: the order of keys, `extends`, the spelling
+    of numbers, defaults written out and the place of the config and of files it names do not matter.
+
+    Args:
+        config: the resolved config.
+        device: the device that `auto` stands for, or the one that was asked for.
+        backend: likewise.
+
+    Raises:
+        ConfigError: when a file that the config names is not there or cannot be read.
+    """
+    return hashlib.sha256(canonical(config, device=device, backend=backend).encode()).hexdigest()
+
+
+def run_directory_name(config: RunConfig, identity: str) -> str:
+    """Return the name of the run's directory below the root of all runs: its name and the start of its hash."""
+    return f"{config.name}-{identity[:10]}"
+
+
+def _file_hash(file: str, key: str) -> str:
+    try:
+        with FilePath(file).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise ConfigError([Problem(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]) from error
+
+
+def _positive_zeros(value: Any) -> Any:
+    """Return `value` with -0.0 as 0.0: equal configs are the same run."""
+    if isinstance(value, dict):
+        return {key: _positive_zeros(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_positive_zeros(item) for item in value]
+    return value + 0.0 if isinstance(value, float) else value

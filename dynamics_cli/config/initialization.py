@@ -1,0 +1,70 @@
+"""The initial weights of a run: one class per kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dynamics_cli.config.base import Positive, Section
+
+DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
+
+
+class ScaledInitialization(Section):
+    """What the drawn initialisations share: a scale, what divides it, and optional fixed output values."""
+
+    scale: Positive
+    """Scale lambda of the weights, before the division."""
+    divide_by: DivideBy = "none"
+    """Divide the scale by 1, sqrt(m), sqrt(d) or sqrt(m d); m is the width, d the input dimension without the bias."""
+    output_value: Positive | None = None
+    """If given, output weights are ± this value instead of what the kind draws."""
+    output_signs: Literal["random", "halves"] = "random"
+    """Signs of the output weights: uniform on ±1, or + for the first half of the neurons and - for the second."""
+
+
+class BalancedInitialization(ScaledInitialization):
+    """Gaussian hidden weights and `a_j = ± ||w_j||` (Boursier et al. 2022, Eq. 4)."""
+
+    kind: Literal["balanced"]
+
+
+class UnbalancedInitialization(ScaledInitialization):
+    """Independent Gaussians for all weights."""
+
+    kind: Literal["unbalanced"]
+
+
+class DominatedInitialization(ScaledInitialization):
+    """Hidden weights uniform in ± s and `|a_j| = s sqrt(columns)`, so that `|a_j| >= ||w_j||`."""
+
+    kind: Literal["dominated"]
+
+
+class DefaultScaledInitialization(Section):
+    """PyTorch's default initialisation of a linear layer, times a factor."""
+
+    kind: Literal["default_scaled"]
+    factor: Positive = 1.0
+    """Multiplies every initial weight."""
+
+
+class FileInitialization(Section):
+    """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,), `output_weight` (m,)."""
+
+    kind: Literal["file"]
+    path: str
+    """The file, relative to the config that names it."""
+    suffix: str = ""
+    """Appended to the names of the arrays, e.g. `_0`."""
+
+
+Initialization = Annotated[
+    BalancedInitialization
+    | UnbalancedInitialization
+    | DominatedInitialization
+    | DefaultScaledInitialization
+    | FileInitialization,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,216 @@
+"""From YAML text to plain data with the line of every value; nothing in a config can run code or build objects.
+
+Scalars follow the core schema of YAML 1.2, of which JSON is a part: `1e-3` is a number, `yes` is a text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.source import Origin
+
+MAX_DEPTH = 20
+"""Levels of nesting in a config; the schema needs five."""
+MAX_ALIASED = 100_000
+"""Values that aliases may stand for, all of them together; a few lines can otherwise stand for billions."""
+
+TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
+
+_TAG = "tag:yaml.org,2002:"
+_FLOAT = re.compile(
+    r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
+_INT = re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$")
+_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # how JSON writes a character beyond U+FFFF
+CORE_SCALARS = (  # the first match wins
+    ("null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+    ("bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
+    ("int", _INT, list("-+0123456789")),
+    ("float", _FLOAT, list("-+.0123456789")),
+)
+
+
+class _TooDeepError(yaml.MarkedYAMLError):
+    """The text nests too deeply to be a config."""
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's composer with the scalars of YAML 1.2 and a limit on nesting."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's registry
+    depth = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        """Compose one node, refusing nesting that would exhaust the stack."""
+        if self.depth > MAX_DEPTH:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise _TooDeepError(problem=TOO_DEEP, problem_mark=mark)
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+
+for _name, _pattern, _first in CORE_SCALARS:
+    _Loader.add_implicit_resolver(_TAG + _name, _pattern, _first)
+
+
+def _compose(text: str) -> Node | None:
+    loader = _Loader(_without_tabs(text))
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
+
+
+def _without_tabs(text: str) -> str:
+    """Return JSON that is indented with tabs, which YAML forbids, with spaces instead; other text as it is."""
+    if "\t" not in text or not text.lstrip().startswith("{"):
+        return text
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text.replace("\t", " ")  # a tab inside a text is written \t in valid JSON
+
+
+@dataclass
+class Reading:
+    """What came out of one YAML text."""
+
+    value: Any = None
+    origins: dict[Path, Origin] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    broken: set[Path] = field(default_factory=set)
+    readable: bool = True
+    """False when the text is no YAML at all."""
+
+
+def read_text(text: str, file: str, directory: FilePath, has_lines: bool = True) -> Reading:
+    """Read one YAML (or JSON) document; `file` names it in messages, its relative paths belong to `directory`."""
+    reader = _Reader(file, directory, has_lines)
+    try:
+        node = _compose(text)
+    except _TooDeepError as error:
+        reader.complain_at(error, str(error.problem))
+    except yaml.MarkedYAMLError as error:
+        told = ", ".join(part for part in (error.context, error.problem) if part)
+        reader.complain_at(error, f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else ""))
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        reader.complain(line, (), f"not valid YAML: the character #x{error.character:04x} is not allowed")
+        reader.reading.readable = False
+    except (ValueError, OverflowError):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
+        reader.complain(None, (), "not valid YAML: a text holds an escape that is no character")
+        reader.reading.readable = False
+    else:
+        reader.reading.value = None if node is None else reader.convert(node, ())
+    return reader.reading
+
+
+class _Reader:
+    """Turns the nodes of one text into plain data."""
+
+    def __init__(self, file: str, directory: FilePath, has_lines: bool) -> None:
+        self.file, self.directory, self.has_lines = file, directory, has_lines
+        self.reading = Reading()
+        self._seen: set[int] = set()
+        self._inside: set[int] = set()
+        self._aliased = 0
+
+    def complain_at(self, error: yaml.MarkedYAMLError, message: str) -> None:
+        mark = error.problem_mark or error.context_mark
+        self.complain(None if mark is None else mark.line + 1, (), message)
+        self.reading.readable = False
+
+    def complain(self, line: int | None, path: Path, message: str) -> None:
+        self.reading.problems.append(Problem(self.file, line if self.has_lines else None, key_text(path), message))
+
+    def note(self, path: Path, line: int) -> None:
+        self.reading.origins[path] = Origin(self.file, line if self.has_lines else None, self.directory)
+
+    def convert(self, node: Node, path: Path, in_alias: bool = False) -> Any:
+        """Return the plain data of `node`, noting the origin of every value below it."""
+        self.note(path, node.start_mark.line + 1)
+        in_alias = in_alias or id(node) in self._seen
+        self._aliased += in_alias
+        if id(node) in self._inside:
+            return self._refuse(node, path, "an alias stands for the value that it is part of")
+        if len(path) > MAX_DEPTH:
+            return self._refuse(node, path, TOO_DEEP)
+        if self._aliased > MAX_ALIASED:
+            if self._aliased == MAX_ALIASED + 1:
+                self._refuse(node, path, f"aliases stand for more than {MAX_ALIASED} values; write the data to a file")
+                self.reading.readable = False
+            return None
+        self._seen.add(id(node))
+        self._inside.add(id(node))
+        value = self._converted(node, path, in_alias)
+        self._inside.discard(id(node))
+        return value
+
+    def _converted(self, node: Node, path: Path, in_alias: bool) -> Any:
+        kind = node.tag.removeprefix(_TAG)
+        if isinstance(node, MappingNode) and kind == "map":
+            return self._mapping(node, path, in_alias)
+        if isinstance(node, SequenceNode) and kind == "seq":
+            return [self.convert(item, (*path, place), in_alias) for place, item in enumerate(node.value)]
+        if isinstance(node, ScalarNode) and kind in ("null", "bool", "int", "float", "str"):
+            return self._scalar(node, kind, path)
+        tag = node.tag.replace(_TAG, "!!")
+        return self._refuse(node, path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
+
+    def _mapping(self, node: MappingNode, path: Path, in_alias: bool) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        lines: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode) or key_node.tag != f"{_TAG}str":
+                told = key_node.value if isinstance(key_node, ScalarNode) else "a collection"
+                self.complain(line, path, f"a key must be a text, not {told} (put it in quotes if it is meant)")
+                continue
+            key = _joined(key_node.value)
+            if key in mapping:
+                self.complain(line, (*path, key), f"duplicate key (first on line {lines[key]})")
+                continue
+            if key == "<<":
+                self.complain(line, (*path, key), "merge keys are not supported; use extends")
+                continue
+            lines[key] = line
+            mapping[key] = self.convert(value_node, (*path, key), in_alias)
+            self.note((*path, key), line)  # the line of the key, not that of the value
+        return mapping
+
+    def _scalar(self, node: ScalarNode, kind: str, path: Path) -> Any:
+        text = node.value
+        try:
+            match kind:
+                case "null":
+                    return None
+                case "bool":
+                    return {"true": True, "false": False}[text.lower()]
+                case "int":
+                    return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+                case "float":
+                    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        except (ValueError, KeyError):
+            return self._refuse(node, path, f"{text[:60]!r} cannot be read as a YAML {kind}")
+        return _joined(text)
+
+    def _refuse(self, node: Node, path: Path, message: str) -> None:
+        self.complain(node.start_mark.line + 1, path, message)
+        self.reading.broken.add(path)
+
+
+def _joined(text: str) -> str:
+    """Return `text` with surrogate pairs, as JSON writes them, made the characters that they stand for."""
+    return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)

@@ -1,0 +1,66 @@
+"""How a run is trained: one class per kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dynamics_cli.config.base import NonNegative, Positive, PositiveInt, Section
+
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+class OptimizerSection(Section):
+    """What all optimizers share."""
+
+    lr: Positive
+    """Step size."""
+    stop_below: NonNegative | None = None
+    """Stop at the first recorded loss at or below this value."""
+
+
+class GradientDescent(OptimizerSection):
+    """Full-batch gradient descent."""
+
+    kind: Literal["gd"]
+    iterations: PositiveInt
+    """Number of updates."""
+    loss_scaled: bool = False
+    """Divide the gradient by the loss: the same path in rescaled time."""
+
+
+class MinibatchSection(OptimizerSection):
+    """What optimizers that may work on batches share; exactly one of `iterations` and `epochs` is given."""
+
+    iterations: PositiveInt | None = None
+    """Number of updates."""
+    epochs: PositiveInt | None = None
+    """Number of passes over the training set."""
+    replacement: bool = False
+    """Draw every batch with replacement instead of splitting a permutation per epoch."""
+
+
+class StochasticGradientDescent(MinibatchSection):
+    """Stochastic gradient descent; the recorded loss is that of the full training set."""
+
+    kind: Literal["sgd"]
+    batch_size: PositiveInt = 1
+    """Samples per update; the last batch of an epoch may be smaller."""
+
+
+class Adam(MinibatchSection):
+    """Adam (Kingma and Ba 2015), full batch unless a batch size is given."""
+
+    kind: Literal["adam"]
+    batch_size: PositiveInt | None = None
+    """Samples per update; all of them when absent."""
+    beta1: Beta = 0.9
+    """Decay of the first moment."""
+    beta2: Beta = 0.999
+    """Decay of the second moment."""
+    eps: Positive = 1e-8
+    """Added to the denominator."""
+
+
+Optimizer = Annotated[GradientDescent | StochasticGradientDescent | Adam, Field(discriminator="kind")]

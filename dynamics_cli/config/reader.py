@@ -1,0 +1,150 @@
+"""Reads a config file, or a mapping, with everything that it extends, into plain data that knows its origins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.nodes import MAX_DEPTH, TOO_DEEP, read_text
+from dynamics_cli.config.source import Origin, Source, merge
+from dynamics_cli.config.text import SECTIONS, show
+
+MAPPING = "<config>"
+"""The file name of a config that is a mapping."""
+
+NO_SUCH_FILE = "there is no such file"
+
+
+def read_file(path: str | os.PathLike[str]) -> Source:
+    """Read a config file and the chain of files that it extends; nothing is validated, problems are collected."""
+    return _with_parents(_read_file(FilePath(path)), [_resolved(FilePath(path))])
+
+
+def read_mapping(mapping: Mapping[str, object]) -> Source:
+    """Take a config from a mapping; relative paths in it are relative to the working directory.
+
+    Tuples and arrays (anything with `tolist`) become lists, paths become texts.
+    """
+    return _with_parents(plain(mapping, MAPPING), [])
+
+
+def plain(mapping: Mapping[str, object], name: str) -> Source:
+    """Take plain data from a mapping, called `name` in messages, without following `extends`."""
+    source = _empty(name, None, FilePath.cwd())
+    source.data = _plain(mapping, (), source)
+    return source
+
+
+def _empty(file: str, line: int | None, directory: FilePath) -> Source:
+    return Source(data={}, origins={(): Origin(file, line, directory)})
+
+
+def _unreadable(file: str, message: str, line: int | None = None) -> Source:
+    source = _empty(file, line, FilePath())
+    source.problems.append(Problem(file, line, "", message))
+    source.readable = False
+    return source
+
+
+def _read_file(path: FilePath) -> Source:
+    """Read one file alone."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return _unreadable(str(path), NO_SUCH_FILE)
+    except IsADirectoryError:
+        return _unreadable(str(path), "is a directory, not a config file")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        return _unreadable(str(path), f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})", line)
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
+        told = error.strerror if isinstance(error, OSError) else error
+        return _unreadable(str(path), f"cannot be read: {told}")
+    return _parse(text, path)
+
+
+def _parse(text: str, path: FilePath) -> Source:
+    directory = path.absolute().parent
+    reading = read_text(text, str(path), directory)
+    if not reading.problems and reading.value is None:
+        return _unreadable(str(path), f"is empty; needed are {SECTIONS}")
+    if not reading.problems and not isinstance(reading.value, dict):
+        return _unreadable(str(path), f"must be a mapping of {SECTIONS}, not {show(reading.value)}", 1)
+    whole = {(): Origin(str(path), 1, directory)}
+    return Source(
+        data=reading.value if isinstance(reading.value, dict) else {},
+        origins=reading.origins | whole,
+        problems=reading.problems,
+        broken=reading.broken,
+        readable=reading.readable and isinstance(reading.value, dict),
+    )
+
+
+def _with_parents(source: Source, chain: list[FilePath]) -> Source:
+    """Merge `source` over what it extends; `chain` holds the files that led here, to refuse a cycle."""
+    if "extends" not in source.data:
+        return source
+    extends = source.data.pop("extends")
+    if ("extends",) in source.broken:
+        return source
+    if not isinstance(extends, str) or not extends:
+        source.problems.append(
+            source.problem(("extends",), f"must be the path of one config file (a text), not {show(extends)}")
+        )
+        source.readable = False
+        return source
+    origin = source.origin(("extends",))
+    # shown as the child was named: relative where that was
+    named = FilePath(origin.file).parent / extends if origin.line is not None else FilePath(extends)
+    resolved = _resolved(origin.directory / extends)
+    if resolved in chain:
+        source.problems.append(source.problem(("extends",), f"extending {named} would go round in a circle"))
+        source.readable = False
+        return source
+    parent = _read_file(named)
+    if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
+        parent.problems = [source.problem(("extends",), f"there is no file {named}")]
+    return merge(_with_parents(parent, [*chain, resolved]), source)
+
+
+def _resolved(path: FilePath) -> FilePath:
+    """Return `path` without links, or as it is when there can be no such file (reading it will tell why)."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):  # too long a name, a loop of links, a null character
+        return path
+
+
+def _plain(value: object, path: Path, source: Source) -> Any:
+    """Return `value` of plain types only, noting what cannot be."""
+    if len(path) > MAX_DEPTH:
+        return _refuse(path, TOO_DEEP, source)
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
+        value = value.tolist()
+    match value:
+        case Mapping():
+            return dict(_items(value, path, source))
+        case list() | tuple():
+            return [_plain(item, (*path, place), source) for place, item in enumerate(value)]
+        case None | bool() | int() | float() | str():
+            return value
+        case FilePath():
+            return str(value)
+    return _refuse(path, f"a {type(value).__name__} is not allowed: a config holds only plain values", source)
+
+
+def _items(mapping: Mapping[Any, object], path: Path, source: Source) -> Iterator[tuple[str, Any]]:
+    for key, value in mapping.items():
+        if isinstance(key, str):
+            yield key, _plain(value, (*path, key), source)
+        else:
+            origin = source.origins[()]
+            source.problems.append(Problem(origin.file, None, key_text(path), f"a key must be a text, not {key!r}"))
+
+
+def _refuse(path: Path, message: str, source: Source) -> None:
+    source.problems.append(source.problem(path, message))
+    source.broken.add(path)

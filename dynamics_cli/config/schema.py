@@ -1,0 +1,133 @@
+"""The JSON Schema of a config, and questions about which keys and values it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from dynamics_cli.config.errors import Path
+from dynamics_cli.config.run import RunConfig
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+Node = dict[str, Any]
+
+
+@cache
+def _definitions() -> dict[str, Node]:
+    """Return the schema of every section by the name of its class, `RunConfig` among them."""
+    whole = RunConfig.model_json_schema()
+    definitions: dict[str, Node] = whole.pop("$defs")
+    return {"RunConfig": whole, **definitions}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a config file, for editors.
+
+    A file that extends another may leave out whatever its parent says, so no key is required in it.
+    """
+    definitions = deepcopy(_definitions())
+    partial = {f"Partial{name}": _partial(node) for name, node in definitions.items()}
+    partial["PartialRunConfig"]["properties"]["extends"] = {
+        "type": "string",
+        "minLength": 1,
+        "description": "A config that this one extends, relative to it: what stands here replaces what stands there.",
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "dyn config",
+        "description": "One training run: `dyn train FILE`.",
+        "type": "object",
+        "if": {"required": ["extends"]},
+        "then": {"$ref": "#/$defs/PartialRunConfig"},
+        "else": {"$ref": "#/$defs/RunConfig"},
+        "$defs": {**definitions, **partial},
+    }
+
+
+def _partial(node: Any) -> Any:
+    """Return a copy of `node` in which no key is required and references point at partial definitions."""
+    if isinstance(node, list):
+        return [_partial(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    copy = {key: _partial(value) for key, value in node.items() if key not in ("required", "discriminator")}
+    if "oneOf" in copy:  # without its kind a section may fit several
+        copy["anyOf"] = copy.pop("oneOf")
+    if isinstance(reference := copy.get("$ref"), str):
+        copy["$ref"] = reference.replace("#/$defs/", "#/$defs/Partial")
+    return copy
+
+
+def _resolved(node: Node) -> Node:
+    while "$ref" in node:
+        node = _definitions()[node["$ref"].rpartition("/")[2]]
+    return node
+
+
+def _branches(node: Node) -> dict[str, Node]:
+    """Return the schema of each kind, in the order of declaration; empty for what has no kinds."""
+    if "discriminator" not in node:
+        return {}
+    options = [_resolved(option) for option in node["oneOf"]]
+    return {option["properties"]["kind"]["const"]: option for option in options}
+
+
+def _default_kind(branches: Mapping[str, Node]) -> str | None:
+    return next((kind for kind, node in branches.items() if "default" in node["properties"]["kind"]), None)
+
+
+def node_at(path: Path, data: object) -> Node | None:
+    """Return the schema of the value at `path`, where `data` (the whole config) says which kinds hold on the way.
+
+    None when the schema has nothing there. A section that has kinds comes back as the choice between them.
+    """
+    node: Node = _definitions()["RunConfig"]
+    for part in path:
+        node = _section(node, data)
+        if isinstance(part, int):
+            lists = [option for option in node.get("anyOf", [node]) if "items" in option]
+            if not lists:
+                return None
+            node = lists[0]["items"]
+        elif part in node.get("properties", {}):
+            node = node["properties"][part]
+        else:
+            return None
+        data = _below(data, part)
+    return _resolved(node)
+
+
+def _section(node: Node, data: object) -> Node:
+    node = _resolved(node)
+    branches = _branches(node)
+    if not branches:
+        return node
+    kind = data.get("kind", _default_kind(branches)) if isinstance(data, Mapping) else None
+    return branches.get(kind, {}) if isinstance(kind, str) else {}
+
+
+def _below(data: object, part: str | int) -> object:
+    if isinstance(part, int):
+        return data[part] if isinstance(data, list) and part < len(data) else None
+    return data.get(part) if isinstance(data, Mapping) else None
+
+
+def kinds(path: Path, data: object = None) -> list[str]:
+    """Return the kinds that the section at `path` has, in the order of declaration; empty when it has none."""
+    node = node_at(path, data)
+    return [] if node is None else list(_branches(node))
+
+
+def known_keys(path: Path, kind: object = None, data: object = None) -> list[str] | None:
+    """Return the keys of the section at `path` under `kind`; None when there is no such section or kind."""
+    node = node_at(path, data)
+    if node is None:
+        return None
+    branches = _branches(node)
+    if branches:
+        node = branches.get(kind) if isinstance(kind, str) else None
+    if node is None or "properties" not in node:
+        return None
+    return sorted(node["properties"], key=lambda key: key != "kind")  # the kind first, inherited keys after it

@@ -1,0 +1,105 @@
+"""The plain data of a config before validation, with the origin of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.schema import kinds, known_keys
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value was written."""
+
+    file: str
+    """File as named to the user, or a word such as `--set`."""
+    line: int | None
+    """Line in it, from 1."""
+    directory: FilePath
+    """What relative paths written there are relative to."""
+
+
+@dataclass
+class Source:
+    """Plain data (mappings, lists, texts, numbers, booleans, None), where each value comes from, and what was wrong."""
+
+    data: dict[str, Any]
+    origins: dict[Path, Origin]
+    problems: list[Problem] = field(default_factory=list)
+    broken: set[Path] = field(default_factory=set)
+    """Values already complained about; validation passes over them."""
+    readable: bool = True
+    """False when nothing could be read, so that there is nothing to validate."""
+
+    def origin(self, path: Path) -> Origin:
+        """Return where the value at `path`, or else the closest section around it, was written."""
+        while path not in self.origins:
+            path = path[:-1]
+        return self.origins[path]
+
+    def is_broken(self, path: Path) -> bool:
+        """Return whether the value at `path`, or what it is part of, has been complained about."""
+        return any(path[:length] in self.broken for length in range(len(path) + 1))
+
+    def problem(self, path: Path, message: str) -> Problem:
+        """Return a problem with the value at `path`."""
+        origin = self.origin(path)
+        return Problem(origin.file, origin.line, key_text(path), message)
+
+    def assign(self, path: tuple[str, ...], value: object, origin: Origin) -> None:
+        """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
+
+        Raises:
+            TypeError: when something on the way is not a section; its argument is the path of that thing.
+        """
+        section = self.data
+        for depth, key in enumerate(path[:-1], start=1):
+            if key not in section:
+                section[key] = {}
+                self.origins[path[:depth]] = origin
+            section = section[key]
+            if not isinstance(section, dict):
+                raise TypeError(path[:depth])
+        if path[-1] == "kind" and value != section.get("kind"):
+            for stale in unknown_to_kind(path[:-1], section, value):
+                del section[stale]
+        section[path[-1]] = value
+        for below in [other for other in self.origins if other[: len(path)] == path]:
+            del self.origins[below]
+        self.broken = {other for other in self.broken if other[: len(path)] != path}
+        self.origins[path] = origin
+
+
+def unknown_to_kind(path: Path, section: Mapping[str, Any], kind: object) -> list[str]:
+    """Return the keys of `section` that `kind` does not know; none when the section or the kind is unknown."""
+    known = known_keys(path, kind) if kinds(path) else None
+    return [] if known is None else [key for key in section if key not in known]
+
+
+def merge(parent: Source, child: Source) -> Source:
+    """Return the parent's data with the child's over it, key by key; problems of both are kept."""
+    return Source(
+        data=_merge_sections(parent.data, child.data, ()),
+        origins={**parent.origins, **child.origins},
+        problems=[*parent.problems, *child.problems],
+        broken=parent.broken | child.broken,
+        readable=parent.readable and child.readable,
+    )
+
+
+def _merge_sections(parent: dict[str, Any], child: dict[str, Any], path: Path) -> dict[str, Any]:
+    merged = dict(parent)
+    if "kind" in child and child["kind"] != parent.get("kind"):
+        for stale in unknown_to_kind(path, parent, child["kind"]):
+            del merged[stale]
+    for key, value in child.items():
+        below = merged.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[key] = _merge_sections(below, value, (*path, key))
+        else:
+            merged[key] = value
+    return merged

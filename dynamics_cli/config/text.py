@@ -1,0 +1,104 @@
+"""Words for what a config key allows and for what was found there instead."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+LIMIT = 2**63
+SECTIONS = "name, dataset, architecture, initialization, loss and optimizer"
+
+
+def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR0911 - one return a type
+    """Return what the JSON Schema `node` allows, e.g. `an integer >= 1`; `found` decides which bounds matter."""
+    if "anyOf" in node:
+        return alternatives([word for option in node["anyOf"] for word in _words(option, found)])
+    if "enum" in node:
+        return alternatives(_words(node, found))
+    match node.get("type"):
+        case "integer":
+            return f"an integer{_bounds(node, found)}"
+        case "number":
+            finite = isinstance(found, float) and not math.isfinite(found)
+            return f"a{' finite' if finite else ''} number{_bounds(node, found)}"
+        case "boolean":
+            return "true or false"
+        case "string":
+            return f"a text{_text_limits(node)}"
+        case "array":
+            empty = "non-empty " if node.get("minItems") else ""
+            return f"a {empty}list of {_plural(node['items'])}"
+        case _:
+            return "a section (a mapping)"
+
+
+def alternatives(words: list[str]) -> str:
+    """Return `a, b or c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def listing(words: list[str]) -> str:
+    """Return `'a', 'b', 'c'`."""
+    return ", ".join(map(repr, words))
+
+
+def _words(node: dict[str, Any], found: object) -> list[str]:
+    """Return what is allowed as separate alternatives; an empty value is allowed silently."""
+    if node.get("type") == "null":
+        return []
+    return [repr(word) for word in node["enum"]] if "enum" in node else [describe(node, found)]
+
+
+def _bounds(node: dict[str, Any], found: object) -> str:
+    bounds = [
+        f"{sign} {json.dumps(node[key])}"
+        for sign, key in ((">", "exclusiveMinimum"), (">=", "minimum"), ("<=", "maximum"), ("<", "exclusiveMaximum"))
+        if key in node and node[key] != LIMIT
+    ]
+    if node.get("exclusiveMaximum") == LIMIT and isinstance(found, int) and found >= LIMIT:
+        bounds.append("< 2^63")
+    return f" {' and '.join(bounds)}" if bounds else ""
+
+
+def _text_limits(node: dict[str, Any]) -> str:
+    limits = ""
+    if "maxLength" in node:
+        limits += f" of {node.get('minLength', 0)} to {node['maxLength']} characters"
+    if "pattern" in node:
+        limits += f" that matches {node['pattern']}"
+    return limits
+
+
+def _plural(node: dict[str, Any]) -> str:
+    match node.get("type"):
+        case "array":
+            empty = "non-empty " if node.get("minItems") else ""
+            return f"{empty}lists of {_plural(node['items'])}"
+        case "integer":
+            return f"integers{_bounds(node, None)}"
+        case "number":
+            return f"numbers{_bounds(node, None)}"
+        case _:
+            return "texts"
+
+
+def show(found: object) -> str:  # noqa: PLR0911 - one return a type
+    """Return a short rendering of what was found, with its type where that is the point."""
+    match found:
+        case None:
+            return "empty (null)"
+        case bool():
+            return "true" if found else "false"
+        case str():
+            return f"the text {found[:60]!r}" + ("..." if len(found) > 60 else "")
+        case int():
+            return str(found) if abs(found) < 10**30 else "an integer of more than 30 digits"
+        case float():
+            return repr(found)
+        case list():
+            return "an empty list" if not found else f"a list of {len(found)}"
+        case dict():
+            return "a mapping"
+        case _:
+            return f"a {type(found).__name__}"

@@ -1,0 +1,99 @@
+"""The data set that a run is trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Training samples and, optionally, held-out ones; float64, whatever precision the run uses."""
+
+    x: Floats
+    """Inputs (n, d), the constant 1 of a bias as last column where there is one."""
+    y: Floats
+    """Labels (n,)."""
+    x_test: Floats | None = None
+    """Held-out inputs (n', d)."""
+    y_test: Floats | None = None
+    """Held-out labels (n',)."""
+    bias: bool = False
+    """Whether the last column of the inputs is the constant 1 of a bias."""
+
+    @property
+    def n(self) -> int:
+        """Number of training samples."""
+        return int(self.x.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Number of columns, the bias column included."""
+        return int(self.x.shape[1])
+
+    @property
+    def input_dim(self) -> int:
+        """Input dimension without the bias column, the `d` of initialisation scales."""
+        return self.d - int(self.bias)
+
+
+def make_dataset(
+    x: Floats,
+    y: Floats,
+    *,
+    x_test: Floats | None = None,
+    y_test: Floats | None = None,
+    append_bias: bool = False,
+    origin: str = "the data set",
+) -> Dataset:
+    """Check shapes and values and append the bias column.
+
+    Raises:
+        InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
+
+    """
+    x, y = _check(x, y, f"{origin}: x", f"{origin}: y")
+    if (x_test is None) != (y_test is None):
+        raise InputError(f"{origin}: held-out inputs and labels must come together")
+    if x_test is not None and y_test is not None:
+        x_test, y_test = _check(x_test, y_test, f"{origin}: x_test", f"{origin}: y_test")
+        if x_test.shape[1] != x.shape[1]:
+            raise InputError(f"{origin}: x has {x.shape[1]} columns, x_test has {x_test.shape[1]}")
+    if append_bias:
+        x = _with_ones(x)
+        x_test = None if x_test is None else _with_ones(x_test)
+    return Dataset(x, y, x_test, y_test, bias=append_bias)
+
+
+def _with_ones(x: Floats) -> Floats:
+    return np.concatenate([x, np.ones((len(x), 1))], axis=1)
+
+
+def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floats]:
+    for array, name in ((x, x_name), (y, y_name)):
+        if np.asarray(array).dtype.kind not in "fiub":
+            raise InputError(f"{name} holds {np.asarray(array).dtype}, numbers are needed")
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if x.ndim != 2:
+        raise InputError(f"{x_name} has shape {x.shape}, needed is (samples, dimensions)")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise InputError(f"{y_name} has shape {y.shape}, needed is one label per sample")
+    if len(x) != len(y):
+        raise InputError(f"{x_name} has {len(x)} samples but {y_name} has {len(y)}")
+    if len(x) == 0 or x.shape[1] == 0:
+        raise InputError(f"{x_name} is empty")
+    for array, name in ((x, x_name), (y, y_name)):
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            raise InputError(
+                f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all values must be finite"
+            )
+    return x, y

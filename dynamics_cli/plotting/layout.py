@@ -1,0 +1,101 @@
+"""What panels share: panel letters, notes, legends outside the data, number formats and text sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.transforms import ScaledTranslation
+
+from dynamics_cli.plotting.style import PALETTE, SMALL, styled
+
+LegendPlace = Literal["below", "inside", "none"]
+"""`below` the panel (never covers data), `inside` where Matplotlib finds the emptiest corner, or `none`."""
+
+THIN_SPACE = "\N{THIN SPACE}"
+MINUS = "\N{MINUS SIGN}"
+
+
+def format_number(value: float, digits: int = 3) -> str:
+    """Return `value` with `digits` significant digits, or a whole number with spaced thousands, as in `300 000`."""
+    if value == int(value) and abs(value) < 1e9:
+        return f"{int(value):,}".replace(",", THIN_SPACE).replace("-", MINUS)
+    return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+@styled
+def panel_label(axes: Axes, letter: str | int, title: str = "") -> Text:
+    """Write `(a) title` above the left end of the panel. `letter` may be its number, 0 for a."""
+    letter = chr(ord("a") + letter) if isinstance(letter, int) else letter
+    return axes.set_title(f"({letter}) {title}".rstrip(), loc="left")
+
+
+@styled
+def note(axes: Axes, text: str) -> Text:
+    """Add a short remark in brackets to the x label, where it covers nothing; without x label, under the panel."""
+    label = axes.get_xlabel()
+    if label:
+        return axes.set_xlabel(f"{label}  ({text})")
+    where: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, -2), "textcoords": "offset points"}
+    return axes.annotate(text, (1.0, 0.0), ha="right", va="top", fontsize=SMALL, color=PALETTE.unsigned, **where)
+
+
+def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:
+    """Label an axis of few round ticks; numbers beyond 0.001 and 10 000 get their power of ten in the label.
+
+    `limits` are those that the axis has or will have. (Matplotlib's own "1e-5" sits where titles are.)
+    """
+    largest = max(abs(limits[0]), abs(limits[1]))
+    power = int(np.floor(np.log10(largest))) if np.isfinite(largest) and largest > 0 else 0
+    power = 0 if -3 <= power < 4 else power
+    axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], symmetric=limits[0] == -limits[1]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value / 10.0**power, 9):.6g}".replace("-", MINUS)))
+    axis.set_label_text(label if power == 0 else rf"{label} [$10^{{{power}}}$]")
+
+
+@styled
+def place_legend(
+    axes: Axes, handles: Sequence[Artist], where: LegendPlace = "below", *, columns: int = 2, drop: float = 29.0
+) -> Legend | None:
+    """Add a legend of `handles`; below the panel it hangs `drop` points under the axes, clear of their labels."""
+    if where == "none" or not handles:
+        return None
+    if where == "inside":
+        return axes.legend(handles=list(handles), loc="best")
+    shift = ScaledTranslation(0, -drop / 72, axes.figure.dpi_scale_trans)
+    return axes.legend(
+        handles=list(handles),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=axes.transAxes + shift,
+        ncols=min(columns, len(handles)),
+        borderaxespad=0.0,
+    )
+
+
+@styled
+def figure_legend(figure: Figure, handles: Sequence[Artist], *, columns: int = 4) -> Legend | None:
+    """Add one legend for all panels under the figure; of handles with the same label the first stays."""
+    by_label = {str(handle.get_label()): handle for handle in reversed(handles)}
+    ordered = [by_label[label] for label in dict.fromkeys(str(handle.get_label()) for handle in handles)]
+    if not ordered:
+        return None
+    return figure.legend(handles=ordered, loc="outside lower center", ncols=min(columns, len(ordered)))
+
+
+@styled
+def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
+    """Return the width and height in points that `text` (mathtext and line breaks allowed) takes at font `size`."""
+    figure = Figure(dpi=300)
+    canvas = FigureCanvasAgg(figure)
+    box = figure.text(0, 0, text, fontsize=size, fontweight=weight).get_window_extent(canvas.get_renderer())  # type: ignore[no-untyped-call]
+    return box.width * 72 / 300, box.height * 72 / 300

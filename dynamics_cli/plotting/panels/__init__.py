@@ -1,0 +1,1 @@
+"""One reusable panel a file."""

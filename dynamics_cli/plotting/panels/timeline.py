@@ -1,0 +1,182 @@
+"""Phases of training on a time line: measured ones above, predicted times below (Boursier et al. 2022, Fig. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Annotation, Text
+
+from dynamics_cli.plotting.flags import OFFSET, place_flags
+from dynamics_cli.plotting.layout import text_size
+from dynamics_cli.plotting.style import PALETTE, SMALL, styled
+from dynamics_cli.plotting.time_axis import set_time_axis
+
+FONT = SMALL + 0.5
+BAR = 15.0
+"""Height of the bar of phases, in points."""
+LEADER = 7.0
+"""Distance between the bar and the first row of labels, in points."""
+PHASE_COLORS = ("#4A6FA5", "#5B2A8C", "#B34700", "#00614A", "#7A5C00", "#555555")
+"""Colours of successive phases, dark enough for white text: alignment, positive, negative, convergence."""
+
+
+class Interval(NamedTuple):
+    """A measured phase of training from `first` to `last`."""
+
+    label: str
+    first: float
+    last: float
+
+
+class Instant(NamedTuple):
+    """A time with a name; labels may be mathtext."""
+
+    label: str
+    time: float
+
+
+@dataclass(frozen=True)
+class TimelinePanel:
+    """Artists of `draw_timeline`, each list in the order of the input, without instants that are not finite."""
+
+    bars: list[Rectangle]
+    intervals: list[Text]
+    instants: list[Annotation]
+    predicted: list[Annotation]
+
+
+@styled
+def draw_timeline(
+    axes: Axes,
+    intervals: Sequence[Interval],
+    predicted: Sequence[Instant] = (),
+    *,
+    instants: Sequence[Instant] = (),
+    end: float | None = None,
+    xlabel: str = "iteration",
+    titles: tuple[str, str] = ("measured", "theory"),
+) -> TimelinePanel:
+    """Draw measured `intervals` as a bar, measured `instants` above it and `predicted` times below, all labelled.
+
+    A label that does not fit into its interval moves above the bar. Labels never overlap: those that would take
+    different rows, joined to their time by a thin line; a figure too low for its rows grows, and one that
+    has only this panel takes the height that it needs. The rows are worked out for the width that the panel has now,
+    so draw the time line last. An infinite `last` runs to the end; `instants` and
+    `predicted` times that are not finite are left out. Raises ValueError without any finite time.
+    """
+    marks = [[i for i in group if np.isfinite(i.time)] for group in (instants, predicted)]
+    times = [t for item in intervals for t in (item.first, item.last)] + [i.time for group in marks for i in group]
+    finite = [t for t in [*times, *([] if end is None else [end])] if np.isfinite(t)]
+    if not finite:
+        raise ValueError("a time line needs at least one finite time")
+    low, high = min(0.0, *finite), max(finite)
+    set_time_axis(axes, [low, high], label=xlabel)
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+    axes.set_yticks([0], labels=[titles[0]])
+    axes.tick_params(axis="y", length=0)
+    width, height = _size(axes)
+    unit = (axes.get_xlim()[1] - axes.get_xlim()[0]) / width  # time a point
+
+    bars, names, upper = _draw_bar(axes, intervals, min(high, axes.get_xlim()[1]), unit)
+    above, top = _draw_flags(axes, [*upper.values(), *marks[0]], unit, 1)
+    below, bottom = _draw_flags(axes, marks[1], unit, -1)
+    names.update(zip(upper, above[: len(upper)], strict=True))
+    if below:
+        axes.set_yticks([0, -(BAR / 2 + bottom) / 2 - 2], labels=titles)
+    _fit_height(axes, top, bottom, height)
+    return TimelinePanel(bars, [names[k] for k in range(len(intervals))], above[len(upper) :], below)
+
+
+def _size(axes: Axes) -> tuple[float, float]:
+    """Return width and height of the panel in points, after the layout engine has placed it."""
+    root = _root(axes)
+    root.draw_without_rendering()
+    box = axes.get_window_extent()
+    return box.width * 72 / root.dpi, box.height * 72 / root.dpi
+
+
+def _root(axes: Axes) -> Figure:
+    root = axes.figure
+    while not isinstance(root, Figure):
+        root = root.figure
+    return root
+
+
+def _draw_bar(
+    axes: Axes, intervals: Sequence[Interval], end: float, unit: float
+) -> tuple[list[Rectangle], dict[int, Text], dict[int, Instant]]:
+    """Draw the phases; return them, the labels that fit inside, and as instants those that must go above."""
+    bars: list[Rectangle] = []
+    inside: dict[int, Text] = {}
+    above: dict[int, Instant] = {}
+    for k, item in enumerate(intervals):
+        first, last = np.clip([item.first, item.last], None, end)
+        color = PHASE_COLORS[k % len(PHASE_COLORS)]
+        bar = Rectangle((first, -BAR / 2), last - first, BAR, fc=color, ec="white", lw=0.8, zorder=3)
+        bars.append(bar)
+        axes.add_patch(bar)
+        center = (first + last) / 2
+        if text_size(item.label, FONT)[0] + 6 <= (last - first) / unit:
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": FONT, "color": "white", "zorder": 4}
+            inside[k] = axes.text(center, -0.5, item.label, **look)
+        else:
+            above[k] = Instant(item.label, center)
+    return bars, inside, above
+
+
+def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> tuple[list[Annotation], float]:
+    """Label `marks` above (`way` 1) or below (-1) the bar; return the labels and how far from its middle they reach."""
+    sizes = [text_size(mark.label, FONT) for mark in marks]
+    low, high = (limit / unit for limit in axes.get_xlim())
+    flags = place_flags([mark.time / unit for mark in marks], [size[0] for size in sizes], low, high)
+    rows = [
+        max(s[1] for s, f in zip(sizes, flags, strict=True) if f.level == k) for k in sorted({f.level for f in flags})
+    ]
+    starts = BAR / 2 + LEADER + np.concatenate([[0.0], np.cumsum(np.array(rows) + 4.0)])
+    labels = []
+    for mark, flag, size in zip(marks, flags, sizes, strict=True):
+        middle = starts[flag.level] + rows[flag.level] / 2
+        tip = middle + size[1] / 2
+        dash: dict[str, Any] = {"ls": "-"} if way > 0 else {"ls": (0, (3, 1.5))}
+        axes.plot([mark.time] * 2, [way * BAR / 2, way * tip], color=PALETTE.muted, lw=0.7, zorder=1, **dash)
+        arrow: dict[str, Any] = {
+            "marker": "v" if way > 0 else "^",
+            "ms": 4,
+            "color": PALETTE.theory,
+            "mec": "white",
+            "mew": 0.3,
+        }
+        axes.plot([mark.time], [way * (BAR / 2 + 2)], ls="none", zorder=4, **arrow)
+        labels.append(
+            axes.annotate(
+                mark.label,
+                (mark.time, way * middle),
+                xytext=(flag.side * OFFSET, 0),
+                textcoords="offset points",
+                ha="left" if flag.side > 0 else "right",
+                va="center",
+                fontsize=FONT,
+                color=PALETTE.theory,
+                bbox={"fc": "white", "ec": "none", "pad": 0.5},
+                zorder=2,
+            )
+        )
+    return labels, float(starts[-1]) if marks else BAR / 2
+
+
+def _fit_height(axes: Axes, top: float, bottom: float, height: float) -> None:
+    """Make one unit of y one point; the figure grows, or shrinks around a single panel, to the height needed."""
+    need = top + bottom + 6
+    root = _root(axes)
+    if need > height or len(root.axes) == 1:
+        share = axes.get_window_extent().height / root.bbox.height
+        root.set_figheight(root.get_figheight() + (need - height) / 72 / (share if len(root.axes) > 1 else 1.0))
+        height = need
+    axes.set_ylim(-bottom - 3 - (height - need) / 2, top + 3 + (height - need) / 2)

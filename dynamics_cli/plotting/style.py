@@ -1,0 +1,229 @@
+"""The one style of all figures, and how a figure becomes files.
+
+Sizes are final sizes: a figure is as wide as it is printed (text width 5.5 inches), so that its fonts of 7 to 9 points
+arrive on paper as 7 to 9 points. Colours are Okabe and Ito's (2008) where they suffice, each with a named role.
+Nothing here depends on the user's `matplotlibrc`, and nothing touches `pyplot`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TEXT_WIDTH = 5.5
+"""Width of the text block of a conference paper, in inches."""
+COLUMN_WIDTH = 3.4
+"""Width of a figure with a single panel, in inches."""
+SMALL = 7.0
+"""Size of notes and in-panel labels, in points."""
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours by role. Pairs that meet in one panel also differ in lightness, for prints in black and white."""
+
+    data: str = "#00614A"
+    function: str = "#009E73"
+    neurons: str = "#0072B2"
+    positive: str = "#5B2A8C"
+    negative: str = "#CC3311"
+    unsigned: str = "#6B6B6B"
+    theory: str = "#222222"
+    measured: str = "#0072B2"
+    rank: str = "#A34A00"
+    highlight: str = "#E69F00"
+    muted: str = "#8A8A8A"
+    faint: str = "#E4E4E4"
+
+    def sign(self, s: float) -> str:
+        """Return the colour of a neuron whose output weight has the sign of `s` (0: none)."""
+        return self.positive if s > 0 else self.negative if s < 0 else self.unsigned
+
+
+PALETTE = Palette()
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
+"""Colours for several curves without a role of their own, in this order."""
+
+_SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "mathtext.fontset": "dejavusans",
+    "axes.titlesize": 8.5,
+    "axes.titlepad": 4,
+    "axes.labelsize": 8.5,
+    "axes.labelpad": 2.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=list(SERIES)),
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.minor.width": 0.5,
+    "ytick.minor.width": 0.5,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "xtick.minor.size": 1.6,
+    "ytick.minor.size": 1.6,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.6,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.2,
+    "legend.labelspacing": 0.3,
+    "legend.borderpad": 0.2,
+    "figure.dpi": 100,
+    "figure.constrained_layout.w_pad": 0.04,
+    "figure.constrained_layout.h_pad": 0.04,
+    "savefig.dpi": 300,
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
+    "svg.hashsalt": "dyn",
+    "path.simplify": True,
+}
+
+FORMATS: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
+"""The formats that `save` writes, without the metadata that would change with the day or the version."""
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in dyn's style inside the context, whatever the user's Matplotlib settings; they come back afterwards."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(cast(Any, _SETTINGS))
+        yield
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Make a function draw inside `style()`, so that a panel looks the same wherever it is called from."""
+
+    @wraps(draw)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        with style():
+            return draw(*args, **kwargs)
+
+    return wrapper
+
+
+@styled
+def new_figure(
+    columns: int = 1,
+    rows: int = 1,
+    *,
+    width: float | None = None,
+    aspect: float = 0.72,
+    extra_height: float = 0.0,
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `rows` x `columns` panels and its axes in reading order.
+
+    `width` is in inches (default: one column of a paper for a single panel, the text width for more), `aspect` the
+    height of a panel divided by its width, labels included; `extra_height` (inches) makes room for a common legend.
+    """
+    if columns < 1 or rows < 1:
+        raise ValueError(f"a figure needs at least one panel, not {rows} x {columns}")
+    width = width if width is not None else (COLUMN_WIDTH if columns == 1 else TEXT_WIDTH)
+    figure = Figure(figsize=(width, rows * aspect * width / columns + extra_height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, [figure.add_subplot(rows, columns, 1 + k) for k in range(rows * columns)]
+
+
+@styled
+def settle(figure: Figure) -> list[Bbox]:
+    """Work out the layout of `figure` and fix it; return the boxes of its axes in fractions of the figure.
+
+    Matplotlib's layout needs a few rounds where panels are square or legends hang below. Fixed, it is the same for
+    every format and every time the figure is saved.
+    """
+    boxes = [axes.get_position(original=True) for axes in figure.axes]
+    if figure.get_layout_engine() is None:
+        return boxes
+    for _ in range(6):
+        before = boxes
+        figure.draw_without_rendering()
+        boxes = [axes.get_position(original=True) for axes in figure.axes]
+        moves = [np.abs(np.subtract(new.extents, old.extents)).max() for new, old in zip(boxes, before, strict=True)]
+        if max(moves, default=0.0) < 1e-4:
+            break
+    figure.set_layout_engine("none")
+    return boxes
+
+
+def figure_path(stem: Path, extension: str) -> Path:
+    """Return `stem` with the extension added; unlike `with_suffix` it keeps dots in the name, as in `scale-0.1`."""
+    return stem.parent / f"{stem.name}.{extension}"
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside `target`; at the end it becomes `target` in one step, after an error it is removed.
+
+    Raises RunError when the folder cannot be made or the file cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except OSError as error:
+        raise RunError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
+    """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
+
+    The layout is fixed first. The same figure gives the same bytes, today and tomorrow. Each file appears whole or not
+    at all. Raises UsageError for a format other than pdf, png and svg, and RunError when a file cannot be written.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise UsageError(f"no picture format {name!r}: choose from {known}{did_you_mean(name, FORMATS)}")
+    settle(figure)
+    paths = []
+    with style():
+        for name in dict.fromkeys(formats):
+            target = figure_path(Path(stem), name)
+            with replacing(target) as temporary:
+                figure.savefig(temporary, format=name, metadata=FORMATS[name])
+            paths.append(target)
+    return paths

@@ -1,0 +1,147 @@
+"""Curves over training time, the axis they share, and what happens to values that a log axis cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_cli.plotting.decimate import COLUMNS, decimate
+from dynamics_cli.plotting.layout import format_number, set_axis_label
+from dynamics_cli.plotting.style import styled
+
+TimeScale = Literal["linear", "log"]
+"""Linear, or logarithmic with a linear start so that iteration 0 is on the axis."""
+
+MARGIN = 0.015
+"""Share of the time span that the axis leaves free at either end."""
+DECADES = 200.0
+"""Powers of ten that a log axis shows at most in either direction; ticks beyond it must not overflow."""
+
+
+def as_times(iterations: ArrayLike) -> NDArray[np.float64]:
+    """Return `iterations` (k,) as floats. Raises ValueError when they are not one finite, non-decreasing row."""
+    times = np.atleast_1d(np.asarray(iterations, dtype=np.float64))
+    if times.ndim != 1 or len(times) == 0:
+        raise ValueError(f"iterations must be one non-empty row, not of shape {times.shape}")
+    if not np.isfinite(times).all() or (np.diff(times) < 0).any():
+        raise ValueError("iterations must be finite and must not decrease")
+    return times
+
+
+class _TimeLocator(MaxNLocator):
+    """Round ticks, as many as their labels leave room for on the axis as it is drawn."""
+
+    DIGIT = 5.1  # points that a digit of the tick labels takes
+
+    def __init__(self, axes: Axes) -> None:
+        super().__init__(steps=[1, 2, 2.5, 5, 10])
+        self._axes = axes
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        length = self._axes.get_window_extent().width * 72 / self._axes.figure.dpi
+        label = self.DIGIT * len(str(round(max(abs(vmin), abs(vmax))))) + 9
+        self.set_params(nbins=int(np.clip(length // label, 1, 5)))
+        margin = MARGIN / (1 + 2 * MARGIN) * (vmax - vmin)
+        return super().tick_values(vmin + margin, vmax - margin)
+
+
+@styled
+def set_time_axis(axes: Axes, iterations: ArrayLike, scale: TimeScale = "linear", label: str = "iteration") -> None:
+    """Make x the training time: its label, few round ticks (`100 000`), and sane limits even for one snapshot.
+
+    Times that curves of earlier calls reach stay in the window.
+    """
+    times = as_times(iterations)
+    axes.set_xlabel(label)
+    reach = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else times
+    low, high = float(min(reach[0], times[0])), float(max(reach[-1], times[-1]))
+    positive = times[times > 0]
+    if times[0] == times[-1]:
+        pad = 0.5 * max(abs(times[0]), 1.0)
+        axes.set_xticks([times[0]], labels=[format_number(times[0])])
+        axes.set_xlim(times[0] - pad, times[0] + pad)
+    elif scale == "log" and len(positive):
+        if low <= 0:
+            axes.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
+        else:
+            axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlim(-0.15 * positive[0] if low <= 0 else low / 1.15, high * 1.15)
+    else:
+        axes.xaxis.set_major_locator(_TimeLocator(axes))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_number(round(value, 9))))
+        axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
+
+
+def visible(values: ArrayLike, *, log: bool) -> NDArray[np.float64]:
+    """Return `values` with NaN for what cannot be drawn: non-finite numbers, and on a log axis those <= 0."""
+    array = np.array(values, dtype=np.float64)
+    hidden = ~np.isfinite(array)
+    if log:
+        hidden |= ~(array > 0)
+    array[hidden] = np.nan
+    return array
+
+
+@styled
+def set_value_axis(axes: Axes, values: ArrayLike, label: str, *, log: bool) -> bool:
+    """Label y and make it logarithmic when asked and possible (something is finite and positive); return whether it is.
+
+    Limits follow the values that can be drawn, with at least a factor of 4 between them on a log axis, so that a
+    constant curve does not fill the panel with its rounding errors. Values of exactly 0 do not stretch a log axis.
+    """
+    shown = visible(values, log=log)
+    shown = shown[np.isfinite(shown)]
+    if not log or len(shown) == 0:
+        shown = visible(values, log=False)
+        shown = shown[np.isfinite(shown)]
+        low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
+        pad = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
+        limits = (low - pad, high + pad) if high > low or high != 0 else (-0.06, 1.06)
+        axes.set_ylim(*limits)
+        set_axis_label(axes.yaxis, label, limits)
+        return False
+    low, high = (float(np.clip(np.log10(v), -DECADES, DECADES)) for v in (shown.min(), shown.max()))
+    pad = max(0.05 * (high - low), (np.log10(4) - (high - low)) / 2, 0.04)
+    axes.set_yscale("log")
+    axes.set_ylim(10 ** (low - pad), 10 ** (high + pad))
+    axes.set_ylabel(label)
+    if high - low > 2:
+        axes.yaxis.set_major_locator(LogLocator(numticks=7))
+        axes.yaxis.set_minor_locator(LogLocator(numticks=7, subs=(0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    return True
+
+
+@styled
+def draw_curve(axes: Axes, times: ArrayLike, values: ArrayLike, *, log_time: bool = False, **line: Any) -> Line2D:
+    """Draw one decimated curve, values (k,) over times (k,); a single point is drawn as a dot."""
+    x, y = decimate(times, values, columns=COLUMNS, log=log_time)
+    if np.isfinite(y).sum() == 1:
+        line = {"marker": "o", **line}
+    return axes.plot(x, y, **line)[0]
+
+
+@styled
+def draw_curves(
+    axes: Axes, times: ArrayLike, values: NDArray[np.float64], *, log_time: bool = False, **line: Any
+) -> LineCollection:
+    """Draw many thin curves, values (k, m) over times (k,), as one collection of m decimated lines.
+
+    A single snapshot, which has no line, is drawn as one short dash a curve.
+    """
+    x = as_times(times)
+    if len(x) == 1:
+        dash = 0.02 * max(abs(x[0]), 1.0)
+        x, values = np.array([x[0] - dash, x[0] + dash]), np.repeat(values, 2, axis=0)
+    segments = [np.column_stack(decimate(x, column, columns=COLUMNS // 2, log=log_time)) for column in values.T]
+    collection = LineCollection(segments, rasterized=len(segments) > 500, **line)
+    axes.add_collection(collection)
+    return collection

@@ -1,0 +1,29 @@
+"""What can be wrong with a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dynamics_cli.errors import RunError
+
+
+class CorruptRunError(RunError):
+    """A file of a run is damaged, cut short, or missing.
+
+    Attributes:
+        file: the file concerned.
+        problem: what is wrong with it.
+        usable: what can still be used, or an empty string.
+    """
+
+    def __init__(self, file: Path, problem: str, usable: str = "") -> None:
+        super().__init__(f"{file} is damaged: {problem}" + (f" ({usable})" if usable else ""))
+        self.file, self.problem, self.usable = file, problem, usable
+
+
+class NotARunError(RunError):
+    """A directory is not a run directory."""
+
+
+class LockedRunError(RunError):
+    """Another process writes the run."""

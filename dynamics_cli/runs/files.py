@@ -1,0 +1,211 @@
+"""Every input and output of a run directory, in few primitives, so that faults can be put under all of it at once.
+
+The other modules of this room call these functions as `files.name(...)` and touch no file otherwise. Errors of the
+operating system pass through; `told` turns them into the one message that a user reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from dynamics_cli.errors import RunError
+
+Buffer = bytes | bytearray | memoryview
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+@contextlib.contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system while writing below `path` into a `RunError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else str(path)
+        raise RunError(_explain(error, where)) from error
+
+
+def _explain(error: OSError, where: str) -> str:
+    kept = "what was acknowledged is kept"
+    if error.errno in _FULL:
+        return f"disk full while writing {where}: {kept}; free space and continue with --resume"
+    if error.errno in _DENIED:
+        return f"{where} is not writable ({error.strerror}): {kept}; allow writing and continue with --resume"
+    return f"cannot write {where} ({error.strerror or error}): {kept}; continue with --resume"
+
+
+# Primitives that change something. Each is one call to the operating system, or a loop over one.
+
+
+def create(path: Path) -> BinaryIO:
+    """Open a file for reading and writing, empty at first."""
+    return path.open("w+b", buffering=0)
+
+
+def open_update(path: Path) -> BinaryIO:
+    """Open an existing file for reading and writing in place."""
+    return path.open("r+b", buffering=0)
+
+
+def write_at(handle: BinaryIO, data: Buffer, offset: int) -> None:
+    """Write all of `data` at byte `offset`; a failure may leave a part of it."""
+    rest = memoryview(data).cast("B")
+    handle.seek(offset)
+    while len(rest):
+        rest = rest[handle.write(rest) :]
+
+
+def truncate(handle: BinaryIO, size: int) -> None:
+    """Cut the file to `size` bytes."""
+    handle.truncate(size)
+
+
+def sync(handle: BinaryIO) -> None:
+    """Return when the contents of the file are on the disk."""
+    os.fsync(handle.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    """Return when the names inside the directory are on the disk (where the system can do that)."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace(source: Path, target: Path) -> None:
+    """Give `source` the name `target` in one indivisible step."""
+    source.replace(target)
+
+
+def remove(path: Path) -> None:
+    """Delete one file; it may be missing."""
+    path.unlink(missing_ok=True)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it; it may exist."""
+    path.mkdir(parents=True, exist_ok=True)
+
+
+def remove_directory(path: Path) -> None:
+    """Delete an empty directory; one that is missing, or still holds something, is left as it is."""
+    try:
+        path.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+            raise
+
+
+# Primitives that only look.
+
+
+def open_read(path: Path) -> BinaryIO:
+    """Open a file for reading."""
+    return path.open("rb", buffering=0)
+
+
+def read_at(handle: BinaryIO, offset: int, count: int) -> bytes:
+    """Read `count` bytes from byte `offset` on, fewer at the end of the file."""
+    handle.seek(offset)
+    pieces: list[bytes] = []
+    while count > 0 and (piece := handle.read(count)):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def read(path: Path) -> bytes:
+    """Read a whole file."""
+    with open_read(path) as handle:
+        return read_at(handle, 0, size(handle))
+
+
+def size(handle: BinaryIO) -> int:
+    """Size of an open file in bytes."""
+    return os.fstat(handle.fileno()).st_size
+
+
+def exists(path: Path) -> bool:
+    """Whether something has this name (a link is something)."""
+    return os.path.lexists(path)
+
+
+def names(directory: Path) -> list[str]:
+    """Names inside a directory, sorted; none when there is no such directory."""
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 (names, not paths)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def free_bytes(path: Path) -> int:
+    """Free space where `path` is or will be, in bytes."""
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def used(directory: Path, without: tuple[str, ...] = ()) -> tuple[int, float]:
+    """Total size in bytes and last change (seconds since 1970) of the files below a directory, `without` some names."""
+    total, changed = 0, 0.0
+    for folder, _, found in os.walk(directory):
+        for name in set(found).difference(without):
+            with contextlib.suppress(FileNotFoundError):  # a run in progress replaces files
+                status = os.lstat(Path(folder, name))
+                total, changed = total + status.st_size, max(changed, status.st_mtime)
+    return total, changed
+
+
+# Composites.
+
+TEMPORARY = (".", ".tmp")
+"""First and last characters of the names of files that are not finished yet."""
+
+
+def write_atomic(path: Path, data: Buffer) -> None:
+    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or the new ones."""
+    temporary = path.with_name(f"{TEMPORARY[0]}{path.name}.{os.getpid()}{TEMPORARY[1]}")
+    try:
+        with create(temporary) as handle:
+            write_at(handle, data, 0)
+            sync(handle)
+        replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            remove(temporary)
+        raise
+    sync_directory(path.parent)
+
+
+def remove_temporaries(directory: Path) -> None:
+    """Delete what interrupted atomic writes left in a directory."""
+    for name in names(directory):
+        if name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]):
+            remove(directory / name)
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a file, or a directory with all that it holds; links are deleted, never followed."""
+    try:
+        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return
+    if not is_directory:
+        remove(path)
+        return
+    for name in names(path):
+        remove_tree(path / name)
+    remove_directory(path)

@@ -1,0 +1,97 @@
+"""One writer per run directory: a lock that the operating system drops when its holder dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from dynamics_cli.runs import files, layout
+from dynamics_cli.runs.errors import LockedRunError
+
+_GRACE = 0.3
+"""Seconds to try before the lock counts as held; a reader that looks at the lock holds it for microseconds."""
+
+
+@contextlib.contextmanager
+def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Hold the lock of a run directory, which is made if it is missing.
+
+    While another process holds the lock, `on_wait` is called once with a message and the call waits.
+
+    Raises:
+        LockedRunError: the lock is held and `wait` is false; the message names the process.
+        RunError: the lock cannot be written.
+    """
+    with files.told(directory):
+        lock = _acquire(directory, wait, on_wait)
+        try:
+            holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+            files.write_atomic(directory / layout.LOCK_HOLDER, holder.encode())
+        except BaseException:
+            lock.release()
+            raise
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None) -> FileLock:
+    path = directory / layout.LOCK
+    while True:
+        files.make_directory(directory)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=_GRACE)
+        except FileNotFoundError:
+            continue  # deleted with its directory by `dyn runs prune`
+        except Timeout:
+            message = f"{directory} is in use by {_holder(directory)}"
+            if not wait:
+                raise LockedRunError(f"{message}; wait for it, or give --out another directory") from None
+            if on_wait is not None:
+                on_wait(f"{message}; waiting for it to finish")
+                on_wait = None
+            with contextlib.suppress(FileNotFoundError):
+                lock.acquire()
+        if lock.is_locked and path.exists():
+            return lock
+        lock.release()
+
+
+def is_locked(directory: Path) -> bool:
+    """Whether a living process holds the lock of a run directory; nothing is written."""
+    path = directory / layout.LOCK
+    if sys.platform == "win32":
+        if not path.exists():
+            return False
+        try:
+            with FileLock(path, timeout=0):
+                return False
+        except (Timeout, PermissionError):
+            return True
+    import fcntl
+
+    try:
+        with files.open_read(path) as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no lock file, or one that we may not read: then we could not know its holder
+        return False
+    return False
+
+
+def _holder(directory: Path) -> str:
+    try:
+        holder = json.loads(files.read(directory / layout.LOCK_HOLDER))
+        return f"process {int(holder['pid'])} on {str(holder['host'])[:80]!r}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,261 @@
+"""A run directory, read-only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config import RunConfig
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs import files, layout
+from dynamics_cli.runs.array_store import read_array, verify_array
+from dynamics_cli.runs.checkpoint import load_checkpoint
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.info import read_config, read_info
+from dynamics_cli.runs.lock import is_locked
+
+if TYPE_CHECKING:
+    from dynamics_cli.data import Dataset
+
+Array = NDArray[Any]
+
+
+class Arrays(Mapping[str, Array]):
+    """Arrays by name, read from the disk when asked for."""
+
+    def __init__(self, names: list[str], load: Callable[[str], Array]) -> None:
+        """Hold the names, and the function that reads one of them."""
+        self._names, self._load = names, load
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self._names) or 'nothing'}>"
+
+
+class Run:
+    """A run as it was when first looked at: what is appended later is not seen.
+
+    An unfinished run reads as everything that was acknowledged. Arrays are memory-mapped; each is checked against its
+    checksums when first used, and a damaged one raises `CorruptRunError` instead of giving numbers.
+
+    Attributes:
+        path: the run directory.
+        info: the contents of `run.json`.
+        status: `complete`, `interrupted`, `diverged` or `failed`; `running` while a living process writes the run.
+    """
+
+    def __init__(self, path: str | Path, *, verify: bool = True) -> None:
+        """Look at a run directory; without `verify` checksums of arrays are not read.
+
+        Raises:
+            RunError: it is not a run, is damaged, or was written by a newer version.
+        """
+        self.path = Path(path)
+        self.info: dict[str, Any] = read_info(self.path)
+        self.status: str = self.info["status"]
+        if self.status == "running" and not is_locked(self.path):
+            self.info = read_info(self.path)  # it may just have ended
+            self.status = "interrupted" if self.info["status"] == "running" else self.info["status"]
+        self._verify = verify
+        self._loaded: dict[str, Array] = {}
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path.name}: {self.status}, {self.iterations} iterations>"
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """The resolved config."""
+        return read_config(self.path, self.info)
+
+    @property
+    def hash(self) -> str | None:
+        """Identity of the run (see `config.run_hash`)."""
+        return self.info.get("hash")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the writer ended in order, so that the number of rows of every array is known."""
+        return isinstance(self.info.get("rows"), dict)
+
+    @property
+    def iterations(self) -> int:
+        """Updates made; in an unfinished run up to the last recorded state."""
+        if self.info.get("iterations") is not None:
+            return int(self.info["iterations"])
+        recorded = (self.loss_iterations, self.snapshot_iterations)
+        return max((int(numbers[-1]) for numbers in recorded if len(numbers)), default=0)
+
+    @property
+    def final_loss(self) -> float:
+        """Loss of the last state; NaN when it was not finite, or the run is unfinished."""
+        value = self.info.get("final_loss")
+        return math.nan if value is None else float(value)
+
+    @cached_property
+    def _loss_rows(self) -> int:
+        present = [name for name in layout.LOSS_GROUP if self._has(name)]
+        if not present or not self._has(layout.LOSSES):
+            return 0
+        return min(len(self._read(name)) for name in reversed(present))  # the acknowledging one is read first
+
+    @property
+    def losses(self) -> Array:
+        """Recorded losses (L,) float64."""
+        return self._group(layout.LOSSES, self._loss_rows, np.float64)
+
+    @property
+    def loss_iterations(self) -> Array:
+        """Iterations of the recorded losses (L,) int64."""
+        return self._group(layout.LOSS_ITERATIONS, self._loss_rows, np.int64)
+
+    @property
+    def times(self) -> Array | None:
+        """Times of the recorded losses (L,) float64; `None` where time is iterations x step."""
+        return self._group(layout.TIMES, self._loss_rows, np.float64) if self._has(layout.TIMES) else None
+
+    @cached_property
+    def snapshot_iterations(self) -> Array:
+        """Iterations of the snapshots (K,) int64."""
+        if not self._has(layout.SNAPSHOT_ITERATIONS):
+            return np.empty(0, np.int64)
+        return self._read(layout.SNAPSHOT_ITERATIONS)
+
+    @property
+    def measure_iterations(self) -> Array:
+        """Iterations of the recorded measures (K,) int64: those of the snapshots."""
+        return self.snapshot_iterations
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Array]:
+        """Recorded parameters by name, each (K, *shape)."""
+        return self._folder(layout.TRAJECTORY)
+
+    @cached_property
+    def measures(self) -> Mapping[str, Array]:
+        """Recorded measures by name, each (K, ...) float64."""
+        return self._folder(layout.MEASURES)
+
+    def state(self, i: int) -> dict[str, Array]:
+        """Parameters of snapshot i (negative: from the end), as arrays of their own.
+
+        Raises:
+            RunError: the run recorded no parameters, or no such snapshot.
+        """
+        count = len(self.snapshot_iterations)
+        if not self.parameters:
+            raise RunError(f"{self.path} has no recorded parameters (see record.parameters in its config)")
+        if not -count <= i < count:
+            raise RunError(f"{self.path} has {count} snapshots, none with index {i}")
+        return {name: np.array(parameter[i]) for name, parameter in self.parameters.items()}
+
+    def index_of(self, iteration: int, exact: bool = False) -> int:
+        """Index of the snapshot nearest to an iteration, the earlier of two.
+
+        Raises:
+            UsageError: with `exact`, when this iteration has no snapshot.
+            RunError: the run has no snapshots yet.
+        """
+        steps = self.snapshot_iterations
+        if not len(steps):
+            raise RunError(f"{self.path} has no snapshots yet")
+        i = int(np.argmin(np.abs(steps - iteration)))
+        if exact and steps[i] != iteration:
+            raise UsageError(f"{self.path} has no snapshot at iteration {iteration}; the nearest is at {steps[i]}")
+        return i
+
+    def network(self, i: int) -> Callable[[Array], Array]:
+        """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64."""
+        from dynamics_cli.models import network_function
+
+        return network_function(self.config.architecture, self.state(i))
+
+    def dataset(self) -> Dataset:
+        """The data on which the run was trained."""
+        from dynamics_cli.data import build_dataset
+
+        return build_dataset(self.config.dataset, self.config.seed)
+
+    def array_names(self) -> list[str]:
+        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""
+        if self.finished:
+            return list(self.info["rows"])
+        on_disk: list[str] = []
+        groups = {layout.LOSSES: layout.loss_arrays, layout.SNAPSHOT_ITERATIONS: layout.snapshot_arrays}
+        for key, found in groups.items():
+            # Before the key there are no rows, and an array may be in the making; with it all must be there.
+            begun = files.exists(layout.array_file(self.path, key))
+            on_disk += [n for n in found(self.path) if begun or files.exists(layout.array_file(self.path, n))]
+        return [*on_disk, *(name for name in self._floor if name not in on_disk)]
+
+    def check(self, name: str) -> int:
+        """Check one array against its checksums, and against the rows that it must have; return its rows.
+
+        Raises:
+            CorruptRunError: it is damaged, or rows are missing.
+        """
+        path = layout.array_file(self.path, name)
+        if self.finished:
+            return verify_array(path, self.info["rows"][name])
+        rows = verify_array(path)
+        if rows < self._floor.get(name, 0):
+            raise CorruptRunError(path, f"it has {rows} rows, and the checkpoint knows of {self._floor[name]}")
+        return rows
+
+    @cached_property
+    def _floor(self) -> dict[str, int]:
+        """Rows that each array of an unfinished run has at least."""
+        found = load_checkpoint(self.path)
+        return found.rows if found else {}
+
+    def _has(self, name: str) -> bool:
+        return name in self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.array_names())
+
+    def _read(self, name: str) -> Array:
+        if name not in self._loaded:
+            rows = self.check(name) if self._verify else None
+            self._loaded[name] = read_array(layout.array_file(self.path, name), rows)
+        return self._loaded[name]
+
+    def _group(self, name: str, rows: int, dtype: type) -> Array:
+        return self._read(name)[:rows] if rows else np.empty(0, dtype)
+
+    def _folder(self, folder: str) -> Mapping[str, Array]:
+        prefix = f"{folder}/"
+        found = (name for name in self._names if name.startswith(prefix) and name != layout.SNAPSHOT_ITERATIONS)
+        return Arrays(sorted(name.removeprefix(prefix) for name in found), lambda name: self._snapshots(prefix + name))
+
+    def _snapshots(self, name: str) -> Array:
+        count = len(self.snapshot_iterations)
+        rows = self._read(name)
+        if len(rows) < count:
+            raise CorruptRunError(layout.array_file(self.path, name), f"it has {len(rows)} rows of {count} snapshots")
+        return rows[:count]
+
+
+def load_run(path: str | Path, *, verify: bool = True) -> Run:
+    """Open a run directory for reading.
+
+    Raises:
+        RunError: it is not a run, is damaged, or was written by a newer version.
+    """
+    return Run(path, verify=verify)

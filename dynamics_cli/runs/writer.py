@@ -1,0 +1,274 @@
+"""The one writer of a run directory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_cli.config import RunConfig, to_yaml
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs import files, layout
+from dynamics_cli.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from dynamics_cli.runs.clear import clear_run, refuse_foreign
+from dynamics_cli.runs.group import ArrayGroup
+from dynamics_cli.runs.info import FORMAT, Info, Status, read_config, read_info, write_info
+from dynamics_cli.runs.provenance import provenance
+
+_GIB = 1 << 30
+
+
+class RunWriter:
+    """Writes a run directory; the caller holds its lock (`run_lock`) as long as the writer lives.
+
+    Attributes:
+        directory: the run directory.
+        config: the resolved config.
+        resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
+    """
+
+    def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
+        """Use `create` or `reopen` instead."""
+        self.directory, self.config, self.resumed = directory, config, resumed
+        self._info = info
+        self._losses = ArrayGroup(directory, layout.LOSSES)
+        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS)
+        self._last_loss = self._last_snapshot = -1
+
+    @classmethod
+    def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
+        """Start a run in a directory without one (`clear_run` makes it so).
+
+        `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`, and what else is to
+        be kept; the provenance of this process is added.
+
+        Raises:
+            UsageError: the directory holds a run, or files whose names a run needs.
+            RunError: the disk is full or not writable.
+        """
+        refuse_foreign(directory)
+        clear_run(directory)  # of what a kill left before there was a run.json, or in the middle of a deletion
+        text = f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
+        started = {"format": FORMAT, "status": "running", "name": config.name, "dtype": config.dtype}
+        made = provenance()
+        content = {
+            **started,
+            "versions": made.pop("versions"),
+            "threads": made.pop("threads"),
+            **(info or {}),
+            "provenance": made,
+            "messages": [],
+            "config_sha256": hashlib.sha256(text).hexdigest(),
+        }
+        with files.told(directory):
+            files.make_directory(directory)
+            files.remove_temporaries(directory)
+            files.write_atomic(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
+        _make_folders(directory)
+        write_info(directory, content)
+        return cls(directory, config, content)
+
+    @classmethod
+    def reopen(cls, directory: Path) -> RunWriter:
+        """Go on with a run from its last intact checkpoint, or from iteration 0 when it has none.
+
+        What was recorded after the checkpoint is dropped: training records it again, bit for bit.
+
+        Raises:
+            UsageError: the run is complete.
+            RunError: the directory holds no run, or one that is damaged.
+        """
+        info = read_info(directory)
+        if info["status"] == "complete":
+            raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
+        config = read_config(directory, info)
+        found = load_checkpoint(directory)
+        for key in ("rows", "iterations", "final_loss", "seconds"):
+            info.pop(key, None)
+        info["status"] = "running"
+        info["resumptions"] = [*info.get("resumptions", []), provenance()]
+        writer = cls(directory, config, info, found)
+        if found and found.damaged:
+            writer.note(f"{found.damaged.name} was damaged: the run went on from the checkpoint before it")
+        write_info(directory, info)
+        if found and found.damaged:
+            with files.told(directory):
+                files.remove(found.damaged)
+        _make_folders(directory)
+        try:
+            writer._reopen_arrays(found.rows if found else {})
+        except BaseException:
+            writer.close()
+            raise
+        return writer
+
+    def _reopen_arrays(self, rows: Mapping[str, int]) -> None:
+        losses = {name: count for name, count in rows.items() if name in layout.LOSS_GROUP}
+        rest = {name: count for name, count in rows.items() if name not in layout.LOSS_GROUP}
+        self._losses.reopen(layout.loss_arrays(self.directory), losses)
+        self._snapshots.reopen(layout.snapshot_arrays(self.directory), rest)
+        self._last_loss = self._losses.last(layout.LOSS_ITERATIONS)
+        self._last_snapshot = self._snapshots.last(layout.SNAPSHOT_ITERATIONS)
+
+    @property
+    def loss_rows(self) -> int:
+        """Number of recorded losses."""
+        return self._losses.rows
+
+    @property
+    def snapshot_rows(self) -> int:
+        """Number of recorded snapshots."""
+        return self._snapshots.rows
+
+    @property
+    def last_snapshot(self) -> int:
+        """Iteration of the last recorded snapshot; -1 before the first."""
+        return int(self._last_snapshot)
+
+    def note(self, message: str) -> None:
+        """Keep a message in `run.json`, which is written with the next change of status."""
+        self._info["messages"] = [*self._info.get("messages", []), message]
+
+    def check_space(self, needed: int) -> None:
+        """Raise `RunError` when the disk obviously has less room than `needed` bytes."""
+        check_space(self.directory, needed)
+
+    def append_losses(self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None) -> None:
+        """Record losses in one block.
+
+        Args:
+            iterations: (k,) iterations of the states whose losses these are, increasing.
+            values: (k,) or (k, R) losses.
+            times: (k,) times of these states; in all calls or in none.
+
+        Raises:
+            ValueError: iterations that do not increase, or arrays of other shapes than before.
+            RunError: the disk is full, not writable or failing.
+        """
+        steps = np.atleast_1d(np.asarray(iterations, np.int64))
+        if len(steps) == 0:
+            return
+        self._check_increase(steps, self._last_loss)
+        blocks = {layout.LOSS_ITERATIONS: steps}
+        if times is not None:
+            blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
+        blocks[layout.LOSSES] = np.atleast_1d(np.asarray(values, np.float64))
+        self._losses.append(blocks)
+        self._last_loss = int(steps[-1])
+
+    def append_snapshot(
+        self,
+        iteration: int,
+        parameters: Mapping[str, NDArray[Any]],
+        measures: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """Record the state after `iteration` updates.
+
+        Args:
+            iteration: larger than that of the last snapshot.
+            parameters: arrays by name, always the same names and shapes; floating ones in the dtype of the run. Empty
+                when no parameters are recorded.
+            measures: numbers or arrays by name, kept as float64.
+
+        Raises:
+            ValueError: another dtype, shape or set of names than before, or an iteration that does not increase.
+            RunError: the disk is full, not writable or failing.
+        """
+        self._check_increase(np.array([iteration]), self._last_snapshot)
+        blocks: dict[str, NDArray[Any]] = {}
+        for name, parameter in parameters.items():
+            layout.check_array_name(name)
+            if np.issubdtype(parameter.dtype, np.inexact) and parameter.dtype != np.dtype(self.config.dtype):
+                raise ValueError(f"parameter {name} is {parameter.dtype} in a run in {self.config.dtype}")
+            blocks[f"{layout.TRAJECTORY}/{name}"] = parameter[np.newaxis]
+        for name, measure in (measures or {}).items():
+            layout.check_array_name(name)
+            blocks[f"{layout.MEASURES}/{name}"] = np.asarray(measure, np.float64)[np.newaxis]
+        if layout.SNAPSHOT_ITERATIONS in blocks:
+            raise ValueError("no parameter can be called 'iterations'")
+        blocks[layout.SNAPSHOT_ITERATIONS] = np.array([iteration], np.int64)
+        self._snapshots.append(blocks)
+        self._last_snapshot = iteration
+
+    def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
+
+        Raises:
+            RunError: the disk is full, not writable or failing; the checkpoint before stays.
+        """
+        self._sync()
+        rows = self._losses.counts() | self._snapshots.counts()
+        save_checkpoint(self.directory, state, meta, rows)
+
+    def finish(
+        self,
+        status: Status,
+        *,
+        iterations: int,
+        final_loss: float,
+        seconds: float,
+        messages: Sequence[str] = (),
+        **numbers: Any,
+    ) -> None:
+        """End the writing: `run.json` gets the status, the final numbers and the rows of every array.
+
+        Non-finite numbers are kept as null. The writer is closed.
+
+        Raises:
+            RunError: the disk is full, not writable or failing; the run then reads as interrupted.
+        """
+        self._losses.align()
+        self._snapshots.align()
+        self._sync()
+        rows = self._losses.counts() | self._snapshots.counts()
+        for message in messages:
+            self.note(message)
+        final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
+        self._info |= {"status": status, **final, **numbers, "rows": rows}
+        write_info(self.directory, self._info)
+        self.close()
+
+    def close(self) -> None:
+        """Close the files; without `finish` before, the run reads as interrupted once its lock is free."""
+        self._losses.close()
+        self._snapshots.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _sync(self) -> None:
+        self._losses.sync()
+        self._snapshots.sync()
+        with files.told(self.directory):
+            for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
+                files.sync_directory(folder)
+
+    @staticmethod
+    def _check_increase(steps: NDArray[np.int64], last: int) -> None:
+        if steps.ndim != 1 or steps[0] <= last or (np.diff(steps) <= 0).any():
+            raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
+
+
+def _make_folders(directory: Path) -> None:
+    with files.told(directory):
+        for folder in (directory, directory / layout.TRAJECTORY, directory / layout.MEASURES):
+            files.make_directory(folder)
+            files.remove_temporaries(folder)
+
+
+def check_space(directory: Path, needed: int) -> None:
+    """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes."""
+    free = files.free_bytes(directory)
+    if needed > free:
+        room = f"about {needed / _GIB:.2f} GiB, and {free / _GIB:.2f} GiB are free"
+        raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")

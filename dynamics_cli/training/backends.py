@@ -1,0 +1,157 @@
+"""Which stepper trains a problem, and where: a static cost model, never a timing.
+
+The constants were fitted once, on two cores of a server CPU, to what `benchmarks/compare.py` prints; they decide
+between backends that differ by factors, so their absolute size matters little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Stepper
+
+US = 1e-6
+_UNROLLED_COLUMNS = 4
+_WIDE_FROM = 16384
+_GPU_ADVANTAGE = 0.7
+"""`auto` leaves the CPU only for a clear gain."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A resolved device and backend with the predicted time of one iteration."""
+
+    device: str
+    backend: str
+    seconds_per_iteration: float
+
+
+def choose(problem: Problem) -> Choice:
+    """Resolve `device` and `backend` of the config.
+
+    Raises:
+        InputError: CUDA is asked for and absent.
+        UsageError: the backend asked for cannot train this problem on this device.
+
+    """
+    device, backend = problem.config.device, problem.config.backend
+    if device == "cuda" and not cuda_available():
+        raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
+    choices = [c for c in possible(problem) if device in ("auto", c.device) and backend in ("auto", c.backend)]
+    if not choices:
+        able = sorted({c.backend for c in possible(problem) if device in ("auto", c.device)})
+        raise UsageError(
+            f"backend: {backend} cannot train this problem; {', '.join(able)} can, and auto picks the fastest"
+        )
+    return min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
+
+
+def possible(problem: Problem) -> list[Choice]:
+    """Return every device and backend that can train a problem, with the predicted time of one iteration."""
+    choices = [Choice("cpu", backend, cost(problem)) for backend, cost in _CPU_COSTS.items() if _able(backend, problem)]
+    # without the work of a network to speak of, a GPU is not even looked for: that would import torch's CUDA part
+    worth_looking = problem.config.device == "cuda" or _work(problem) > 1e8
+    if worth_looking and cuda_available():
+        gpu = [b for b in ("autograd", "matrix") if _able(b, problem)]
+        choices += [Choice("cuda", b, _gpu_seconds(problem, b)) for b in gpu]
+    return choices
+
+
+def cuda_available() -> bool:
+    """Return whether PyTorch can use a CUDA device."""
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def build_stepper(problem: Problem, choice: Choice) -> Stepper:
+    """Return the stepper that was chosen."""
+    if choice.backend == "autograd":
+        from dynamics_cli.training.steppers.autograd import AutogradStepper
+
+        return AutogradStepper(problem, choice.device)
+    if choice.backend == "matrix":
+        from dynamics_cli.training.steppers.matrix import MatrixStepper
+
+        return MatrixStepper([problem], device=choice.device)
+    if choice.backend == "gram":
+        from dynamics_cli.training.steppers.gram import GramStepper
+
+        return GramStepper([problem])
+    from dynamics_cli.training.steppers.compiled import CompiledStepper, WideStepper
+
+    return CompiledStepper([problem]) if choice.backend == "compiled" else WideStepper([problem])
+
+
+def _able(backend: str, problem: Problem) -> bool:
+    if backend == "autograd":
+        return True
+    config = problem.config
+    two_layer = config.architecture.kind == "two_layer" and config.loss.kind != "cross_entropy"
+    if not two_layer or config.optimizer.kind not in ("gd", "sgd"):
+        return False
+    full_batch, d = problem.batch_size is None, problem.dataset.d
+    if backend == "gram":
+        return full_batch and problem.dataset.n < d
+    if backend == "wide":
+        return full_batch and d <= _UNROLLED_COLUMNS and _width(problem) >= _WIDE_FROM
+    return True
+
+
+def _width(problem: Problem) -> int:
+    return problem.shapes["hidden_weight"][0]
+
+
+def _samples(problem: Problem) -> int:
+    return problem.batch_size or problem.dataset.n
+
+
+def _work(problem: Problem) -> float:
+    """Multiply-adds of the forward and backward pass of one iteration."""
+    return 2.0 * _samples(problem) * problem.parameter_count
+
+
+def _preactivations(problem: Problem) -> float:
+    return float(_samples(problem) * max(shape[0] for shape in problem.shapes.values()))
+
+
+def _autograd(problem: Problem) -> float:
+    return 80 * US + 2.3e-9 * _preactivations(problem) + _work(problem) / 7e10
+
+
+def _matrix(problem: Problem) -> float:
+    moving = float(problem.dataset.x.any(axis=0).mean())
+    return 45 * US + 1.2e-9 * _preactivations(problem) + _work(problem) * moving / 7e10
+
+
+def _compiled(problem: Problem) -> float:
+    # a thread does 1.1e10 multiply-adds a second while the weights stay in its cache; zero entries are skipped
+    filled = float((problem.dataset.x != 0).mean())
+    work = _work(problem) * filled if problem.dataset.d > _UNROLLED_COLUMNS else _work(problem)
+    overhead = problem.parameter_count / 4e9 if problem.batch_size != 1 else 0.0
+    return 0.05 * US + overhead + work / (1.1e10 if problem.parameter_count < 5e5 else 4e9)
+
+
+def _gram(problem: Problem) -> float:
+    n, m = problem.dataset.n, _width(problem)
+    return 1 * US + m * n * n / 4.5e10 + m * n / 2e9
+
+
+def _wide(problem: Problem) -> float:
+    return 15 * US + _work(problem) / 1.6e10
+
+
+_CPU_COSTS: dict[str, Callable[[Problem], float]] = {
+    "autograd": _autograd,
+    "matrix": _matrix,
+    "compiled": _compiled,
+    "gram": _gram,
+    "wide": _wide,
+}
+
+
+def _gpu_seconds(problem: Problem, backend: str) -> float:
+    return (250 if backend == "autograd" else 120) * US + _work(problem) / 1e13

@@ -1,0 +1,60 @@
+"""Stochastic gradient descent of two-layer networks; of inputs only non-zero entries count: black pixels are free."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative
+from dynamics_cli.training.kernels.full_batch import accumulate, output, preactivations
+
+
+@numba.njit(**OPTIONS)
+def run_batches(  # type: ignore[no-untyped-def]
+    W, a, values, indices, starts, y, samples, batch_ends, lr, mean, alpha, kind, train_output
+):
+    """Do one update per batch; batch b holds `samples[batch_ends[b] : batch_ends[b + 1]]`."""
+    m = a.shape[0]
+    zero, one = W.dtype.type(0), W.dtype.type(1)
+    longest = 0
+    for b in range(batch_ends.shape[0] - 1):
+        longest = max(longest, batch_ends[b + 1] - batch_ends[b])
+    z = np.empty((longest, m), W.dtype)
+    r = np.empty(longest, W.dtype)
+    gW, ga = np.zeros_like(W), np.empty(m, W.dtype)
+    for b in range(batch_ends.shape[0] - 1):
+        first = batch_ends[b]
+        size = batch_ends[b + 1] - first
+        weight = one / W.dtype.type(size) if mean else one
+        for q in range(size):
+            k = samples[first + q]
+            preactivations(W, values, indices, starts, k, z[q])
+            r[q] = loss_derivative(kind, output(a, z[q], alpha), y[k], one) * weight * lr
+        ga[:] = zero
+        if size == 1:
+            k = samples[first]
+            single(W, a, ga, z[0], r[0], values, indices, starts, k, alpha)
+        else:
+            for q in range(size):
+                accumulate(gW, ga, z[q], r[q], values, indices, starts, samples[first + q], alpha)
+            for i in range(W.shape[0]):
+                for j in range(m):
+                    W[i, j] -= a[j] * gW[i, j]
+                    gW[i, j] = zero
+        if train_output:
+            for j in range(m):
+                a[j] -= ga[j]
+
+
+@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+def single(W, a, ga, z, r, values, indices, starts, k, alpha):  # type: ignore[no-untyped-def]
+    """Update W for one sample: only the rows of its non-zero entries change. Fills `ga` (m,); overwrites `z`."""
+    zero = ga.dtype.type(0)
+    for j in range(z.shape[0]):
+        s = z[j]
+        ga[j] = r * (s if s > zero else alpha * s)
+        z[j] = a[j] * (r if s > zero else alpha * r)
+    for p in range(starts[k], starts[k + 1]):
+        i, v = indices[p], values[p]
+        for j in range(z.shape[0]):
+            W[i, j] -= v * z[j]

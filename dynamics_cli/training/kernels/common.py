@@ -1,0 +1,50 @@
+"""What all kernels share: compiler options, losses by number, the activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+OPTIONS: dict[str, Any] = {
+    # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+    "error_model": "numpy",
+    "boundscheck": False,
+    "cache": True,
+}
+
+LOSS_NUMBERS = {"mse": 0, "half_mse": 1, "logistic": 2, "exponential": 3, "hinge": 4}
+"""Loss kind -> its number inside the kernels."""
+
+
+@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+def loss_value(kind, h, y, one):  # type: ignore[no-untyped-def]
+    """Return `l(h, y)`; `one` is 1 in the precision of the run, which keeps literals from widening it."""
+    if kind == 0:
+        return (h - y) * (h - y)
+    if kind == 1:
+        return (h - y) * (h - y) * (one / (one + one))
+    z = y * h
+    if kind == 2:
+        return max(-z, one - one) + np.log1p(np.exp(-abs(z)))
+    if kind == 3:
+        return np.exp(-z)
+    return max(one - z, one - one)
+
+
+@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+def loss_derivative(kind, h, y, one):  # type: ignore[no-untyped-def]
+    """Return `dl/dh`."""
+    if kind == 0:
+        return (h - y) + (h - y)
+    if kind == 1:
+        return h - y
+    z = y * h
+    if kind == 2:
+        s = np.exp(-abs(z))
+        return -y * (s if z > 0 else one) / (one + s)
+    if kind == 3:
+        return -y * np.exp(-z)
+    return -y if z < one else one - one

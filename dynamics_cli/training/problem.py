@@ -1,0 +1,101 @@
+"""A training problem: the data, the shapes and initial weights of the network, and the loss of one config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config.optimizer import Adam, GradientDescent, StochasticGradientDescent
+from dynamics_cli.config.run import RunConfig
+from dynamics_cli.data import Dataset, build_dataset
+from dynamics_cli.errors import InputError
+from dynamics_cli.losses import Loss, get_loss
+from dynamics_cli.models import build_model
+from dynamics_cli.training.initialization import initial_parameters
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything that a stepper starts from."""
+
+    config: RunConfig
+    dataset: Dataset
+    loss: Loss
+    shapes: dict[str, tuple[int, ...]]
+    """name -> shape of every parameter, trained or not."""
+    batch_size: int | None = field(default=None)
+    """Samples per update; None for the full batch."""
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Precision of weights and data."""
+        return np.dtype(self.config.dtype)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Updates in one pass over the training set."""
+        return 1 if self.batch_size is None else -(-self.dataset.n // self.batch_size)
+
+    @property
+    def iterations(self) -> int:
+        """Number of updates of the whole run."""
+        optimizer = self.config.optimizer
+        if optimizer.iterations is not None:
+            return optimizer.iterations
+        assert not isinstance(optimizer, GradientDescent)
+        return (optimizer.epochs or 0) * self.steps_per_epoch
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of weights, trained or not."""
+        return sum(int(np.prod(shape)) for shape in self.shapes.values())
+
+    def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return the initial weights in the precision of the run."""
+        drawn = initial_parameters(self.config, self.shapes, self.dataset.input_dim)
+        return {name: value.astype(self.dtype) for name, value in drawn.items()}
+
+
+def build_problem(config: RunConfig) -> Problem:
+    """Load or draw the data and check that it fits the loss, the network and the optimizer.
+
+    Raises:
+        DataMissingError: a data file is not there.
+        InputError: the data cannot be used.
+
+    """
+    dataset = build_dataset(config.dataset, config.seed)
+    loss = get_loss(config.loss)
+    _check_labels(dataset, loss, config)
+    import torch
+
+    with torch.device("meta"):  # shapes only: nothing is allocated before the estimate has been checked
+        model = build_model(config.architecture, dataset.d)
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
+
+
+def _batch_size(config: RunConfig, n: int) -> int | None:
+    optimizer = config.optimizer
+    if not isinstance(optimizer, StochasticGradientDescent | Adam) or optimizer.batch_size is None:
+        return None
+    if optimizer.batch_size > n:
+        raise InputError(f"optimizer.batch_size is {optimizer.batch_size}, the training set has {n} samples")
+    return optimizer.batch_size
+
+
+def _check_labels(dataset: Dataset, loss: Loss, config: RunConfig) -> None:
+    kind = config.loss.kind
+    for y, name in ((dataset.y, "y"), (dataset.y_test, "y_test")):
+        if y is None or loss.labels == "real":
+            continue
+        if loss.labels == "signs":
+            allowed, needed = np.isin(y, [-1.0, 1.0]), "-1 or 1"
+        else:
+            C = getattr(config.architecture, "outputs", 1)
+            allowed, needed = np.isin(y, np.arange(C)), f"a class number 0..{C - 1}"
+        if not allowed.all():
+            k = int(np.argmin(allowed))
+            raise InputError(f"dataset: {name}[{k}] is {y[k]:g}, the {kind} loss needs {needed}")

@@ -1,0 +1,55 @@
+"""What a run records while it trains: losses, snapshots and measures, gathered and written in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.runs.writer import RunWriter
+from dynamics_cli.training.clock import RescaledClock
+from dynamics_cli.training.observers import Observer
+from dynamics_cli.training.steppers.base import Floats, Stepper
+
+
+class Recorder:
+    """Hands a run's records to its writer and remembers the last loss."""
+
+    def __init__(
+        self,
+        writer: RunWriter,
+        *,
+        loss_every: int,
+        parameters: list[str],
+        observers: Mapping[str, Observer],
+        clock: RescaledClock | None,
+    ) -> None:
+        self._writer = writer
+        self._loss_every = loss_every
+        self._parameters = parameters
+        self._observers = observers
+        self.clock = clock
+        self.last_loss = float("nan")
+        """Loss of the last state that was looked at."""
+
+    def losses(self, first: int, values: Floats, *, last_state: bool = False) -> None:
+        """Record the losses of states `first, first + 1, ...`, thinned to every `loss_every`-th state.
+
+        `last_state` marks the last of them as the run's last state, which is always recorded.
+        """
+        if len(values) == 0:
+            return
+        self.last_loss = float(values[-1])
+        iterations = np.arange(first, first + len(values))
+        times = self.clock.advance(values) if self.clock is not None else None
+        kept: NDArray[np.bool_] = iterations % self._loss_every == 0
+        kept[-1] |= last_state
+        if kept.any():
+            self._writer.append_losses(iterations[kept], values[kept], None if times is None else times[kept])
+
+    def snapshot(self, stepper: Stepper) -> None:
+        """Record the current weights and what the observers make of them."""
+        weights = stepper.parameters()
+        measures = {name: np.float64(observe(weights)) for name, observe in self._observers.items()}
+        self._writer.append_snapshot(stepper.iteration, {name: weights[name] for name in self._parameters}, measures)

@@ -1,0 +1,205 @@
+"""From a config to a finished run: identity, reuse, the lock, training, and what the run says of itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dynamics_cli.config import RunConfig, run_hash
+from dynamics_cli.config.identity import run_directory_name
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs import layout
+from dynamics_cli.runs.clear import clear_run
+from dynamics_cli.runs.info import is_run
+from dynamics_cli.runs.lock import run_lock
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.writer import RunWriter, check_space
+from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.clock import build_clock
+from dynamics_cli.training.estimate import (
+    Estimate,
+    estimate,
+    loss_interval,
+    recorded_parameters,
+    refuse_if_too_large,
+)
+from dynamics_cli.training.loop import Outcome, Progress, TrainingLoop
+from dynamics_cli.training.observers import chosen_observers
+from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.recorder import Recorder
+from dynamics_cli.training.schedule import snapshot_iterations
+from dynamics_cli.training.signals import Interrupted
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that could start: everything is checked, nothing is allocated or written."""
+
+    problem: Problem
+    choice: Choice
+    needs: Estimate
+    hash: str
+    directory: Path
+
+    @property
+    def config(self) -> RunConfig:
+        """The config with device and backend resolved."""
+        return self.problem.config.model_copy(update={"device": self.choice.device, "backend": self.choice.backend})
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """A run, and whether it was there already."""
+
+    run: Run
+    reused: bool
+    seconds: float
+    """Wall time that obtaining it took now."""
+
+
+def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
+    """Resolve and check everything about a run before it starts.
+
+    Args:
+        config: the validated config.
+        directory: the run directory itself; by default one named after the config under the root of all runs.
+
+    Raises:
+        InputError: the data, the device or the size of the run make it impossible.
+        DataMissingError: a data file is not there.
+
+    """
+    problem = build_problem(config)
+    choice = choose(problem)
+    chosen_observers(problem)
+    needs = estimate(problem, choice.seconds_per_iteration)
+    refuse_if_too_large(problem, needs)
+    identity = run_hash(config, device=choice.device, backend=choice.backend)
+    directory = directory or layout.runs_root() / run_directory_name(config, identity)
+    return Plan(problem, choice, needs, identity, directory)
+
+
+def obtain_run(
+    plan: Plan,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    wait: bool = True,
+    progress: Progress | None = None,
+    on_wait: Callable[[str], None] | None = None,
+) -> Obtained:
+    """Return the run of a plan: reused when it is finished, continued when `resume` is given, trained otherwise.
+
+    Raises:
+        UsageError: the directory holds another run, or an unfinished one and neither `resume` nor `force` is given.
+        RunError: the run cannot go on (disk full, corrupt, locked).
+        Interrupted: SIGINT or SIGTERM came; the state is saved.
+
+    """
+    began = time.monotonic()
+    _make_directory(plan.directory)
+    check_space(plan.directory, plan.needs.disk_bytes)
+    with run_lock(plan.directory, wait=wait, on_wait=on_wait):
+        if force:
+            clear_run(plan.directory)
+        if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
+            run = Run(plan.directory)
+            if run.hash != plan.hash:
+                raise UsageError(
+                    f"{plan.directory} holds a run of another config: "
+                    "give --out another directory, or --force to replace it"
+                )
+            if run.info["status"] in ("complete", "diverged"):
+                return Obtained(run, reused=True, seconds=time.monotonic() - began)
+            if not resume:
+                raise UsageError(
+                    f"{plan.directory} holds an unfinished run at iteration {run.iterations}: "
+                    "--resume continues it, --force starts over"
+                )
+            writer = RunWriter.reopen(plan.directory)
+        else:
+            writer = RunWriter.create(plan.directory, plan.config, _info(plan))
+        with writer:
+            _train(plan, writer, progress)
+        return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
+
+
+def _make_directory(directory: Path) -> None:
+    """Make the run directory, so that a place that cannot be written is told before anything else."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(f"{directory} is a file, not a directory; give --out another name") from error
+    except OSError as error:
+        raise RunError(
+            f"the run directory {directory} cannot be made ({error.strerror}); give --out a place that can be written"
+        ) from error
+
+
+def _info(plan: Plan) -> dict[str, object]:
+    return {
+        "hash": plan.hash,
+        "device": plan.choice.device,
+        "backend": plan.choice.backend,
+        "estimate": plan.needs.as_dict(),
+    }
+
+
+def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
+    problem, optimizer = plan.problem, plan.problem.config.optimizer
+    stepper = build_stepper(problem, plan.choice)
+    recorder = Recorder(
+        writer,
+        loss_every=loss_interval(problem),
+        parameters=recorded_parameters(problem),
+        observers=chosen_observers(problem),
+        clock=build_clock(optimizer),
+    )
+    loop = TrainingLoop(
+        stepper,
+        writer,
+        recorder,
+        total=problem.iterations,
+        snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
+        loss_every=loss_interval(problem),
+        stop_below=optimizer.stop_below,
+        progress=progress,
+    )
+    try:
+        outcome = loop.run()
+    except (MemoryError, RuntimeError, ArithmeticError) as error:
+        why = str(error)
+        writer.finish(
+            "failed", iterations=stepper.iteration, final_loss=math.nan, seconds=loop.seconds(), messages=[why]
+        )
+        raise RunError(f"{plan.directory}: the run failed at iteration {stepper.iteration}: {error}") from error
+    _finish(writer, outcome, loop.seconds(), optimizer.lr)
+
+
+def _finish(writer: RunWriter, outcome: Outcome, seconds: float, lr: float) -> None:
+    messages = [divergence_message(outcome.iterations, lr)] if outcome.status == "diverged" else []
+    writer.finish(
+        outcome.status,
+        iterations=outcome.iterations,
+        final_loss=outcome.final_loss,
+        seconds=seconds,
+        messages=messages,
+        stopped_early=outcome.stopped,
+    )
+    if outcome.signal is not None:
+        raise Interrupted(
+            f"interrupted at iteration {outcome.iterations}; the state is saved in {writer.directory}: "
+            "--resume continues it",
+            outcome.signal,
+        )
+
+
+def divergence_message(iteration: int, lr: float) -> str:
+    """Return what a diverged run says of itself."""
+    return (
+        f"the loss is not finite at iteration {iteration}; everything up to it is kept. "
+        f"Try a smaller step, e.g. --set optimizer.lr={lr / 10:.3g}"
+    )

@@ -1,0 +1,1 @@
+"""Steppers: what advances a network; the contract is in `base`."""

@@ -1,0 +1,67 @@
+"""The contract of a stepper."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+State = dict[str, NDArray[np.generic]]
+Halt = Literal["stopped", "diverged"]
+
+
+class Stepper(ABC):
+    """Trains one network; state i is the network after i updates.
+
+    Chunking is invisible: `advance(a); advance(b)` leaves the same bits as `advance(a + b)`.
+    Every stepper accumulates the gradient over the batch and applies one rounded update per weight.
+    """
+
+    backend: str
+    """Name under which the run records this stepper."""
+    device: str
+    """`cpu` or `cuda`."""
+    full_batch: bool
+    """Whether losses come for free with every update."""
+    iteration: int = 0
+    """Number of updates done."""
+    halted: Halt | None = None
+    """Why `advance` goes no further: a full-batch loss at or below `stop_below`, or one that is not finite."""
+
+    @abstractmethod
+    def advance(self, n: int) -> Floats:
+        """Do `n` updates and return the losses of the states left behind.
+
+        Full batch: the losses of states `iteration .. iteration + n - 1`. When one of them halts the run, the update of
+        that state is not done: its loss is the last one returned, `iteration` its number, and `halted` says why.
+        Otherwise (batches): an empty array.
+        """
+
+    @abstractmethod
+    def loss(self) -> float:
+        """Return the loss of the current state over the full training set."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return copies of the current weights, by name."""
+
+    @abstractmethod
+    def state_dict(self) -> State:
+        """Return everything that `load_state_dict` needs to go on bit for bit, as plain arrays."""
+
+    @abstractmethod
+    def load_state_dict(self, state: State) -> None:
+        """Go on from `state`, a former `state_dict()`."""
+
+
+def first_halt(losses: Floats, stop_below: float | None) -> tuple[int, Halt] | None:
+    """Return the position of the first loss that halts a run, and why; None when none does."""
+    stopped = np.zeros(losses.shape, dtype=bool) if stop_below is None else losses <= stop_below
+    halting = stopped | ~np.isfinite(losses)
+    if not halting.any():
+        return None
+    k = int(np.argmax(halting))
+    return k, "stopped" if stopped[k] else "diverged"

@@ -1,0 +1,106 @@
+"""Compiled CPU steppers of the two-layer network: many iterations a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config.optimizer import StochasticGradientDescent
+from dynamics_cli.training.batches import Batches
+from dynamics_cli.training.kernels.batches import run_batches
+from dynamics_cli.training.kernels.common import LOSS_NUMBERS
+from dynamics_cli.training.kernels.full_batch import UNROLLED, full_batch_kernel, replicas_kernel
+from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
+from dynamics_cli.training.kernels.wide import BLOCK, wide_kernel
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
+
+
+class CompiledStepper(TwoLayerStepper):
+    """Small networks, and batches: one thread a network, replicas side by side on all cores."""
+
+    backend = "compiled"
+
+    def __init__(self, problems: Sequence[Problem], *, replicas: bool = False) -> None:
+        super().__init__(problems, replicas=replicas)
+        d = self.x.shape[2]
+        self._columns = d if d <= UNROLLED and self.full_batch else 0
+        self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
+        self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
+        self._batches = [_batches(p) for p in problems] if not self.full_batch else []
+
+    def write(self, hidden: Weights, output: Weights) -> None:
+        """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
+        self._W, self._a = pack(hidden, output)
+
+    def read(self) -> tuple[Weights, Weights]:
+        """Return copies of the weights: (R, m, d) and (R, m)."""
+        return unpack(self._W, self._a, self.width)
+
+    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
+        """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
+        R = len(self.problems)
+        losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
+        rows, weight = self._rows, self.dtype.type(self.sample_weight)
+        settings = (self._loss_number, self.train_output, self.loss_scaled)
+        if R == 1:
+            done[0] = full_batch_kernel(self._columns)(
+                self._W[0], self._a[0], rows.values[0], rows.indices, rows.starts, self.y[0], losses[0], n,
+                self.lr[0], weight, self.alpha[0], *settings, self.stop_below[0],
+            )  # fmt: skip
+        else:
+            replicas_kernel(self._columns)(
+                self._W, self._a, rows.values, rows.indices, rows.starts, self.y, losses, done, n,
+                self.lr, weight, self.alpha, *settings, self.stop_below,
+            )  # fmt: skip
+        return losses, done
+
+    def run_batches(self, n: int) -> None:
+        """Do `n` updates on batches, replica by replica."""
+        rows, mean = self._rows, self.criterion.reduction == "mean"
+        for r, batches in enumerate(self._batches):
+            q = r if len(self.y) > 1 else 0
+            chosen = [batches.at(i) for i in range(self.iteration, self.iteration + n)]
+            ends = np.concatenate([[0], np.cumsum([len(b) for b in chosen])])
+            run_batches(
+                self._W[r], self._a[r], rows.values[q], rows.indices, rows.starts, self.y[q], np.concatenate(chosen),
+                ends, self.lr[r], mean, self.alpha[r], self._loss_number, self.train_output,
+            )  # fmt: skip
+
+
+class WideStepper(TwoLayerStepper):
+    """Very wide networks on inputs of few columns: blocks of neurons on all cores."""
+
+    backend = "wide"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems)
+        self._rows = dense_rows(self.x)
+        self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
+
+    def write(self, hidden: Weights, output: Weights) -> None:
+        """Set the weights: `hidden` (1, m, d), `output` (1, m)."""
+        self._W, self._a = pack(hidden, output, BLOCK)
+
+    def read(self) -> tuple[Weights, Weights]:
+        """Return copies of the weights: (1, m, d) and (1, m)."""
+        return unpack(self._W, self._a, self.width, blocks=True)
+
+    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
+        """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
+        losses, rows = np.empty((1, n), self.dtype), self._rows
+        done = wide_kernel(self.x.shape[2])(
+            self._W, self._a, rows.values[0], rows.indices, rows.starts, self.y[0], losses[0], n, self.lr[0],
+            self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,
+            self.loss_scaled, self.stop_below[0],
+        )  # fmt: skip
+        return losses, np.array([done])
+
+
+def _batches(problem: Problem) -> Batches:
+    optimizer = problem.config.optimizer
+    assert isinstance(optimizer, StochasticGradientDescent)
+    assert problem.batch_size is not None
+    return Batches(problem.config.seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)

@@ -1,0 +1,139 @@
+"""What the fast steppers of the two-layer network share: arrays of R replicas, halting, state."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config.architecture import TwoLayerArchitecture
+from dynamics_cli.config.optimizer import GradientDescent
+from dynamics_cli.losses import Loss
+from dynamics_cli.models.activations import negative_slope
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
+
+Weights = NDArray[np.floating]
+
+
+class TwoLayerStepper(Stepper):
+    """Trains R two-layer networks of equal shapes side by side; `replicas` is None for a single one.
+
+    Replicas may differ in data, initial weights, step, slope and seed. With replicas, losses are (k, R), parameters
+    (R, ...), and a replica that halts stays as it is while the others go on.
+    """
+
+    device = "cpu"
+
+    def __init__(self, problems: Sequence[Problem], *, replicas: bool = False) -> None:
+        first = problems[0]
+        self.problems = list(problems)
+        self.replicas = len(problems) if replicas else None
+        self.full_batch = first.batch_size is None
+        self.dtype = first.dtype
+        architectures = [c for p in problems if isinstance(c := p.config.architecture, TwoLayerArchitecture)]
+        self.width = first.shapes["hidden_weight"][0]
+        self.train_output = architectures[0].train_output
+        self.alpha = self._each([negative_slope(c.activation, c.slope) for c in architectures])
+        self.lr = self._each([p.config.optimizer.lr for p in problems])
+        stops = [p.config.optimizer.stop_below for p in problems]
+        self.stop_below = self._each([-np.inf if stop is None else stop for stop in stops])
+        optimizer = first.config.optimizer
+        self.loss_scaled = isinstance(optimizer, GradientDescent) and optimizer.loss_scaled
+        self.criterion: Loss = first.loss
+        self.sample_weight = first.loss.sample_weight(first.dataset.n)
+        shared = all(p.dataset is first.dataset for p in problems)
+        data = problems[:1] if shared else problems
+        self.x: Weights = np.stack([p.dataset.x for p in data]).astype(self.dtype)  # (Q, n, d), Q = 1 or R
+        self.y: Weights = np.stack([p.dataset.y for p in data]).astype(self.dtype)  # (Q, n)
+        self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
+        initial = [p.initial_parameters() for p in problems]
+        self.write(np.stack([w["hidden_weight"] for w in initial]), np.stack([w["output_weight"] for w in initial]))
+
+    def _each(self, values: Sequence[float]) -> Weights:
+        """Return one number per replica, (R,), in the precision of the run."""
+        return np.array(values, dtype=self.dtype)
+
+    @abstractmethod
+    def write(self, hidden: Weights, output: Weights) -> None:
+        """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
+
+    @abstractmethod
+    def read(self) -> tuple[Weights, Weights]:
+        """Return copies of the weights: (R, m, d) and (R, m)."""
+
+    @abstractmethod
+    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
+        """Do up to `n` full-batch updates of every replica.
+
+        Returns:
+            The losses (R, n) and how many updates each replica did; a replica that did fewer than `n` halts at the
+            state whose loss stands at that position.
+
+        """
+
+    def run_batches(self, n: int) -> None:
+        """Do `n` updates on batches."""
+        raise NotImplementedError(f"{type(self).__name__} has no batches")
+
+    def advance(self, n: int) -> Floats:
+        """Do `n` updates; see `Stepper.advance`. With replicas, losses are (n, R)."""
+        if self.halted or n == 0:
+            return np.empty(0 if self.replicas is None else (0, self.replicas))
+        if not self.full_batch:
+            self.run_batches(n)
+            self.iteration += n
+            return np.empty(0)
+        losses, done = self.run(n)
+        for r in np.flatnonzero(done < n):
+            if self.halted_at[r] is None:
+                halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.stop_below[r]))
+                assert halt is not None
+                self.halted_at[r] = (self.iteration + int(done[r]), halt[1])
+            losses[r, done[r] :] = losses[r, done[r]]
+        count = n
+        if all(self.halted_at):
+            count = int(done.max())
+            self.halted = self.halted_at[0][1] if self.replicas is None else "stopped"  # type: ignore[index]
+        self.iteration += count
+        kept = losses[:, : count + 1 if self.halted else count].T.astype(np.float64)  # (k, R)
+        return kept[:, 0] if self.replicas is None else kept
+
+    def losses(self) -> Floats:
+        """Return the loss of the current state of every replica, (R,)."""
+        hidden, output = self.read()
+        z = self.x @ hidden.swapaxes(-1, -2)  # (R, n, m)
+        alpha = self.alpha[:, None, None]
+        h = ((np.maximum(z, 0) + alpha * np.minimum(z, 0)) @ output[:, :, None])[:, :, 0]  # (R, n)
+        return np.asarray(self.criterion.total(h, self.y), dtype=np.float64)
+
+    def loss(self) -> float:
+        """Return the loss of the current state; with replicas, their mean."""
+        return float(np.mean(self.losses()))
+
+    def parameters(self) -> dict[str, Weights]:
+        """Return copies of the current weights, by name; with replicas, (R, ...)."""
+        hidden, output = self.read()
+        if self.replicas is None:
+            hidden, output = hidden[0], output[0]
+        return {"hidden_weight": hidden, "output_weight": output}
+
+    def state_dict(self) -> State:
+        """Return weights, iteration and where replicas halted."""
+        hidden, output = self.read()
+        halts = [(-1, 0) if h is None else (h[0], 1 + (h[1] == "diverged")) for h in self.halted_at]
+        return {
+            "hidden_weight": hidden,
+            "output_weight": output,
+            "iteration": np.array(self.iteration),
+            "halts": np.array(halts),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+        self.write(state["hidden_weight"], state["output_weight"])  # type: ignore[arg-type]
+        self.iteration = int(state["iteration"])
+        names: tuple[Halt, Halt] = ("stopped", "diverged")
+        self.halted_at = [None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]]

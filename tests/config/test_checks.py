@@ -1,0 +1,148 @@
+"""What single values cannot tell: checks within and across sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config.checks import check_config
+
+Problems = Callable[..., list[str]]
+DEEP = {"architecture": {"kind": "fully_connected", "widths": [4]}, "initialization": {"kind": "default_scaled"}}
+
+
+def points(**keys: Any) -> dict[str, Any]:
+    return {"dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 1.0]], "y": [1.0, -1.0], **keys}}
+
+
+def sgd(**keys: Any) -> dict[str, Any]:
+    return {"optimizer": {"kind": "sgd", "lr": 0.1, **keys}}
+
+
+def orthonormal(**keys: Any) -> dict[str, Any]:
+    return {"dataset": {"kind": "orthonormal", "n": 2, "dim": 3, **keys}}
+
+
+CASES: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        points(x=[[1], [2, 3], [4, 5, 6]], y=[1, 2, 3]),
+        ["dataset.x[1]: has 2 coordinates, the first 1; all need the same"],
+    ),
+    (points(y=[1]), ["dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"]),
+    (points(x_test=[[1, 2]]), ["dataset.y_test: is missing; x_test needs labels"]),
+    (points(y_test=[1]), ["dataset.x_test: is missing; y_test needs inputs"]),
+    (points(x_test=[[1]], y_test=[1]), ["dataset.x_test[0]: has 1 coordinate, those of x 2; all need the same"]),
+    (
+        points(x_test=[[1, 2]], y_test=[1, 2]),
+        ["dataset.y_test: has 2 labels, but x_test has 1 sample; there must be one label per sample"],
+    ),
+    (points(x_test=[[1, 2]], y_test=[1]), []),
+    (orthonormal(), []),
+    (orthonormal(n=4), ["dataset.n: must be at most dim = 3, not 4: no more vectors are orthonormal"]),
+    (orthonormal(y=[1]), ["dataset.y: has 1 label, but n is 2; there must be one label per sample"]),
+    (
+        orthonormal() | {"loss": {"kind": "hinge"}},
+        ["dataset.y: is missing; Gaussian labels do not suit the loss hinge"],
+    ),
+    (orthonormal(y=[1, -1]) | {"loss": {"kind": "hinge"}}, []),
+    (
+        {"dataset": {"kind": "file", "path": "d.txt"}},
+        ["dataset.path: must name a .npz or a .csv file, not 'HERE/d.txt'"],
+    ),
+    ({"dataset": {"kind": "file", "path": "d.CSV"}}, []),
+    (
+        {"dataset": {"kind": "file", "path": "d.CSV", "test_path": "d.CSV", "test_fraction": 0.5}},
+        ["dataset.test_fraction: cannot be given together with test_path"],
+    ),
+    (
+        {"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu"}},
+        ["architecture.slope: is missing; leaky_relu needs a number >= 0"],
+    ),
+    (
+        {"architecture": {"kind": "two_layer", "width": 3, "slope": 0.1}},
+        ["architecture.slope: belongs to activation leaky_relu, not to relu"],
+    ),
+    ({"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.1}}, []),
+    (sgd(), ["optimizer.iterations: is missing; exactly one of iterations and epochs must be given"]),
+    (
+        sgd(iterations=3, epochs=3),
+        ["optimizer.epochs: exactly one of iterations and epochs must be given, not both"],
+    ),
+    (sgd(epochs=3, replacement=True), []),
+    (
+        {"optimizer": {"kind": "adam", "lr": 0.1, "epochs": 3, "replacement": True}},
+        ["optimizer.replacement: needs a batch_size: a full batch is not drawn"],
+    ),
+    (
+        {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
+        [
+            "loss.kind: cross_entropy needs architecture.kind fully_connected with outputs >= 2; "
+            "two_layer has one output"
+        ],
+    ),
+    (
+        DEEP | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
+        ["architecture.outputs: must be the number of classes, >= 2, for the loss cross_entropy, not 1"],
+    ),
+    (
+        DEEP | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 3}},
+        ["architecture.outputs: must be 1 for the loss mse, not 3"],
+    ),
+    (DEEP, []),
+    ({"loss": {"kind": "logistic"}} | points(y=[1, 0]), ["dataset.y[1]: must be -1 or 1 for the loss logistic, not 0"]),
+    (
+        {"loss": {"kind": "exponential"}} | points(x_test=[[1, 2]], y_test=[0.5]),
+        ["dataset.y_test[0]: must be -1 or 1 for the loss exponential, not 0.5"],
+    ),
+    (
+        DEEP
+        | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 2}, "loss": {"kind": "cross_entropy"}}
+        | points(y=[0, 2]),
+        ["dataset.y[1]: must be a class, one of the integers 0 to 1 for the loss cross_entropy, not 2"],
+    ),
+    (
+        {"loss": {"kind": "cross_entropy"}, "architecture": {"kind": "fully_connected"}} | points(y=[0, 0.5]),
+        [
+            "architecture.widths: is missing; it must be a non-empty list of integers >= 1",
+            "dataset.y[1]: must be a class, an integer >= 0 for the loss cross_entropy, not 0.5",
+        ],
+    ),
+    (
+        {"architecture": DEEP["architecture"]},
+        ["initialization.kind: balanced needs architecture.kind two_layer"],
+    ),
+    (
+        DEEP | {"initialization": {"kind": "dominated", "scale": 1}},
+        ["initialization.kind: dominated needs architecture.kind two_layer"],
+    ),
+    (
+        DEEP | {"initialization": {"kind": "unbalanced", "scale": 1, "output_value": 1}},
+        ["initialization.output_value: needs architecture.kind two_layer"],
+    ),
+    (DEEP | {"initialization": {"kind": "unbalanced", "scale": 1}}, []),
+    (
+        {"record": {"snapshots": {"kind": "list", "include": [0, 20000, 20001]}}},
+        ["record.snapshots.include[2]: must be at most optimizer.iterations = 20000, not 20001"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "messages"), CASES)
+def test_checks(
+    changes: dict[str, Any], messages: list[str], base: dict[str, Any], problems: Problems, here: Path
+) -> None:
+    for name in ("d.CSV", "d.txt"):
+        (here / name).touch()
+    told = problems(base | changes)
+    assert [line.replace(str(here), "HERE") for line in told] == [f"<config>: {message}" for message in messages]
+
+
+def test_a_config_built_in_python_can_be_checked(base: dict[str, Any]) -> None:
+    assert list(check_config(load_config(base))) == []
+    base["dataset"]["y"] = [1.0]
+    (finding,) = check_config(RunConfig.model_validate(base))
+    assert finding[0] == ("dataset", "y")

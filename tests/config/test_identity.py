@@ -1,0 +1,161 @@
+"""What makes two configs the same run, and what does not."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.config import ConfigError, RunConfig, load_config, run_directory_name, run_hash
+from dynamics_cli.config.identity import canonical
+
+Write = Callable[..., Path]
+
+
+def identity(config: RunConfig, device: str = "cpu", backend: str = "autograd") -> str:
+    return run_hash(config, device=device, backend=backend)
+
+
+def test_form(base: dict[str, Any]) -> None:
+    config = load_config(base)
+    text = identity(config)
+    assert len(text) == 64
+    assert set(text) <= set("0123456789abcdef")
+    assert run_directory_name(config, text) == f"two-points-{text[:10]}"
+
+
+def test_how_it_is_written_does_not_matter(base: dict[str, Any], write: Write) -> None:
+    usual = identity(load_config(base))
+    backwards = {key: dict(reversed(v.items())) if isinstance(v, dict) else v for key, v in reversed(base.items())}
+    assert identity(load_config(backwards)) == usual
+    respelt = write(
+        dataset="dataset: {kind: points, x: [[-5e-1], [2]], y: [-1, 1.00], append_bias: true}",
+        initialization="initialization: {kind: balanced, scale: 0.000001, divide_by: sqrt_width}",
+        optimizer="optimizer: {kind: gd, lr: 1e-3, iterations: 20000, loss_scaled: false}",
+        loss="loss: {kind: mse, reduction: mean}\nrecord: {snapshots: {kind: geometric}, loss_every: ~}\nseed: 0",
+    )
+    assert identity(load_config(respelt)) == usual
+    write("deep/parent.yaml", architecture="architecture: {kind: two_layer, width: 3, slope: 0.1}")
+    child = write("child.yaml", "extends: deep/parent.yaml\narchitecture: {width: 60, slope: ~}\n")
+    assert identity(load_config(child)) == usual
+    assert identity(load_config(base, ["seed=4"], seed=0)) == usual
+
+
+def test_negative_zero_is_zero(base: dict[str, Any]) -> None:
+    plus, minus = (load_config(base, [f"dataset.x=[[{zero}], [2]]"]) for zero in ("0.0", "-0.0"))
+    assert plus == minus
+    assert identity(plus) == identity(minus)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "name=other",
+        "seed=1",
+        "dtype=float64",
+        "dataset.x=[[-0.5], [2.0000000000000004]]",
+        "dataset.append_bias=false",
+        "architecture.width=61",
+        "architecture.train_output=false",
+        "initialization.kind=unbalanced",
+        "initialization.scale=1.0000000000000002e-6",
+        "loss.kind=half_mse",
+        "loss.reduction=sum",
+        "optimizer.lr=2e-3",
+        "optimizer.iterations=20001",
+        "optimizer.stop_below=0",
+        "record.loss_every=2",
+        "record.snapshots.ratio=1.1",
+    ],
+)
+def test_every_change_makes_another_run(override: str, base: dict[str, Any]) -> None:
+    assert identity(load_config(base, [override])) != identity(load_config(base))
+
+
+def test_device_and_backend_are_the_resolved_ones(base: dict[str, Any]) -> None:
+    config = load_config(base)
+    assert identity(config, device="cuda") != identity(config, device="cpu")
+    assert identity(config, backend="other") != identity(config)
+    asked = load_config(base, device="cpu", backend="autograd")
+    assert identity(asked) == identity(config)
+
+
+def test_the_numerics_version_counts(base: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = identity(load_config(base))
+    monkeypatch.setattr("dynamics_cli.config.identity.NUMERICS_VERSION", 2)
+    assert identity(load_config(base)) != before
+
+
+def test_files_count_by_their_contents(write: Write, here: Path) -> None:
+    (here / "d.csv").write_text("1,2\n")
+    (here / "deep").mkdir()
+    (here / "deep/e.csv").write_text("1,2\n")
+    one = load_config(write(dataset="dataset: {kind: file, path: d.csv}"))
+    two = load_config(write("deep/run.yaml", dataset="dataset: {kind: file, path: e.csv}"))
+    assert one.dataset.path != two.dataset.path
+    assert identity(one) == identity(two)
+    (here / "d.csv").write_text("1,3\n")
+    assert identity(one) != identity(two)
+
+
+def test_test_data_and_weights_count_too(base: dict[str, Any], here: Path) -> None:
+    base["dataset"] = {"kind": "file", "path": "d.csv", "test_path": "t.csv"}
+    base["initialization"] = {"kind": "file", "path": "w.npz"}
+    seen = set()
+    for name in ("d.csv", "t.csv", "w.npz"):
+        (here / name).write_text("1,2\n")
+    config = load_config(base)
+    for name in ("d.csv", "t.csv", "w.npz"):
+        (here / name).write_text("1,3\n")
+        seen.add(identity(config))
+        assert str(here) not in canonical(config, device="cpu", backend="autograd")
+    assert len(seen) == 3
+
+
+def test_a_file_that_went_away(base: dict[str, Any], here: Path) -> None:
+    base["dataset"] = {"kind": "file", "path": "d.csv"}
+    (here / "d.csv").touch()
+    config = load_config(base)
+    (here / "d.csv").unlink()
+    with pytest.raises(ConfigError) as caught:
+        identity(config)
+    assert str(caught.value) == f"<config>: dataset.path: there is no file {here}/d.csv"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything is readable here")
+def test_a_file_that_cannot_be_read(base: dict[str, Any], here: Path) -> None:
+    base["dataset"] = {"kind": "file", "path": "d.csv"}
+    (here / "d.csv").touch(mode=0)
+    with pytest.raises(ConfigError, match=r"cannot be read: Permission denied$"):
+        identity(load_config(base))
+
+
+def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
+    text = canonical(load_config(base), device="cpu", backend="autograd")
+    assert json.loads(text) == {
+        "name": "two-points",
+        "seed": 0,
+        "device": "cpu",
+        "backend": "autograd",
+        "dtype": "float32",
+        "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
+        "architecture": {"kind": "two_layer", "width": 60, "activation": "relu", "train_output": True},
+        "initialization": {
+            "kind": "balanced",
+            "scale": 1e-6,
+            "divide_by": "sqrt_width",
+            "output_signs": "random",
+        },
+        "loss": {"kind": "mse", "reduction": "mean"},
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 20000, "loss_scaled": False},
+        "record": {
+            "snapshots": {"kind": "geometric", "include": [], "ratio": 1.05},
+            "parameters": "all",
+            "limit_gib": 4.0,
+        },
+        "numerics_version": 1,
+    }

@@ -1,0 +1,117 @@
+"""`--set key=value`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.config import load_config
+
+Problems = Callable[..., list[str]]
+
+
+@pytest.mark.parametrize(
+    ("override", "section", "key", "value"),
+    [
+        ("optimizer.lr=1e-2", "optimizer", "lr", 0.01),
+        ("optimizer.lr = 2", "optimizer", "lr", 2.0),
+        ("dataset.x=[[1],[2]]", "dataset", "x", [[1.0], [2.0]]),
+        ("dataset.append_bias=false", "dataset", "append_bias", False),
+        ("loss.reduction=sum", "loss", "reduction", "sum"),
+        ("optimizer.stop_below=", "optimizer", "stop_below", None),
+        ("optimizer={kind: sgd, lr: 1, epochs: 3}", "optimizer", "epochs", 3),
+        ("record.limit_gib=1", "record", "limit_gib", 1.0),
+    ],
+)
+def test_values_are_yaml(override: str, section: str, key: str, value: Any, base: dict[str, Any]) -> None:
+    assert getattr(getattr(load_config(base, [override]), section), key) == value
+
+
+def test_top_level_keys_and_the_last_one_wins(base: dict[str, Any]) -> None:
+    config = load_config(base, ["name=other=x".replace("=x", "-x"), "seed=1", "seed=2"])
+    assert (config.name, config.seed) == ("other-x", 2)
+
+
+def test_setting_a_kind_keeps_the_keys_that_it_knows(base: dict[str, Any]) -> None:
+    base["optimizer"] |= {"loss_scaled": True, "stop_below": 0.1}
+    optimizer = load_config(base, ["optimizer.kind=adam"]).optimizer
+    assert optimizer.kind == "adam"
+    assert (optimizer.lr, optimizer.iterations, optimizer.stop_below) == (1e-3, 20000, 0.1)
+
+
+def test_setting_the_same_kind_changes_nothing(base: dict[str, Any]) -> None:
+    assert load_config(base, ["optimizer.kind=gd"]) == load_config(base)
+
+
+def test_the_order_of_a_kind_and_its_keys_does_not_matter(base: dict[str, Any]) -> None:
+    overrides = ["optimizer.batch_size=2", "optimizer.kind=sgd", "optimizer.replacement=true"]
+    assert load_config(base, overrides) == load_config(base, overrides[::-1])
+    assert load_config(base, overrides).optimizer.batch_size == 2
+
+
+def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
+    base["record"] = {"snapshots": {"kind": "geometric", "ratio": 2.0, "include": [5]}}
+    snapshots = load_config(base, ["record.snapshots.kind=every", "record.snapshots.interval=10"]).record.snapshots
+    assert (snapshots.kind, snapshots.interval, snapshots.include) == ("every", 10, [5])
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (
+            "optimizer.lrr=1",
+            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, lr, stop_below, iterations, loss_scaled"
+            " (did you mean 'lr'?)",
+        ),
+        (
+            "optimzer.lr=1",
+            "--set: optimzer: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
+            "initialization, loss, optimizer, record (did you mean 'optimizer'?)",
+        ),
+        (
+            "optimizer.kind=adm",
+            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'gd', 'sgd', 'adam' (did you mean 'adam'?)",
+        ),
+        ("optimizer.lr=fast", "--set: optimizer.lr: must be a number > 0, not the text 'fast'"),
+        ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),
+        ("=3", "--set: '=3' must have the form section.key=value"),
+        ("optimizer..lr=3", "--set: 'optimizer..lr=3' must have the form section.key=value"),
+        ("architecture.width.x=3", "--set: architecture.width.x: architecture.width is not a section with keys"),
+        ("dataset.x.0=3", "--set: dataset.x.0: dataset.x is not a section with keys"),
+        ("loss=hinge", "--set: loss: must be a section (a mapping), not one word (did you mean loss.kind?)"),
+        (
+            "loss=!!python/name:os.system",
+            "--set: loss: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values",
+        ),
+        ("loss={kind: mse, kind: mse}", "--set: loss.kind: duplicate key (first on line 1)"),
+        (
+            "dataset.x=[[1]",
+            "--set: dataset.x: not valid YAML: while parsing a flow sequence, expected ',' or ']', "
+            "but got '<stream end>'",
+        ),
+        (
+            "dataset.x=[[1],[2],[3]]",
+            "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label per sample",
+        ),
+        ("dataset.y=[1]", "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"),
+    ],
+)
+def test_refused(override: str, message: str, base: dict[str, Any], problems: Problems) -> None:
+    assert problems(base, override) == [message]
+
+
+def test_an_override_mends_what_is_wrong_in_the_file(base: dict[str, Any], problems: Problems) -> None:
+    base["optimizer"]["lr"] = -1
+    base["loss"] = object()
+    assert problems(base, "optimizer.lr=1", "loss={kind: mse}") == [
+        "<config>: loss: a object is not allowed: a config holds only plain values"
+    ]
+
+
+def test_paths_are_relative_to_the_working_directory(base: dict[str, Any], here: Path) -> None:
+    (here / "w.npz").touch()
+    config = load_config(base, ["initialization.kind=file", "initialization.path=w.npz"])
+    assert config.initialization.path == str(here / "w.npz")

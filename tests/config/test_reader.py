@@ -1,0 +1,170 @@
+"""Files that cannot be read, and `extends`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.config import load_config
+
+Write = Callable[..., Path]
+Problems = Callable[..., list[str]]
+NEEDED = "name, dataset, architecture, initialization, loss and optimizer"
+
+
+def test_missing_file(problems: Problems, here: Path) -> None:
+    assert problems("none.yaml") == ["none.yaml: there is no such file"]
+    assert problems(here / "none.yaml") == [f"{here}/none.yaml: there is no such file"]
+
+
+def test_directory(problems: Problems, here: Path) -> None:
+    (here / "configs").mkdir()
+    assert problems("configs") == ["configs: is a directory, not a config file"]
+
+
+def test_name_that_no_file_has(problems: Problems) -> None:
+    assert problems("a\0b") == ["a\0b: cannot be read: embedded null byte"]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n", "null", "\ufeff"])
+def test_empty_file(text: str, write: Write, problems: Problems) -> None:
+    assert problems(write(text=text)) == [f"run.yaml: is empty; needed are {NEEDED}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("- a\n- b\n", "a list of 2"), ("[]", "an empty list"), ("hello", "the text 'hello'"), ("3", "3")],
+)
+def test_top_level_that_is_no_mapping(text: str, found: str, write: Write, problems: Problems) -> None:
+    assert problems(write(text=text)) == [f"run.yaml:1: must be a mapping of {NEEDED}, not {found}"]
+
+
+def test_bad_utf8(problems: Problems, here: Path) -> None:
+    (here / "run.yaml").write_bytes(b"name: a\nloss: \xff\n")
+    assert problems("run.yaml") == ["run.yaml:2: is not UTF-8 text (byte 0xff)"]
+
+
+def test_byte_order_mark_and_windows_line_ends(base: dict[str, Any], here: Path, write: Write) -> None:
+    text = write().read_text()
+    (here / "windows.yaml").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert load_config("windows.yaml") == load_config(base)
+
+
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"indent": "\t"}, {"separators": (",", ":")}])
+def test_json_is_valid_input(layout: dict[str, Any], base: dict[str, Any], here: Path) -> None:
+    (here / "run.json").write_text(json.dumps(base, **layout))
+    assert load_config("run.json") == load_config(base)
+
+
+def test_json_writes_some_characters_as_pairs(base: dict[str, Any], here: Path) -> None:
+    base["initialization"] = {"kind": "file", "path": "\N{SNOWMAN}\U0001f600.npz"}
+    (here / base["initialization"]["path"]).touch()
+    (here / "run.json").write_text(json.dumps(base))
+    assert load_config("run.json") == load_config(base)
+
+
+def test_extends_merges_key_by_key(write: Write) -> None:
+    write("parent.yaml")
+    child = write("child.yaml", "extends: parent.yaml\nname: wide\narchitecture: {width: 600}\n")
+    parent = load_config("parent.yaml")
+    config = load_config(child)
+    assert (config.name, config.architecture.width) == ("wide", 600)
+    assert config.architecture.activation == parent.architecture.activation
+    assert config == load_config("parent.yaml", ["name=wide", "architecture.width=600"])
+
+
+def test_extends_keeps_the_keys_that_another_kind_knows(write: Write) -> None:
+    write("parent.yaml", optimizer="optimizer: {kind: gd, lr: 0.5, iterations: 7, loss_scaled: true}")
+    config = load_config(write("child.yaml", "extends: parent.yaml\noptimizer: {kind: adam, beta1: 0.5}\n"))
+    assert config.optimizer.kind == "adam"
+    assert (config.optimizer.lr, config.optimizer.iterations, config.optimizer.beta1) == (0.5, 7, 0.5)
+
+
+def test_extends_replaces_lists_whole(write: Write) -> None:
+    write("parent.yaml")
+    child = write("child.yaml", "extends: parent.yaml\ndataset: {x: [[1], [2], [3]], y: [1, 2, 3]}\n")
+    assert load_config(child).dataset.x == [[1], [2], [3]]
+    assert load_config(child).dataset.append_bias is True
+
+
+def test_extends_chain_with_paths_relative_to_each_file(write: Write, here: Path) -> None:
+    write("a/grandparent.yaml", dataset="dataset: {kind: file, path: d.csv}")
+    write("b/parent.yaml", "extends: ../a/grandparent.yaml\ninitialization: {kind: file, path: w.npz}\n")
+    child = write("child.yaml", "extends: b/parent.yaml\nseed: 3\n")
+    for name in ("a/d.csv", "b/w.npz"):
+        (here / name).touch()
+    config = load_config(child)
+    assert config.seed == 3
+    assert (config.dataset.path, config.initialization.path) == (str(here / "a/d.csv"), str(here / "b/w.npz"))
+
+
+def test_problems_name_the_file_that_has_them(write: Write, problems: Problems) -> None:
+    write("base/parent.yaml", optimizer="optimizer: {kind: gd, lr: -1}")
+    child = write("child.yaml", "extends: base/parent.yaml\n\narchitecture: {width: 0}\n")
+    assert problems(child) == [
+        "child.yaml:3: architecture.width: must be an integer >= 1, not 0",
+        "base/parent.yaml:6: optimizer.lr: must be a number > 0, not -1",
+        "base/parent.yaml:6: optimizer.iterations: is missing; it must be an integer >= 1",
+    ]
+
+
+def test_missing_parent(write: Write, problems: Problems) -> None:
+    child = write("deep/child.yaml", "name: a\nextends: none.yaml\n")
+    assert problems(child) == ["deep/child.yaml:2: extends: there is no file deep/none.yaml"]
+
+
+def test_broken_parent(write: Write, problems: Problems) -> None:
+    write("parent.yaml", "a: [1\n")
+    child = write("child.yaml", "extends: parent.yaml\n")
+    assert problems(child) == [
+        "parent.yaml:2: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"
+    ]
+
+
+def test_extends_that_is_no_path(write: Write, problems: Problems) -> None:
+    for value, found in (("[a, b]", "a list of 2"), ("", "empty (null)"), ("''", "the text ''")):
+        child = write("child.yaml", f"name: a\nextends: {value}\n")
+        assert problems(child) == [f"child.yaml:2: extends: must be the path of one config file (a text), not {found}"]
+
+
+def test_extends_that_is_an_object(write: Write, problems: Problems) -> None:
+    child = write(text="extends: !!python/name:os.system\n" + write("whole.yaml").read_text())
+    assert problems(child) == [
+        "run.yaml:1: extends: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values"
+    ]
+
+
+def test_extends_with_a_null_character(write: Write, problems: Problems) -> None:
+    child = write(text='extends: "a\\0b"\n')
+    assert problems(child) == ["a\0b: cannot be read: embedded null byte"]
+
+
+def test_extends_in_a_circle(write: Write, problems: Problems) -> None:
+    write("a.yaml", "extends: b.yaml\n")
+    write("b.yaml", "extends: sub/../a.yaml\n")
+    Path("sub").mkdir()
+    assert problems("a.yaml") == ["b.yaml:1: extends: extending sub/../a.yaml would go round in a circle"]
+    write("own.yaml", "name: x\nextends: own.yaml\n")
+    assert problems("own.yaml") == ["own.yaml:2: extends: extending own.yaml would go round in a circle"]
+
+
+def test_a_mapping_may_extend_a_file(write: Write, problems: Problems) -> None:
+    write("deep/parent.yaml")
+    assert load_config({"extends": "deep/parent.yaml", "seed": 5}).seed == 5
+    assert problems({"extends": "none.yaml"}) == ["<config>: extends: there is no file none.yaml"]
+
+
+def test_extends_only_in_a_file(write: Write, problems: Problems) -> None:
+    assert problems(write(), "extends=a.yaml") == ["--set: extends: can only be written in a config file"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything is readable here")
+def test_unreadable_file(write: Write, problems: Problems) -> None:
+    path = write()
+    path.chmod(0)
+    assert problems(path) == ["run.yaml: cannot be read: Permission denied"]

@@ -1,0 +1,159 @@
+"""The JSON Schema, evaluated by a small independent reading of its keywords."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from dynamics_cli.config import json_schema, load_config
+from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.schema import kinds, known_keys, node_at
+
+TYPES = {
+    "object": lambda v: isinstance(v, dict),
+    "array": lambda v: isinstance(v, list),
+    "string": lambda v: isinstance(v, str),
+    "boolean": lambda v: isinstance(v, bool),
+    "null": lambda v: v is None,
+    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
+    "integer": lambda v: not isinstance(v, bool) and (isinstance(v, int) or (isinstance(v, float) and v.is_integer())),
+}
+IGNORED = {
+    "$schema",
+    "$defs",
+    "title",
+    "description",
+    "default",
+    "discriminator",
+    "then",
+    "else",
+    "additionalProperties",
+}
+
+
+def valid(value: Any, node: dict[str, Any], root: dict[str, Any]) -> bool:
+    """Evaluate the keywords that our schema uses, and fail on any other."""
+    return all(keyword_holds(keyword, value, node, root) for keyword in node if keyword not in IGNORED) and (
+        node.get("additionalProperties", True) or not isinstance(value, dict) or set(value) <= set(node["properties"])
+    )
+
+
+def keyword_holds(keyword: str, value: Any, node: dict[str, Any], root: dict[str, Any]) -> bool:  # noqa: PLR0911, PLR0912
+    wanted = node[keyword]
+    number = TYPES["number"](value)
+    match keyword:
+        case "$ref":
+            return valid(value, root["$defs"][wanted.removeprefix("#/$defs/")], root)
+        case "if":
+            return valid(value, node["then" if valid(value, wanted, root) else "else"], root)
+        case "type":
+            return TYPES[wanted](value)
+        case "oneOf":
+            return sum(valid(value, option, root) for option in wanted) == 1
+        case "anyOf":
+            return any(valid(value, option, root) for option in wanted)
+        case "required":
+            return not isinstance(value, dict) or set(wanted) <= set(value)
+        case "properties":
+            return not isinstance(value, dict) or all(
+                valid(value[key], below, root) for key, below in wanted.items() if key in value
+            )
+        case "items":
+            return not isinstance(value, list) or all(valid(item, wanted, root) for item in value)
+        case "enum":
+            return value in wanted
+        case "const":
+            return bool(value == wanted)
+        case "minItems":
+            return not isinstance(value, list) or len(value) >= wanted
+        case "minLength":
+            return not isinstance(value, str) or len(value) >= wanted
+        case "maxLength":
+            return not isinstance(value, str) or len(value) <= wanted
+        case "pattern":
+            return not isinstance(value, str) or re.search(wanted, value) is not None
+        case "minimum":
+            return not number or value >= wanted
+        case "exclusiveMinimum":
+            return not number or value > wanted
+        case "exclusiveMaximum":
+            return not number or value < wanted
+    raise AssertionError(f"unknown keyword {keyword}")
+
+
+def accepts(value: Any) -> bool:
+    return valid(value, json_schema(), json_schema())
+
+
+def test_head_and_references() -> None:
+    schema = json_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["title"] == "dyn config"
+    text = json.dumps(schema, allow_nan=False)
+    references = re.findall(r'"\$ref": "#/\$defs/(\w+)"', text)
+    assert len(references) > 40
+    assert set(references) <= set(schema["$defs"])
+
+
+def test_every_key_is_described() -> None:
+    for name, node in json_schema()["$defs"].items():
+        for key, below in node.get("properties", {}).items():
+            known = "description" in below or key == "kind" or "$ref" in below or name.endswith("RunConfig")
+            assert known, f"{name}.{key}"
+
+
+def test_accepts_what_the_loader_accepts(base: dict[str, Any]) -> None:
+    assert accepts(base)
+    assert accepts(to_plain(load_config(base)))
+    assert accepts(base | {"record": {"snapshots": {"ratio": 1.1}}})
+    assert accepts(base | {"record": {"parameters": ["hidden_weight"], "measures": None}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"optimzer": {}},
+        {"loss": {"kind": "msee"}},
+        {"loss": {}},
+        {"name": "a/b"},
+        {"architecture": {"kind": "two_layer", "width": 0}},
+        {"architecture": {"kind": "two_layer", "widths": [3], "width": 3}},
+        {"optimizer": {"kind": "gd", "lr": -1, "iterations": 3}},
+        {"optimizer": {"kind": "gd", "lr": 1}},
+        {"dataset": {"kind": "points", "x": [], "y": []}},
+        {"record": {"parameters": "some"}},
+    ],
+)
+def test_refuses_what_the_loader_refuses(change: dict[str, Any], base: dict[str, Any]) -> None:
+    assert not accepts(base | change)
+
+
+def test_nothing_is_required_of_a_file_that_extends() -> None:
+    assert not accepts({"name": "a"})
+    assert accepts({"extends": "parent.yaml"})
+    assert accepts({"extends": "parent.yaml", "architecture": {"width": 3}, "optimizer": {"kind": "adam"}})
+    assert not accepts({"extends": "parent.yaml", "architecture": {"width": 0}})
+    assert not accepts({"extends": "parent.yaml", "architecture": {"with": 3}})
+    assert not accepts({"extends": 3})
+
+
+def test_the_schema_given_away_can_be_changed() -> None:
+    json_schema()["$defs"].clear()
+    assert json_schema()["$defs"]
+
+
+def test_questions(base: dict[str, Any]) -> None:
+    assert kinds(("optimizer",)) == ["gd", "sgd", "adam"]
+    assert kinds(("record", "snapshots")) == ["geometric", "every", "list"]
+    assert kinds(()) == kinds(("name",)) == kinds(("none",)) == []
+    assert known_keys(("loss",), "mse") == ["kind", "reduction"]
+    assert known_keys(("loss",), "none") is None
+    assert known_keys(("none",)) is None
+    node = node_at(("dataset", "x", 0, 0), base)
+    assert node is not None
+    assert node["type"] == "number"
+    assert node_at(("optimizer", "lr", 3), base) is None
+    assert node_at(("optimizer", "batch_size"), base) is None

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dynamics_cli.plotting.decimate import decimate
+
+VALUES = hnp.arrays(np.float64, st.integers(1, 400), elements=st.floats(-1e6, 1e6) | st.just(np.nan) | st.just(np.inf))
+
+
+@settings(deadline=None, max_examples=150)
+@given(y=VALUES, columns=st.integers(1, 20), log=st.booleans(), seed=st.integers(0, 99))
+def test_extremes_endpoints_and_gaps_of_every_column_survive(y, columns, log, seed):
+    x = np.sort(np.random.default_rng(seed).integers(0, 500, len(y))).astype(float)
+    kept_x, kept_y = decimate(x, y, columns=columns, log=log)
+    assert (np.diff(kept_x) >= 0).all()
+    assert len(kept_x) <= max(6 * columns, 4 * columns)
+    assert kept_x[0] == x[0]
+    assert kept_x[-1] == x[-1]
+    assert np.array_equal(kept_y[[0, -1]], y[[0, -1]], equal_nan=True)
+    finite, kept_finite = y[np.isfinite(y)], kept_y[np.isfinite(kept_y)]
+    assert len(finite) == 0 or (finite.min(), finite.max()) == (kept_finite.min(), kept_finite.max())
+    assert np.isfinite(y).all() == np.isfinite(kept_y).all()
+    pairs = set(zip(x.tolist(), np.nan_to_num(y, nan=7e7).tolist(), strict=True))
+    assert pairs >= set(zip(kept_x.tolist(), np.nan_to_num(kept_y, nan=7e7).tolist(), strict=True))
+
+
+def test_every_pixel_column_keeps_its_own_range():
+    rng = np.random.default_rng(0)
+    x, y = np.arange(300_000.0), rng.normal(size=300_000)
+    kept_x, kept_y = decimate(x, y, columns=100)
+    assert len(kept_x) <= 400
+    for column in range(100):
+        inside = (x * 100 // 299_999).clip(max=99) == column
+        kept = (kept_x * 100 // 299_999).clip(max=99) == column
+        assert (kept_y[kept].min(), kept_y[kept].max()) == (y[inside].min(), y[inside].max())
+
+
+def test_a_single_spike_and_a_single_gap_survive():
+    y = np.zeros(100_000)
+    y[12_345], y[70_000] = 5.0, np.nan
+    kept_x, kept_y = decimate(np.arange(100_000), y, columns=50)
+    assert kept_x[kept_y == 5.0].tolist() == [12_345]
+    assert kept_x[np.isnan(kept_y)].tolist() == [70_000]
+
+
+def test_log_columns_keep_the_start():
+    x = np.arange(100_000.0)
+    kept_x, _ = decimate(x, x % 3, columns=200, log=True)
+    assert set(range(2, 10)) <= set(kept_x.tolist())
+    assert len(kept_x) <= 1200
+
+
+def test_short_curves_are_unchanged_and_constant_time_is_one_column():
+    x, y = np.arange(40.0), np.arange(40.0) ** 2
+    assert np.array_equal(decimate(x, y, columns=10)[1], y)
+    assert decimate(np.zeros(50), np.arange(50.0), columns=2)[1].tolist() == [0.0, 49.0]
+    assert decimate([], [], columns=2)[0].shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "columns", "message"),
+    [
+        ([0, 1], [0], 5, "same length"),
+        ([1, 0], [0, 0], 5, "must not decrease"),
+        ([0, np.nan], [0, 0], 5, "must be finite"),
+        ([0, 1], [0, 0], 0, "at least 1"),
+    ],
+)
+def test_bad_curves_are_refused(x, y, columns, message):
+    with pytest.raises(ValueError, match=message):
+        decimate(x, y, columns=columns)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.lines import Line2D
+
+from dynamics_cli.plotting.flags import GAP, place_flags
+from dynamics_cli.plotting.layout import (
+    figure_legend,
+    format_number,
+    note,
+    panel_label,
+    place_legend,
+    set_axis_label,
+    text_size,
+)
+from dynamics_cli.plotting.style import new_figure, settle
+
+LABELS = st.lists(st.tuples(st.floats(0, 300), st.floats(1, 120)), max_size=12)
+
+
+@given(labels=LABELS)
+def test_flags_never_overlap(labels):
+    flags = place_flags([at for at, _ in labels], [width for _, width in labels], 0.0, 300.0)
+    assert [flag.at for flag in flags] == [at for at, _ in labels]
+    for i, a in enumerate(flags):
+        for b in flags[:i]:
+            assert a.level != b.level or a.left >= b.right + GAP or b.left >= a.right + GAP
+
+
+@given(labels=LABELS)
+def test_flags_stay_inside_where_they_can(labels):
+    for flag, (at, width) in zip(
+        place_flags(*zip(*labels, strict=True), 0.0, 300.0) if labels else [], labels, strict=True
+    ):
+        if at + width + 3 <= 300 or at - width - 3 >= 0:
+            assert flag.left >= 0
+            assert flag.right <= 300
+
+
+def test_far_flags_share_the_lowest_row_and_leaders_cross_no_label():
+    assert [flag.level for flag in place_flags([0, 100, 200], [50, 50, 50], 0, 300)] == [0, 0, 0]
+    flags = place_flags([100, 120, 140], [80, 80, 80], 0, 300)
+    assert sorted(flag.level for flag in flags) == [0, 0, 1]
+    for a in flags:
+        for b in flags:
+            assert not (a.level > b.level and b.left <= a.at <= b.right)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(300000, "300\u2009000"), (0.06361, "0.0636"), (-2, "\u22122"), (0.0, "0"), (1e-20, "1e\u221220"), (2.5, "2.5")],
+)
+def test_format_number(value, text):
+    assert format_number(value) == text
+
+
+def test_panel_label_and_note():
+    _, axes = new_figure(2)
+    assert panel_label(axes[0], 1, "Loss").get_text() == "(b) Loss"
+    assert panel_label(axes[1], "z").get_text() == "(z)"
+    axes[0].set_xlabel("input")
+    assert note(axes[0], "3 outside").get_text() == "input  (3 outside)"
+    assert note(axes[1], "3 outside").get_text() == "3 outside"
+
+
+def test_the_legend_below_touches_neither_axes_nor_figure_edge():
+    figure, axes = new_figure()
+    axes[0].set_xlabel("iteration")
+    legend = place_legend(axes[0], [Line2D([], [], label="a"), Line2D([], [], label="b")])
+    settle(figure)
+    figure.draw_without_rendering()
+    box = legend.get_window_extent()
+    assert box.y1 <= axes[0].xaxis.label.get_window_extent().y0
+    assert box.y0 >= 0
+    assert place_legend(axes[0], [Line2D([], [])], "none") is None
+    assert place_legend(axes[0], []) is None
+    assert place_legend(axes[0], [Line2D([], [], label="a")], "inside") is not None
+
+
+def test_the_figure_legend_lists_every_label_once():
+    figure, _ = new_figure(2)
+    handles = [Line2D([], [], label=name) for name in ("a", "b", "a")]
+    assert [text.get_text() for text in figure_legend(figure, handles).get_texts()] == ["a", "b"]
+    assert figure_legend(figure, []) is None
+
+
+def test_small_numbers_put_their_power_of_ten_into_the_label():
+    figure, axes = new_figure()
+    axes[0].set_ylim(-4e-7, 4e-7)
+    set_axis_label(axes[0].yaxis, "w", (-4e-7, 4e-7))
+    figure.draw_without_rendering()
+    assert axes[0].get_ylabel() == "w [$10^{-7}$]"
+    texts = [label.get_text() for label in axes[0].get_yticklabels()]
+    assert "2" in texts
+    assert "\u22124" in texts
+    set_axis_label(axes[0].yaxis, "w", (-1.5, 1.5))
+    assert axes[0].get_ylabel() == "w"
+
+
+def test_text_size_grows_with_text():
+    short, long = text_size("ab", 8), text_size("abab", 8)
+    assert 1.7 < long[0] / short[0] < 2.3
+    assert text_size("a\nb", 8)[1] > 1.8 * text_size("a", 8)[1]
+    assert text_size("ab", 16)[0] == pytest.approx(2 * short[0], rel=0.1)

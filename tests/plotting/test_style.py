@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.panels.rays import draw_rays
+from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, figure_path, new_figure, save, settle, style
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = ("pdf", "png", "svg")
+
+# Machado et al. 2009, severity 1
+DEUTERANOPIA = [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+PROTANOPIA = [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.style import new_figure, save
+figure, axes = new_figure(2)
+draw_loss(axes[0], np.arange(50), np.exp(-np.arange(50.0)), label="run")
+draw_loss(axes[1], np.arange(50), np.exp(-np.arange(50.0)), scale="linear")
+save(figure, Path(sys.argv[1]), ("pdf", "png", "svg"))
+assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
+"""
+
+
+def figure_of_rays():
+    figure, axes = new_figure(2)
+    draw_rays(axes[0], [[1.0, 0.5], [-1.0, 0.0]], [1, -1], data=[[1.0, 0.0]], labels=[1.0])
+    draw_loss(axes[1], [0, 1, 2], [1.0, 0.5, 0.25])
+    return figure
+
+
+def digests(paths):
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+
+
+def test_style_is_undone_afterwards_and_ignores_the_users_settings():
+    with mpl.rc_context({"font.size": 31, "lines.linewidth": 9}):
+        with style():
+            assert mpl.rcParams["font.size"] == 8
+            assert mpl.rcParams["pdf.fonttype"] == 42
+        assert mpl.rcParams["font.size"] == 31
+        assert mpl.rcParams["lines.linewidth"] == 9
+
+
+def test_new_figure_has_final_size_and_axes_in_reading_order():
+    figure, axes = new_figure(3, 2, aspect=0.9, extra_height=0.25)
+    assert figure.get_size_inches() == pytest.approx([TEXT_WIDTH, 2 * 0.9 * TEXT_WIDTH / 3 + 0.25])
+    corners = [(round(-a.get_position().y0, 3), round(a.get_position().x0, 3)) for a in axes]
+    assert len(axes) == 6
+    assert corners == sorted(corners)
+    with pytest.raises(ValueError, match="at least one panel"):
+        new_figure(0)
+
+
+def test_labels_drawn_later_have_the_style_too(tmp_path):
+    figure, axes = new_figure()
+    draw_loss(axes[0], [0, 1], [1.0, 0.5], scale="linear")
+    save(figure, tmp_path / "f", ["png"])
+    assert {label.get_fontsize() for label in axes[0].get_xticklabels()} == {8.0}
+
+
+def test_save_writes_every_format_and_keeps_dots_in_the_name(tmp_path):
+    paths = save(figure_of_rays(), tmp_path / "new" / "scale-0.1", FORMATS)
+    assert paths == [tmp_path / "new" / f"scale-0.1.{name}" for name in FORMATS]
+    starts = [path.read_bytes()[:5] for path in paths]
+    assert starts == [b"%PDF-", b"\x89PNG\r", b"<?xml"]
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == sorted(p.name for p in paths)
+    assert b"CreationDate" not in paths[0].read_bytes()
+    assert b"/Type3" not in paths[0].read_bytes()
+    assert figure_path(Path("a/b.c"), "png") == Path("a/b.c.png")
+
+
+def test_saving_the_same_figure_again_gives_the_same_bytes(tmp_path):
+    figure = figure_of_rays()
+    first = digests(save(figure, tmp_path / "a", FORMATS))
+    assert digests(save(figure, tmp_path / "b", FORMATS)) == first
+    assert digests(save(figure_of_rays(), tmp_path / "c", FORMATS)) == first
+
+
+def test_two_processes_save_the_same_bytes(tmp_path):
+    found = []
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": f"{seed}00000"}
+        subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path / seed)], check=True, env=env)
+        found.append(digests([tmp_path / f"{seed}.{name}" for name in FORMATS]))
+    assert found[0] == found[1]
+
+
+def test_settle_fixes_a_layout_that_keeps_everything_inside_the_figure():
+    figure = figure_of_rays()
+    boxes = settle(figure)
+    figure.draw_without_rendering()
+    for axes, box in zip(figure.axes, boxes, strict=True):
+        assert axes.get_position(original=True).extents == pytest.approx(box.extents, abs=0)
+        extent = axes.get_tightbbox().extents
+        assert min(extent[:2]) >= 0
+        assert extent[2] <= figure.bbox.x1
+        assert extent[3] <= figure.bbox.y1
+
+
+def test_an_unknown_format_is_a_usage_error_before_anything_is_written(tmp_path):
+    with pytest.raises(
+        UsageError, match=r"no picture format 'pgn': choose from pdf, png, svg \(did you mean 'png'\?\)"
+    ):
+        save(figure_of_rays(), tmp_path / "f", ["pdf", "pgn"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_a_run_error(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RunError, match=r"cannot write .*f\.png: "):
+        save(figure_of_rays(), tmp_path / "file" / "f", ["png"])
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
+    old = tmp_path / "f.png"
+    old.write_text("old")
+    figure = figure_of_rays()
+
+    def fail(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(figure, "savefig", fail)
+    with pytest.raises(RunError, match=r"f\.png: No space left on device"):
+        save(figure, tmp_path / "f", ["png"])
+    assert [p.name for p in tmp_path.iterdir()] == ["f.png"]
+    assert old.read_text() == "old"
+
+
+def luminance(color):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), DEUTERANOPIA, PROTANOPIA])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("positive", "negative"),
+        ("function", "neurons"),
+        ("data", "neurons"),
+        ("function", "negative"),
+        ("theory", "measured"),
+    ],
+)
+def test_colours_that_meet_stay_apart_for_colour_blind_eyes(matrix, first, second):
+    seen = [np.clip(np.asarray(matrix) @ np.asarray(to_rgb(getattr(PALETTE, role))), 0, 1) for role in (first, second)]
+    assert np.linalg.norm(seen[0] - seen[1]) > 0.25
+
+
+def test_signs_differ_in_lightness_and_text_colours_have_contrast():
+    assert PALETTE.sign(2.0) == PALETTE.positive
+    assert PALETTE.sign(-1) == PALETTE.negative
+    assert PALETTE.sign(0) == PALETTE.unsigned
+    assert luminance(PALETTE.negative) > 2 * luminance(PALETTE.positive)
+    for role in ("neurons", "rank", "theory", "measured", "unsigned"):
+        assert 1.05 / (luminance(getattr(PALETTE, role)) + 0.05) > 4.5  # WCAG AA

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.plotting.time_axis import as_times, draw_curve, draw_curves, set_time_axis, set_value_axis, visible
+
+
+@pytest.mark.parametrize("end", [7, 150, 20_000, 94_000, 300_000, 12_345_678])
+def test_time_ticks_are_round_and_their_labels_do_not_touch(end):
+    figure, axes = new_figure(2)
+    draw_curve(axes[0], [0, end], [0, 1])
+    set_time_axis(axes[0], [0, end])
+    figure.draw_without_rendering()
+    figure.draw_without_rendering()
+    low, high = axes[0].get_xlim()
+    shown = [label for label in axes[0].get_xticklabels() if low <= label.get_position()[0] <= high]
+    boxes = [label.get_window_extent() for label in shown]
+    assert len(boxes) >= 2
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+    assert axes[0].get_xlabel() == "iteration"
+
+
+def test_one_snapshot_gets_one_tick_and_a_window():
+    _, axes = new_figure()
+    set_time_axis(axes[0], [5000])
+    assert axes[0].get_xticks().tolist() == [5000]
+    assert axes[0].get_xlim() == (2500, 7500)
+
+
+def test_log_time_shows_iteration_zero():
+    figure, axes = new_figure(2)
+    draw_curves(axes[0], [0, 1, 10, 1000], np.ones((4, 2)), log_time=True)
+    set_time_axis(axes[0], [0, 1, 10, 1000], "log")
+    set_time_axis(axes[1], [1, 10, 1000], "log")
+    figure.draw_without_rendering()
+    assert axes[0].get_xscale() == "symlog"
+    assert -1 < axes[0].get_xlim()[0] < 0
+    assert axes[1].get_xscale() == "log"
+
+
+def test_values_that_cannot_be_drawn_become_gaps():
+    assert np.isnan(visible([np.inf, np.nan, -1.0, 0.0, 1.0], log=True)).tolist() == [True, True, True, True, False]
+    assert np.isnan(visible([np.inf, np.nan, -1.0, 0.0, 1.0], log=False)).tolist() == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("values", [[], [np.nan], [0.0, 0.0], [3.0], [1e-300, 1e300], [-2.0, -1.0], [5e-324]])
+@pytest.mark.parametrize("log", [True, False])
+def test_any_values_give_proper_limits(values, log):
+    figure, axes = new_figure()
+    is_log = set_value_axis(axes[0], values, "y", log=log)
+    low, high = axes[0].get_ylim()
+    assert np.isfinite([low, high]).all()
+    assert low < high
+    assert is_log == (log and any(v > 0 for v in values))
+    figure.draw_without_rendering()
+
+
+def test_times_are_checked():
+    with pytest.raises(ValueError, match="one non-empty row"):
+        as_times([])
+    with pytest.raises(ValueError, match="must not decrease"):
+        as_times([2, 1])
+
+
+def test_long_curves_are_decimated_and_many_are_rasterized():
+    _, axes = new_figure()
+    line = draw_curve(axes[0], np.arange(300_000), np.sin(np.arange(300_000) / 7.0))
+    assert len(line.get_xdata()) < 10_000
+    assert draw_curves(axes[0], [0, 1], np.ones((2, 501))).get_rasterized()
+    assert not draw_curves(axes[0], [0, 1], np.ones((2, 500))).get_rasterized()
+    assert draw_curve(axes[0], [3], [1.0]).get_marker() == "o"

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.errors import RunError
+from dynamics_cli.runs import CorruptRunError
+from dynamics_cli.runs.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
+
+STATE = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.array(7), "m.0.weight": np.ones((0, 2))}
+META = {"iteration": 7, "rng": 2**127 + 1, "lr": 0.1, "nan": None, "text": "ü"}
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    assert load_checkpoint(tmp_path) is None
+    save_checkpoint(tmp_path, STATE, META, {"losses": 3})
+    found = load_checkpoint(tmp_path)
+    assert found is not None
+    assert found.meta == META
+    assert found.rows == {"losses": 3}
+    assert found.damaged is None
+    assert set(found.arrays) == set(STATE)
+    for name, array in STATE.items():
+        assert found.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(found.arrays[name], array)
+
+
+def test_numpy_reads_it_and_equal_states_give_equal_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        save_checkpoint(folder, STATE, META, {})
+    file = tmp_path / "a" / "checkpoint.npz"
+    assert file.read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()
+    with np.load(file, allow_pickle=False) as loaded:
+        np.testing.assert_array_equal(loaded["w"], STATE["w"])
+    assert [p.name for p in file.parent.iterdir()] == ["checkpoint.npz"]
+
+
+def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, {"w": STATE["w"]}, {"i": 1}, {})
+    file = tmp_path / "checkpoint.npz"
+    original = file.read_bytes()
+    changes = [original[:i] + bytes([original[i] ^ (1 << i % 8)]) + original[i + 1 :] for i in range(len(original))]
+    changes += [original[:-1], original[1:], original + b"\0", original + b"00000000", b"", b"PK"]
+    for changed in changes:
+        file.write_bytes(changed)
+        with pytest.raises(CorruptRunError, match=r"checkpoint\.npz is damaged"):
+            read_checkpoint(file)
+    with pytest.raises(RunError, match="no older one is intact: start again with --force"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
+    for i in (1, 2, 3):
+        save_checkpoint(tmp_path, {"w": np.array([i])}, {"i": i}, {"losses": i})
+    newest = load_checkpoint(tmp_path)
+    assert newest is not None
+    assert newest.meta == {"i": 3}
+    (tmp_path / "checkpoint.npz").write_bytes(b"damaged")
+    found = load_checkpoint(tmp_path)
+    assert found is not None
+    assert (found.meta, found.rows, found.damaged) == ({"i": 2}, {"losses": 2}, tmp_path / "checkpoint.npz")
+    (tmp_path / "checkpoint.npz").unlink()
+    found = load_checkpoint(tmp_path)
+    assert found is not None
+    assert (found.meta, found.damaged) == ({"i": 2}, None)
+
+
+def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="allow_pickle"):
+        save_checkpoint(tmp_path, {"w": np.array([{}], object)}, {}, {})
+    assert not list(tmp_path.iterdir())
+    for content in (np.array([{}], object), np.ones(3)):
+        with zipfile.ZipFile(tmp_path / "checkpoint.npz", "w") as archive, archive.open("w.npy", "w") as member:
+            np.lib.format.write_array(member, content, allow_pickle=True)
+            archive.comment = b"0" * 8
+        seal(tmp_path / "checkpoint.npz")
+        with pytest.raises(CorruptRunError, match="contents are not those of a checkpoint"):
+            read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+def test_compressed_members_are_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "checkpoint.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", bytes(10**7))
+        archive.comment = b"0" * 8
+    seal(tmp_path / "checkpoint.npz")
+    with pytest.raises(CorruptRunError, match="compressed members"):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+def test_a_directory_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.npz").mkdir()
+    with pytest.raises(CorruptRunError, match="cannot be read"):
+        load_checkpoint(tmp_path)
+
+
+def seal(file: Path) -> None:
+    from zlib import crc32
+
+    data = file.read_bytes()[:-8]
+    file.write_bytes(data + f"{crc32(data):08x}".encode())

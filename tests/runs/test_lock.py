@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.errors import RunError
+from dynamics_cli.runs import LockedRunError, is_locked, run_lock
+
+HOLD = """
+import sys, pathlib
+from dynamics_cli.runs import run_lock
+with run_lock(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def holder(directory: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def end(process: subprocess.Popen[str], kill: bool = False) -> None:
+    if kill:
+        process.kill()
+    process.communicate("\n" if not kill else None)
+
+
+def test_the_lock_makes_the_directory_and_is_dropped(tmp_path: Path) -> None:
+    run = tmp_path / "a" / "run"
+    assert not is_locked(run)
+    assert not run.exists()
+    with run_lock(run):
+        assert is_locked(run)
+        assert str(os.getpid()) in (run / "lock.json").read_text()
+    assert not is_locked(run)
+    with pytest.raises(KeyError), run_lock(run):
+        raise KeyError
+    assert not is_locked(run)
+
+
+def test_without_waiting_the_holder_is_named(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    assert is_locked(tmp_path)
+    with pytest.raises(LockedRunError, match=rf"is in use by process {process.pid} on"), run_lock(tmp_path, wait=False):
+        pass
+    (tmp_path / "lock.json").write_text("{")
+    with pytest.raises(LockedRunError, match="is in use by another process"), run_lock(tmp_path, wait=False):
+        pass
+    end(process)
+
+
+def test_waiting_is_told_once_and_ends(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    told: list[str] = []
+    threading.Timer(0.8, end, [process]).start()
+    began = time.monotonic()
+    with run_lock(tmp_path, on_wait=told.append):
+        assert time.monotonic() - began > 0.5
+    assert len(told) == 1
+    assert f"process {process.pid}" in told[0]
+    assert "waiting" in told[0]
+
+
+def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    end(process, kill=True)
+    assert not is_locked(tmp_path)
+    with run_lock(tmp_path, wait=False):
+        pass
+
+
+def test_a_reader_that_looks_does_not_disturb(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_locked(tmp_path)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(30):
+            with run_lock(tmp_path, wait=False):
+                pass
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot write"), run_lock(tmp_path / "file" / "run"):
+        pass
+
+
+def test_a_directory_deleted_while_waiting_is_made_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with run_lock(run):
+        waiting = threading.Event()
+        entered: list[bool] = []
+
+        def wait_for_it() -> None:
+            with run_lock(run, on_wait=lambda _: waiting.set()):
+                entered.append((run / "lock").exists())
+
+        waiter = threading.Thread(target=wait_for_it)
+        waiter.start()
+        assert waiting.wait(10)
+        (run / "lock").unlink()
+        (run / "lock.json").unlink()
+    waiter.join(10)
+    assert entered == [True]
+
+
+def test_a_lock_file_that_cannot_be_written_beside(tmp_path: Path) -> None:
+    (tmp_path / "lock.json").mkdir()
+    with pytest.raises(RunError, match=r"cannot write .*lock\.json"), run_lock(tmp_path):
+        pass
+    assert not is_locked(tmp_path)

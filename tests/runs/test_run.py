@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import RunConfig
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs import CorruptRunError, Run, RunWriter, load_run, run_lock
+
+
+def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:
+    run = load_run(str(finished))
+    assert run.path == finished
+    assert run.config == config
+    assert (run.status, run.iterations, run.hash) == ("complete", toy.last, "abc")
+    assert run.final_loss == toy.loss(toy.last)
+    assert repr(run) == "<Run toy-run: complete, 12 iterations>"
+    np.testing.assert_array_equal(run.losses, [toy.loss(i) for i in range(toy.last + 1)])
+    assert run.loss_iterations.tolist() == list(range(toy.last + 1))
+    assert run.times is None
+    assert run.snapshot_iterations.tolist() == run.measure_iterations.tolist() == list(toy.snapshots)
+    assert list(run.parameters) == ["hidden_weight", "output_weight"]
+    assert list(run.measures) == ["norm"]
+    assert isinstance(run.parameters["hidden_weight"], np.memmap)
+    assert not run.parameters["hidden_weight"].flags.writeable
+    np.testing.assert_array_equal(run.measures["norm"], [toy.loss(i) for i in toy.snapshots])
+    with pytest.raises(KeyError):
+        run.parameters["bias"]
+
+
+def test_states(finished: Path, toy: Any) -> None:
+    run = load_run(finished)
+    for i, iteration in enumerate(toy.snapshots):
+        state = run.state(i)
+        np.testing.assert_array_equal(state["hidden_weight"], toy.weights(iteration))
+        np.testing.assert_array_equal(run.state(i - len(toy.snapshots))["output_weight"], toy.weights(iteration)[:, 0])
+        assert state["hidden_weight"].flags.writeable
+    for i in (6, -7):
+        with pytest.raises(RunError, match=f"has 6 snapshots, none with index {i}"):
+            run.state(i)
+
+
+def test_the_snapshot_nearest_to_an_iteration(finished: Path) -> None:
+    run = load_run(finished)  # snapshots at 0 1 2 4 7 12
+    expected = {0: 0, 3: 2, 4: 3, 5: 3, 6: 4, 9: 4, 10: 5, 1000: 5, -5: 0}
+    assert {iteration: run.index_of(iteration) for iteration in expected} == expected
+    assert run.index_of(7, exact=True) == 4
+    with pytest.raises(UsageError, match="no snapshot at iteration 8; the nearest is at 7"):
+        run.index_of(8, exact=True)
+
+
+def test_network_and_dataset(finished: Path, toy: Any) -> None:
+    run = load_run(finished)
+    data = run.dataset()
+    np.testing.assert_array_equal(data.x, [[-0.5, 1.0], [2.0, 1.0]])
+    weights = toy.weights(12).astype(np.float64)
+    expected = np.maximum(data.x @ weights.T, 0) @ weights[:, 0]
+    np.testing.assert_allclose(run.network(-1)(data.x), expected, rtol=1e-12)
+
+
+def test_an_unfinished_run_reads_as_what_was_acknowledged(unfinished: Path, toy: Any) -> None:
+    run = load_run(unfinished)
+    assert run.status == "interrupted"
+    assert not run.finished
+    assert run.iterations == 7
+    assert math.isnan(run.final_loss)
+    np.testing.assert_array_equal(run.losses, [toy.loss(i) for i in range(8)])
+    assert run.snapshot_iterations.tolist() == [0, 3, 6]
+    np.testing.assert_array_equal(run.parameters["hidden_weight"], [toy.weights(i) for i in (0, 3, 6)])
+    with run_lock(unfinished):
+        assert load_run(unfinished).status == "running"
+
+
+def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -> None:
+    with RunWriter.create(tmp_path / "run", config) as writer:
+        empty = load_run(tmp_path / "run")
+        assert (empty.iterations, len(empty.losses), len(empty.loss_iterations), len(empty.parameters)) == (0, 0, 0, 0)
+        assert empty.losses.dtype == np.float64
+        with pytest.raises(RunError, match="no snapshots yet"):
+            empty.index_of(0)
+        toy.snapshot(writer, 0)
+        writer.append_losses([0], [1.0])
+        run = load_run(tmp_path / "run")
+        assert run.snapshot_iterations.tolist() == [0]
+        toy.snapshot(writer, 1)
+        assert len(run.parameters["hidden_weight"]) == len(run.measures["norm"]) == 1
+        assert load_run(tmp_path / "run").snapshot_iterations.tolist() == [0, 1]
+
+
+def test_the_loss_arrays_are_equally_long_for_readers(tmp_path: Path, config: RunConfig) -> None:
+    with RunWriter.create(tmp_path / "run", config) as writer:
+        writer.append_losses([0, 1], [1.0, 0.5], [0.0, 0.1])
+        writer._losses._arrays["loss_iterations"].append(np.array([2]))
+        run = load_run(tmp_path / "run")
+        assert run.times is not None
+        assert len(run.losses) == len(run.loss_iterations) == len(run.times) == 2
+        writer.append_losses([2], [0.25], [0.2])
+        assert load_run(tmp_path / "run").loss_iterations.tolist() == [0, 1, 2]
+
+
+def test_a_run_without_parameters(tmp_path: Path, config: RunConfig) -> None:
+    with RunWriter.create(tmp_path / "run", config) as writer:
+        writer.append_snapshot(0, {}, {"norm": 1.0})
+        writer.finish("complete", iterations=0, final_loss=1.0, seconds=0.0)
+    run = load_run(tmp_path / "run")
+    assert run.measures["norm"].tolist() == [1.0]
+    assert repr(run.parameters) == "<nothing>"
+    with pytest.raises(RunError, match="no recorded parameters"):
+        run.state(0)
+
+
+def test_damage_is_never_read(finished: Path) -> None:
+    for file in finished.rglob("*.npy"):
+        original = file.read_bytes()
+        file.write_bytes(original[:-1] + bytes([original[-1] ^ 4]))
+        with pytest.raises(CorruptRunError, match=file.name):
+            everything(load_run(finished))
+        file.write_bytes(original)
+        file.unlink()
+        with pytest.raises(CorruptRunError, match=file.name):
+            everything(load_run(finished))
+        file.write_bytes(original)
+    everything(load_run(finished))
+
+
+def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
+    from dynamics_cli.runs.array_store import open_for_append
+
+    open_for_append(unfinished / "losses.npy", 5).close()
+    with pytest.raises(CorruptRunError, match="it has 5 rows, and the checkpoint knows of 6"):
+        _ = load_run(unfinished).losses
+    (unfinished / "losses.npy").unlink()
+    (unfinished / "losses.crc").unlink()
+    with pytest.raises(CorruptRunError, match=r"losses\.npy is damaged: it cannot be read"):
+        _ = load_run(unfinished).losses
+    (unfinished / "checkpoint.npz").unlink()
+    (unfinished / "checkpoint-previous.npz").unlink()
+    open_for_append(unfinished / "measures" / "norm.npy", 2).close()
+    with pytest.raises(CorruptRunError, match="it has 2 rows of 3 snapshots"):
+        load_run(unfinished).measures["norm"]
+
+
+def test_other_directories(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not a run directory"):
+        Run(tmp_path)
+
+
+def everything(run: Run) -> None:
+    _ = run.losses, run.loss_iterations, run.times, run.snapshot_iterations
+    for arrays in (run.parameters, run.measures):
+        for name in arrays:
+            _ = arrays[name]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.runs import verify_run
+from dynamics_cli.runs.array_store import open_for_append
+from dynamics_cli.runs.info import read_info, write_info
+
+
+def contents(run: Path) -> list[Path]:
+    return [p for p in sorted(run.rglob("*")) if p.is_file() and p.name not in ("lock", "lock.json")]
+
+
+def test_intact_runs(finished: Path, unfinished: Path) -> None:
+    assert verify_run(finished) == []
+    assert verify_run(str(unfinished)) == []
+
+
+@pytest.mark.parametrize("change", ["flip", "cut", "grow", "empty"])
+def test_a_change_of_any_file_is_found(finished: Path, change: str) -> None:
+    files = contents(finished)
+    assert len(files) == 16
+    for file in files:
+        data = file.read_bytes()
+        middle = len(data) // 2
+        flipped = data[:middle] + bytes([data[middle] ^ 8]) + data[middle + 1 :]
+        file.write_bytes({"flip": flipped, "cut": data[:-1], "grow": data + b"\n", "empty": b""}[change])
+        findings = verify_run(finished)
+        assert [f.file.with_suffix("") for f in findings] == [file.with_suffix("")], file
+        assert findings[0].problem
+        file.write_bytes(data)
+    assert verify_run(finished) == []
+
+
+def test_a_missing_file_is_found(finished: Path) -> None:
+    for file in contents(finished):
+        if file.suffix == ".npz":
+            continue  # a finished run needs none
+        data = file.read_bytes()
+        file.unlink()
+        assert len(verify_run(finished)) == 1, file
+        file.write_bytes(data)
+
+
+def test_what_is_usable_is_told(finished: Path) -> None:
+    file = finished / "trajectory" / "hidden_weight.npy"
+    data = bytearray(file.read_bytes())
+    data[-40] ^= 1  # row 4 of 0..5 has 32 bytes
+    file.write_bytes(data)
+    assert [(f.file, f.usable) for f in verify_run(finished)] == [(file, "its first 4 rows are intact")]
+
+
+def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
+    newest = (unfinished / "checkpoint.npz").read_bytes()
+    (unfinished / "checkpoint.npz").write_bytes(newest[:-1])
+    assert [f.file.name for f in verify_run(unfinished)] == ["checkpoint.npz"]
+    (unfinished / "checkpoint-previous.npz").write_bytes(newest[:-1])
+    assert [f.file.name for f in verify_run(unfinished)] == ["checkpoint.npz", "checkpoint-previous.npz"]
+    assert [f.file for f in verify_run(tmp_path / "missing")] == [tmp_path / "missing"]
+
+
+def test_fewer_rows_than_snapshots(unfinished: Path) -> None:
+    for name in ("checkpoint.npz", "checkpoint-previous.npz"):
+        (unfinished / name).unlink()
+    open_for_append(unfinished / "measures" / "norm.npy", 2).close()
+    findings = verify_run(unfinished)
+    assert [(f.file.name, f.problem) for f in findings] == [("norm.npy", "it has 2 rows of 3 snapshots")]
+
+
+def test_a_config_that_this_version_does_not_understand(finished: Path) -> None:
+    text = "name: x\nunknown: 1\n"
+    (finished / "config.yaml").write_text(text)
+    info = read_info(finished)
+    write_info(finished, {**info, "config_sha256": hashlib.sha256(text.encode()).hexdigest()})
+    assert [f.file.name for f in verify_run(finished)] == ["config.yaml"]
+    assert "unknown" in verify_run(finished)[0].problem

@@ -1,0 +1,69 @@
+"""Runs of the loop released with Boursier et al. 2022: the same initial weights give the same losses everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.problem import build_problem
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+WIDTHS = {"orthogonal": 60, "five_points": 60, "five_points_large": 60, "high_dim": 200}
+TOLERANCE = {"float32": 1e-4, "float64": 1e-3}
+"""max |loss - reference| / loss(0); in float64 the five points leave their second saddle along other neurons."""
+
+
+def reference_config(name: str, **settings: object) -> dict[str, object]:
+    """Return the config that trains a reference file's initial weights as the released loop does."""
+    path = str(REFERENCE / f"boursier2022_{name}.npz")
+    with np.load(path) as archive:
+        iterations = int(archive["iteration"][-1])
+    return {
+        "name": f"reference-{name}",
+        "dataset": {"kind": "file", "path": path, "append_bias": name != "high_dim"},
+        "architecture": {"kind": "two_layer", "width": WIDTHS[name]},
+        "initialization": {"kind": "file", "path": path, "suffix": "_0"},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": iterations},
+        **settings,
+    }
+
+
+def deviation(name: str, **settings: object) -> float:
+    """Return max |loss - reference| / loss(0) over the iterations that the reference records."""
+    problem = build_problem(load_config(reference_config(name, **settings)))
+    stepper = build_stepper(problem, choose(problem))
+    losses = np.append(stepper.advance(problem.iterations), stepper.loss())
+    with np.load(REFERENCE / f"boursier2022_{name}.npz") as archive:
+        return float(np.max(np.abs(losses[archive["iteration"]] - archive["loss"])) / archive["loss"][0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", WIDTHS)
+def test_losses_agree_with_the_released_loop(name, dtype):
+    assert deviation(name, dtype=dtype) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        ("orthogonal", "autograd"),
+        ("five_points_large", "autograd"),
+        ("five_points_large", "matrix"),
+        ("orthogonal", "matrix"),
+    ],
+)
+def test_short_runs_agree_on_the_slower_backends(name, backend):
+    assert deviation(name, backend=backend) <= 1e-6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("backend", ["autograd", "matrix", "compiled"])
+@pytest.mark.parametrize("name", ["five_points", "high_dim"])
+def test_long_runs_agree_on_every_backend(name, backend, dtype):
+    assert deviation(name, backend=backend, dtype=dtype) <= TOLERANCE[dtype]
