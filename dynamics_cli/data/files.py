@@ -67,9 +67,13 @@ def read_npz(path: Path, *, required: tuple[str, ...], optional: tuple[str, ...]
                 raise InputError(
                     f"{path}: no array {missing[0]!r}; the file holds {', '.join(archive.files) or 'nothing'}"
                 )
-            return {name: archive[name] for name in (*required, *optional) if name in archive}
+            arrays = {name: archive[name] for name in (*required, *optional) if name in archive}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: not a readable .npz file of plain arrays ({error})") from error
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiub":
+            raise InputError(f"{path}: {name} holds {array.dtype}, numbers are needed")
+    return arrays
 
 
 def _read_csv(path: Path) -> dict[str, Floats]:

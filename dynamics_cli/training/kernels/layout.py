@@ -42,7 +42,7 @@ def _round_up(m: int, multiple: int) -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs as entries: `values[q, p]` stands in column `indices[p]`; sample k has entries `starts[k]:starts[k + 1]`."""
+    """Inputs as entries: `values[q, p]` stands in column `indices[p]`, sample k has those from `starts[k]` on."""
 
     values: Weights
     """(Q, entries): Q data sets of the same pattern."""

@@ -1,0 +1,108 @@
+"""Trains runs in forked children that are killed at random moments, then compares them with uninterrupted ones.
+
+Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS SIGNAL SEED`. A warm parent
+forks, so that a kill costs milliseconds. Prints how many children died in the middle of their work.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from dynamics_cli.config import load_config
+from dynamics_cli.training import loop
+from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.signals import Interrupted
+
+DATA = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
+BASE = {
+    "dataset": {**DATA, "append_bias": True},
+    "architecture": {"kind": "two_layer", "width": 20},
+    "initialization": {"kind": "balanced", "scale": 0.1},
+    "loss": {"kind": "mse"},
+}
+RUNS = {
+    "compiled": {
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 400000},
+        "record": {"snapshots": {"kind": "every", "interval": 20000}},
+    },
+    "autograd": {
+        "backend": "autograd",
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 4000, "loss_scaled": True},
+        "record": {"snapshots": {"kind": "every", "interval": 300}},
+    },
+    "sgd": {
+        "optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 30000},
+        "record": {"snapshots": {"kind": "geometric", "ratio": 1.3}, "loss_every": 200},
+    },
+    "adam": {
+        "architecture": {"kind": "fully_connected", "widths": [8, 8]},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 3000, "batch_size": 3},
+        "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 10},
+    },
+}
+
+
+def train(name: str, directory: Path) -> None:
+    plan = plan_run(load_config({**BASE, **RUNS[name], "name": name}), directory)
+    obtain_run(plan, resume=True)
+
+
+def arrays(directory: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*.npy"))}
+
+
+def child(name: str, directory: Path) -> int:
+    """Fork a child that trains; return its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        train(name, directory)
+        code = 0
+    except (Interrupted, KeyboardInterrupt):  # the latter before the loop watches, or after it
+        code = 9
+    finally:
+        os._exit(code)
+
+
+def survive(name: str, directory: Path, number: int, kills: int, rng: random.Random) -> int:
+    """Kill children until the run is complete, or `kills` of them have died; then finish. Return the dead."""
+    dead = 0
+    while dead < kills:
+        pid = child(name, directory)
+        time.sleep(rng.expovariate(1 / 0.05))
+        os.kill(pid, number)
+        status = os.waitpid(pid, 0)[1]
+        if os.waitstatus_to_exitcode(status) == 0:
+            return dead
+        assert os.waitstatus_to_exitcode(status) in (-number, 9), f"{name}: child ended with {status}"
+        dead += 1
+    train(name, directory)
+    return dead
+
+
+def main() -> None:
+    folder, kills, number, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    loop.CALL_SECONDS, loop.CHECKPOINT_SECONDS = 0.004, 0.01
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rng = random.Random(seed)
+    for name in RUNS:
+        train(name, folder / f"{name}-whole")  # compiles what there is to compile
+    total = 0
+    while total < kills:
+        for name in RUNS:
+            directory = folder / f"{name}-{total}"
+            total += survive(name, directory, number, kills, rng)
+            assert arrays(directory) == arrays(folder / f"{name}-whole"), f"{name}: not the same bits"
+    print(total)
+
+
+if __name__ == "__main__":
+    main()

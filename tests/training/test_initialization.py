@@ -1,0 +1,146 @@
+"""Initial weights: the law of every kind, scales, streams, files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.training.initialization import initial_parameters
+
+SHAPES = {"hidden_weight": (4000, 3), "output_weight": (4000,)}
+
+
+def weights(initialization, *, seed=0, shapes=SHAPES, input_dim=2, architecture=None):
+    config = load_config(
+        {
+            "name": "init",
+            "seed": seed,
+            "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
+            "architecture": architecture or {"kind": "two_layer", "width": 4000},
+            "initialization": initialization,
+            "loss": {"kind": "mse"},
+            "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+        },
+        check_files_exist=False,
+    )
+    return initial_parameters(config, shapes, input_dim)
+
+
+@pytest.mark.parametrize(
+    ("divide_by", "divisor"),
+    [("none", 1), ("sqrt_width", 4000**0.5), ("sqrt_dim", 2**0.5), ("sqrt_width_times_dim", 8000**0.5)],
+)
+@pytest.mark.parametrize("scale", [0.5, 1e-20])
+def test_balanced(divide_by, divisor, scale):
+    w = weights({"kind": "balanced", "scale": scale, "divide_by": divide_by})
+    W, a = w["hidden_weight"], w["output_weight"]
+    assert W.std() == pytest.approx(scale / divisor, rel=0.03)  # 12 000 draws: 5 standard errors
+    np.testing.assert_allclose(np.abs(a), np.hypot(np.hypot(W[:, 0], W[:, 1]), W[:, 2]), rtol=1e-14)
+    assert abs((a > 0).mean() - 0.5) < 0.04
+
+
+def test_balanced_does_not_underflow():
+    w = weights({"kind": "balanced", "scale": 1e-200})
+    ratio = np.abs(w["output_weight"]) / np.abs(w["hidden_weight"]).max(axis=1)
+    assert (ratio >= 1).all()
+    assert (ratio <= 3**0.5).all()
+
+
+def test_unbalanced_weights_are_independent():
+    w = weights({"kind": "unbalanced", "scale": 0.2})
+    assert w["output_weight"].std() == pytest.approx(0.2, rel=0.06)
+    assert abs(np.corrcoef(np.abs(w["output_weight"]), np.linalg.norm(w["hidden_weight"], axis=1))[0, 1]) < 0.08
+
+
+def test_dominated():
+    w = weights({"kind": "dominated", "scale": 0.3})
+    W, a = w["hidden_weight"], w["output_weight"]
+    assert np.abs(W).max() <= 0.3
+    assert W.std() == pytest.approx(0.3 / 3**0.5, rel=0.03)
+    np.testing.assert_allclose(np.abs(a), 0.3 * 3**0.5)
+    assert (np.abs(a) >= np.linalg.norm(W, axis=1)).all()
+
+
+@pytest.mark.parametrize("kind", ["balanced", "unbalanced", "dominated"])
+def test_fixed_output_values(kind):
+    halves = weights({"kind": kind, "scale": 1.0, "output_value": 0.25, "output_signs": "halves"})["output_weight"]
+    np.testing.assert_array_equal(halves, np.repeat([0.25, -0.25], 2000))
+    random = weights({"kind": kind, "scale": 1.0, "output_value": 0.25})["output_weight"]
+    assert set(random) == {0.25, -0.25}
+    assert abs(random.mean()) < 0.02
+
+
+def test_default_scaled_is_the_law_of_torch_linear():
+    architecture = {"kind": "fully_connected", "widths": [50], "outputs": 1}
+    shapes = {"weight_1": (50, 9), "bias_1": (50,), "weight_2": (1, 50), "bias_2": (1,)}
+    w = weights({"kind": "default_scaled", "factor": 2.0}, shapes=shapes, architecture=architecture)
+    for name, bound in {"weight_1": 2 / 3, "bias_1": 2 / 3, "weight_2": 2 / 50**0.5, "bias_2": 2 / 50**0.5}.items():
+        assert np.abs(w[name]).max() <= bound
+    assert w["weight_1"].std() == pytest.approx(2 / 3 / 3**0.5, rel=0.1)
+    two_layer = weights({"kind": "default_scaled"})
+    assert np.abs(two_layer["output_weight"]).max() <= 4000**-0.5
+
+
+def test_seeds_give_other_weights_and_the_same_seed_the_same():
+    section = {"kind": "balanced", "scale": 1.0}
+    first, again, other = weights(section, seed=1), weights(section, seed=1), weights(section, seed=2)
+    np.testing.assert_array_equal(first["hidden_weight"], again["hidden_weight"])
+    assert not np.array_equal(first["hidden_weight"], other["hidden_weight"])
+
+
+def test_the_scale_is_all_that_a_scale_changes():
+    small, large = (weights({"kind": "unbalanced", "scale": s}) for s in (1e-6, 1.0))
+    np.testing.assert_allclose(small["hidden_weight"] * 1e6, large["hidden_weight"], rtol=1e-14)
+
+
+FILE_SHAPES = {"hidden_weight": (2, 3), "output_weight": (2,)}
+
+
+def from_file(path, **section):
+    return weights({"kind": "file", "path": str(path), **section}, shapes=FILE_SHAPES)
+
+
+def test_file_with_bias_and_suffix(tmp_path):
+    W, b, a = np.arange(4.0).reshape(2, 2), np.array([7.0, 8.0]), np.array([1.0, -1.0])
+    np.savez(tmp_path / "w.npz", hidden_weight_0=W, hidden_bias_0=b, output_weight_0=a)
+    read = from_file(tmp_path / "w.npz", suffix="_0")
+    np.testing.assert_array_equal(read["hidden_weight"], np.column_stack([W, b]))
+    np.testing.assert_array_equal(read["output_weight"], a)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"hidden_weight": np.ones((2, 3))}, "no array 'output_weight'; the file holds hidden_weight"),
+        (
+            {"hidden_weight": np.ones((5, 3)), "output_weight": np.ones(5)},
+            r"hidden_weight gives shape \(5, 3\), the network needs \(2, 3\)",
+        ),
+        (
+            {"hidden_weight": np.full((2, 3), np.nan), "output_weight": np.ones(2)},
+            "hidden_weight holds values that are not finite",
+        ),
+        (
+            {"hidden_weight": np.ones((2, 2)), "hidden_bias": np.ones(3), "output_weight": np.ones(2)},
+            r"hidden_bias has shape \(3,\), \(2,\) is needed",
+        ),
+        (
+            {"hidden_weight": np.array([["a"] * 3] * 2), "output_weight": np.ones(2)},
+            "hidden_weight holds <U1, numbers are needed",
+        ),
+    ],
+)
+def test_bad_files(tmp_path, arrays, message):
+    np.savez(tmp_path / "w.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        from_file(tmp_path / "w.npz")
+
+
+def test_missing_and_pickled_files(tmp_path):
+    with pytest.raises(DataMissingError, match="no such file of initial weights"):
+        from_file(tmp_path / "w.npz")
+    np.savez(tmp_path / "p.npz", hidden_weight=np.array([{"a": 1}], dtype=object), output_weight=np.ones(2))
+    with pytest.raises(InputError, match="not a readable .npz file of plain arrays"):
+        from_file(tmp_path / "p.npz")

@@ -1,0 +1,56 @@
+"""The recording schedule: the released code's geometric one, regular and listed ones; batches; clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamics_cli.config.record import GeometricSnapshots, ListedSnapshots, RegularSnapshots
+from dynamics_cli.training.batches import Batches
+from dynamics_cli.training.clock import RescaledClock
+from dynamics_cli.training.schedule import next_after, snapshot_iterations
+
+
+def test_geometric_is_that_of_the_released_code():
+    expected, last = [], 0
+    while last <= 20000:
+        expected.append(last)
+        last = int(1.05 * last) + 1
+    assert snapshot_iterations(GeometricSnapshots(ratio=1.05), 20000).tolist() == [*expected, 20000]
+
+
+def test_included_iterations_and_the_ends():
+    assert snapshot_iterations(ListedSnapshots(kind="list", include=[7, 3]), 10).tolist() == [0, 3, 7, 10]
+    regular = RegularSnapshots(kind="every", interval=4, include=[5])
+    assert snapshot_iterations(regular, 10).tolist() == [0, 4, 5, 8, 10]
+
+
+@given(st.integers(1, 10**6), st.floats(1.001, 3), st.integers(0, 10**6))
+def test_next_after(total, ratio, at):
+    schedule = snapshot_iterations(GeometricSnapshots(ratio=ratio), total)
+    assert (np.diff(schedule) > 0).all()
+    assert (schedule[0], schedule[-1]) == (0, total)
+    assert next_after(schedule, at) == min((i for i in schedule if i > at), default=total)
+
+
+def test_batches_are_a_function_of_seed_epoch_and_step():
+    one, other = Batches(3, 10, 4, replacement=False), Batches(3, 10, 4, replacement=False)
+    forward = [one.at(i) for i in range(9)]
+    backward = [other.at(i) for i in reversed(range(9))][::-1]
+    for a, b in zip(forward, backward, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert [len(b) for b in forward[:3]] == [4, 4, 2]
+    assert sorted(np.concatenate(forward[:3])) == list(range(10))
+    assert not np.array_equal(np.concatenate(forward[:3]), np.concatenate(forward[3:6]))
+    drawn = Batches(3, 10, 4, replacement=True)
+    assert [len(drawn.at(i)) for i in range(3)] == [4, 4, 4]
+
+
+def test_rescaled_time_is_the_sum_of_steps_over_losses():
+    losses = np.array([4.0, 2.0, 1.0, 0.5])
+    clock = RescaledClock(0.1)
+    times = np.concatenate([clock.advance(losses[:1]), clock.advance(losses[1:3]), clock.advance(losses[3:])])
+    np.testing.assert_allclose(times, [0.0, 0.025, 0.075, 0.175])
+    assert clock.time == pytest.approx(0.375)
