@@ -14,6 +14,7 @@ from dynamics_cli.config.initialization import (
     DominatedInitialization,
     FileInitialization,
     ScaledInitialization,
+    ValuesInitialization,
 )
 from dynamics_cli.config.loss import CrossEntropyLoss, ExponentialLoss, HingeLoss, LogisticLoss
 from dynamics_cli.config.optimizer import Adam, MinibatchSection, OptimizerSection
@@ -188,8 +189,15 @@ def _allowed_labels(loss: object, architecture: object) -> tuple[Sequence[int] |
 
 def _initialization(sections: Sections) -> Iterator[Finding]:
     initialization, architecture = sections.get("initialization"), sections.get("architecture")
+    if isinstance(initialization, ValuesInitialization) and isinstance(architecture, TwoLayerArchitecture):
+        for key in ("hidden_weight", "output_weight"):
+            rows = len(getattr(initialization, key))
+            if rows != architecture.width:
+                yield ("initialization", key), f"has {rows} entries, architecture.width is {architecture.width}"
     if architecture is None or isinstance(architecture, TwoLayerArchitecture):
         return
+    if isinstance(initialization, ValuesInitialization):
+        yield ("initialization", "kind"), "values needs architecture.kind two_layer"
     if isinstance(initialization, BalancedInitialization | DominatedInitialization):
         yield ("initialization", "kind"), f"{initialization.kind} needs architecture.kind two_layer"
     if isinstance(initialization, ScaledInitialization) and initialization.output_value is not None:

@@ -50,6 +50,16 @@ class DefaultScaledInitialization(Section):
     """Multiplies every initial weight."""
 
 
+class ValuesInitialization(Section):
+    """Weights of a two-layer network written in the config itself, e.g. one neuron whose start is swept over a grid."""
+
+    kind: Literal["values"]
+    hidden_weight: list[Annotated[list[float], Field(min_length=1)]] = Field(min_length=1)
+    """Hidden weights, one list per neuron (m, d), the weight of an appended bias last."""
+    output_weight: list[float] = Field(min_length=1)
+    """Output weights (m,)."""
+
+
 class FileInitialization(Section):
     """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,), `output_weight` (m,)."""
 
@@ -65,6 +75,7 @@ Initialization = Annotated[
     | UnbalancedInitialization
     | DominatedInitialization
     | DefaultScaledInitialization
+    | ValuesInitialization
     | FileInitialization,
     Field(discriminator="kind"),
 ]

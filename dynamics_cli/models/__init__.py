@@ -17,8 +17,20 @@ MODELS = {
 }
 """kind -> module with `build(config, d)` (an `nn.Module`) and `function(config, parameters)` (float64 evaluation)."""
 
-TORCH_FREE = {"two_layer": ("dynamics_cli.models.two_layer_function", "two_layer_function")}
-"""kind -> evaluation that needs no torch, so that plots of finished runs start fast."""
+TORCH_FREE = {"two_layer": "dynamics_cli.models.two_layer_function"}
+"""kind -> module with `shapes` and `function` that needs no torch: importing torch takes longer than many a run."""
+
+
+def parameter_shapes(config: Any, d: int) -> dict[str, tuple[int, ...]]:
+    """Return name -> shape of every parameter of a network for inputs of `d` columns; nothing is allocated."""
+    if config.kind in TORCH_FREE:
+        shapes: dict[str, tuple[int, ...]] = import_module(TORCH_FREE[config.kind]).shapes(config, d)
+        return shapes
+    import torch
+
+    with torch.device("meta"):
+        model = build_model(config, d)
+    return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
 
 def build_model(config: Any, d: int) -> nn.Module:
@@ -31,11 +43,9 @@ def network_function(
     config: Any, parameters: Mapping[str, NDArray[np.floating]]
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """Return `x (n, d) -> h(x)` in float64 for the given parameters; `d` includes the bias column."""
-    module, name = TORCH_FREE.get(config.kind, (MODELS[config.kind], "function"))
-    network: Callable[[NDArray[np.float64]], NDArray[np.float64]] = getattr(import_module(module), name)(
-        config, parameters
-    )
+    module = import_module(TORCH_FREE.get(config.kind, MODELS[config.kind]))
+    network: Callable[[NDArray[np.float64]], NDArray[np.float64]] = module.function(config, parameters)
     return network
 
 
-__all__ = ["MODELS", "build_model", "network_function"]
+__all__ = ["MODELS", "build_model", "network_function", "parameter_shapes"]

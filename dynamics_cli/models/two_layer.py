@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dynamics_cli.config.architecture import TwoLayerArchitecture
-from dynamics_cli.models.two_layer_function import two_layer_function
-
-Floats = NDArray[np.float64]
 
 
 class TwoLayer(nn.Module):
@@ -40,10 +33,3 @@ class TwoLayer(nn.Module):
 def build(config: TwoLayerArchitecture, d: int) -> TwoLayer:
     """Return the network, all weights 0, for inputs of `d` columns (the bias column included)."""
     return TwoLayer(config, d)
-
-
-def function(
-    config: TwoLayerArchitecture, parameters: Mapping[str, NDArray[np.floating]]
-) -> Callable[[Floats], Floats]:
-    """Return `x (n, d) -> h(x) (n,)` in float64."""
-    return two_layer_function(config, parameters)

@@ -13,7 +13,12 @@ from dynamics_cli.models.activations import activate, negative_slope
 Floats = NDArray[np.float64]
 
 
-def two_layer_function(
+def shapes(config: TwoLayerArchitecture, d: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parameters for inputs of `d` columns."""
+    return {"hidden_weight": (config.width, d), "output_weight": (config.width,)}
+
+
+def function(
     config: TwoLayerArchitecture, parameters: Mapping[str, NDArray[np.floating]]
 ) -> Callable[[Floats], Floats]:
     """Return `x (n, d) -> h(x) (n,)` for weights `hidden_weight` (m, d) and `output_weight` (m,)."""

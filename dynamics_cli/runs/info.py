@@ -95,9 +95,10 @@ def read_config(directory: Path, info: Info) -> RunConfig:
 
 
 def _text(info: Info) -> str:
-    body = json.dumps(info, indent=2, ensure_ascii=False, allow_nan=False)
+    indent = None if "replicas" in info else 2  # a list of thousands is for machines, and indenting it takes seconds
+    body = json.dumps(info, indent=indent, ensure_ascii=False, allow_nan=False)
     checksum = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-    return json.dumps({**info, "checksum": checksum}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps({**info, "checksum": checksum}, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _why_not(directory: Path) -> str:

@@ -13,6 +13,7 @@ from dynamics_cli.config.initialization import (
     DefaultScaledInitialization,
     FileInitialization,
     ScaledInitialization,
+    ValuesInitialization,
 )
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.data.files import read_npz
@@ -40,6 +41,8 @@ def initial_parameters(config: RunConfig, shapes: Shapes, input_dim: int, seed: 
     rng = stream(config.seed if seed is None else seed, "initialization")
     if isinstance(section, FileInitialization):
         return _from_file(section, shapes)
+    if isinstance(section, ValuesInitialization):
+        return _from_values(section, shapes)
     if isinstance(section, DefaultScaledInitialization):
         return _default(section, shapes, rng)
     if config.architecture.kind == "two_layer":
@@ -91,6 +94,14 @@ def _default(section: DefaultScaledInitialization, shapes: Shapes, rng: np.rando
         bound = 1 / math.sqrt(fan_in)
         parameters[name] = section.factor * rng.uniform(-bound, bound, shape)
     return parameters
+
+
+def _from_values(section: ValuesInitialization, shapes: Shapes) -> dict[str, Floats]:
+    d = shapes["hidden_weight"][1]
+    for j, row in enumerate(section.hidden_weight):
+        if len(row) != d:
+            raise InputError(f"initialization.hidden_weight[{j}] has {len(row)} entries, the inputs have {d} columns")
+    return {"hidden_weight": np.array(section.hidden_weight), "output_weight": np.array(section.output_weight)}
 
 
 def _from_file(section: FileInitialization, shapes: Shapes) -> dict[str, Floats]:

@@ -114,8 +114,8 @@ class TrainingLoop:
 
     def _look(self) -> Halt | None:
         """Record the loss of the current state, which no update gave; return why it ends the run, if it does."""
-        loss = np.array([self.stepper.loss()])
-        halt = first_halt(loss, self.stop_below)
+        loss = self.stepper.loss_row()
+        halt = first_halt(loss, self.stop_below) if loss.ndim == 1 else None  # replicas halt one by one
         self.recorder.losses(self.stepper.iteration, loss, last_state=True)
         return None if halt is None else halt[1]
 

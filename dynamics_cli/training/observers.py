@@ -13,7 +13,8 @@ from dynamics_cli.models import network_function
 from dynamics_cli.training.problem import Problem
 
 Parameters = Mapping[str, NDArray[np.floating]]
-Observer = Callable[[Parameters], float]
+Observer = Callable[[Parameters], float | NDArray[np.float64]]
+"""Weights -> a number; weights of R replicas -> (R,)."""
 
 
 def available_observers(problem: Problem) -> dict[str, Observer]:

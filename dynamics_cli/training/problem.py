@@ -12,7 +12,7 @@ from dynamics_cli.config.run import RunConfig
 from dynamics_cli.data import Dataset, build_dataset
 from dynamics_cli.errors import InputError
 from dynamics_cli.losses import Loss, get_loss
-from dynamics_cli.models import build_model
+from dynamics_cli.models import parameter_shapes
 from dynamics_cli.training.initialization import initial_parameters
 
 
@@ -58,22 +58,22 @@ class Problem:
         return {name: value.astype(self.dtype) for name, value in drawn.items()}
 
 
-def build_problem(config: RunConfig) -> Problem:
-    """Load or draw the data and check that it fits the loss, the network and the optimizer.
+def build_problem(config: RunConfig, dataset: Dataset | None = None) -> Problem:
+    """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing big is allocated.
+
+    Args:
+        config: the validated config.
+        dataset: the config's data set, where it was built before.
 
     Raises:
         DataMissingError: a data file is not there.
         InputError: the data cannot be used.
 
     """
-    dataset = build_dataset(config.dataset, config.seed)
+    dataset = build_dataset(config.dataset, config.seed) if dataset is None else dataset
     loss = get_loss(config.loss)
     _check_labels(dataset, loss, config)
-    import torch
-
-    with torch.device("meta"):  # shapes only: nothing is allocated before the estimate has been checked
-        model = build_model(config.architecture, dataset.d)
-    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    shapes = parameter_shapes(config.architecture, dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
 
 

@@ -31,16 +31,16 @@ class Recorder:
         self._observers = observers
         self.clock = clock
         self.last_loss = float("nan")
-        """Loss of the last state that was looked at."""
+        """Loss of the last state that was looked at; of replicas, their mean."""
 
     def losses(self, first: int, values: Floats, *, last_state: bool = False) -> None:
-        """Record the losses of states `first, first + 1, ...`, thinned to every `loss_every`-th state.
+        """Record the losses (k,) or, of replicas, (k, R) of states `first, first + 1, ...`, every `loss_every`-th.
 
         `last_state` marks the last of them as the run's last state, which is always recorded.
         """
         if len(values) == 0:
             return
-        self.last_loss = float(values[-1])
+        self.last_loss = float(np.mean(values[-1]))
         iterations = np.arange(first, first + len(values))
         times = self.clock.advance(values) if self.clock is not None else None
         kept: NDArray[np.bool_] = iterations % self._loss_every == 0
@@ -51,5 +51,5 @@ class Recorder:
     def snapshot(self, stepper: Stepper) -> None:
         """Record the current weights and what the observers make of them."""
         weights = stepper.parameters()
-        measures = {name: np.float64(observe(weights)) for name, observe in self._observers.items()}
+        measures = {name: np.asarray(observe(weights), np.float64) for name, observe in self._observers.items()}
         self._writer.append_snapshot(stepper.iteration, {name: weights[name] for name in self._parameters}, measures)

@@ -189,6 +189,11 @@ def _finish(writer: RunWriter, outcome: Outcome, seconds: float, lr: float) -> N
         messages=messages,
         stopped_early=outcome.stopped,
     )
+    raise_if_interrupted(writer, outcome)
+
+
+def raise_if_interrupted(writer: RunWriter, outcome: Outcome) -> None:
+    """Raise `Interrupted` when a signal ended the training."""
     if outcome.signal is not None:
         raise Interrupted(
             f"interrupted at iteration {outcome.iterations}; the state is saved in {writer.directory}: "

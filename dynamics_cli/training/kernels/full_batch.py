@@ -2,79 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import numba
 import numpy as np
 
 from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
 
 UNROLLED = 4
-"""Up to this many input columns the loops over columns are unrolled by the compiler."""
-
-
-@cache
-def full_batch_kernel(d: int) -> Callable[..., int]:
-    """Return the kernel for inputs of `d` columns (0: any number, rows given as their non-zero entries)."""
-    return _unrolled(d) if d else _sparse
-
-
-def _unrolled(d: int) -> Callable[..., int]:
-    D = d  # a constant for the compiler
-
-    @numba.njit(**OPTIONS)
-    def run(  # type: ignore[no-untyped-def]
-        W, a, x, _indices, _starts, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
-    ):
-        n, m = y.shape[0], a.shape[0]
-        zero, one = W.dtype.type(0), W.dtype.type(1)
-        z = np.empty((n, m), W.dtype)
-        r = np.empty(n, W.dtype)
-        gW, ga = np.empty((D, m), W.dtype), np.empty(m, W.dtype)
-        for t in range(count):
-            loss = zero
-            for k in range(n):
-                h = zero
-                for j in range(m):
-                    s = zero
-                    for i in range(D):
-                        s += x[k * D + i] * W[i, j]
-                    z[k, j] = s
-                    h += a[j] * (s if s > zero else alpha * s)
-                loss += loss_value(kind, h, y[k], one)
-                r[k] = loss_derivative(kind, h, y[k], one) * weight * lr
-            loss *= weight
-            losses[t] = loss
-            if not np.isfinite(loss) or loss <= stop_below:
-                return t
-            ga[:] = zero
-            gW[:] = zero
-            for k in range(n):
-                rk = r[k] / loss if loss_scaled else r[k]
-                for j in range(m):
-                    s = z[k, j]
-                    ga[j] += rk * (s if s > zero else alpha * s)
-                    g = rk if s > zero else alpha * rk
-                    for i in range(D):
-                        gW[i, j] += g * x[k * D + i]
-            for j in range(m):
-                for i in range(D):
-                    W[i, j] -= a[j] * gW[i, j]
-            if train_output:
-                for j in range(m):
-                    a[j] -= ga[j]
-        return count
-
-    kernel: Callable[..., int] = run
-    return kernel
+"""Up to this many input columns `run_dense` is used."""
 
 
 @numba.njit(**OPTIONS)
-def _sparse(  # type: ignore[no-untyped-def]
+def run_dense(  # type: ignore[no-untyped-def]
+    W, a, x, columns, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
+):
+    """Train one network on few input columns, in place; return the number of updates done.
+
+    `columns` is a tuple of as many entries as there are columns: its length is a constant for the compiler, which
+    unrolls the loops over columns. `x` (n d,) is flat.
+    """
+    D = len(columns)
+    n, m = y.shape[0], a.shape[0]
+    zero, one = W.dtype.type(0), W.dtype.type(1)
+    z = np.empty((n, m), W.dtype)
+    r = np.empty(n, W.dtype)
+    gW, ga = np.empty((D, m), W.dtype), np.empty(m, W.dtype)
+    for t in range(count):
+        loss = zero
+        for k in range(n):
+            h = zero
+            for j in range(m):
+                s = zero
+                for i in range(D):
+                    s += x[k * D + i] * W[i, j]
+                z[k, j] = s
+                h += a[j] * (s if s > zero else alpha * s)
+            loss += loss_value(kind, h, y[k], one)
+            r[k] = loss_derivative(kind, h, y[k], one) * weight * lr
+        loss *= weight
+        losses[t] = loss
+        if not np.isfinite(loss) or loss <= stop_below:
+            return t
+        ga[:] = zero
+        gW[:] = zero
+        for k in range(n):
+            rk = r[k] / loss if loss_scaled else r[k]
+            for j in range(m):
+                s = z[k, j]
+                ga[j] += rk * (s if s > zero else alpha * s)
+                g = rk if s > zero else alpha * rk
+                for i in range(D):
+                    gW[i, j] += g * x[k * D + i]
+        for j in range(m):
+            for i in range(D):
+                W[i, j] -= a[j] * gW[i, j]
+        if train_output:
+            for j in range(m):
+                a[j] -= ga[j]
+    return count
+
+
+@numba.njit(**OPTIONS)
+def run_sparse(  # type: ignore[no-untyped-def]
     W, a, values, indices, starts, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
 ):
+    """Train one network on inputs given as their non-zero entries, in place; return the number of updates done."""
     n, m = y.shape[0], a.shape[0]
     zero, one = W.dtype.type(0), W.dtype.type(1)
     z = np.empty((n, m), W.dtype)
@@ -139,21 +130,28 @@ def accumulate(gW, ga, z, r, values, indices, starts, k, alpha):  # type: ignore
             gW[i, j] += v * z[j]
 
 
-@cache
-def replicas_kernel(d: int) -> Callable[..., Any]:
-    """Return the kernel that trains R networks of inputs of `d` columns at once, each on one thread."""
-    run = full_batch_kernel(d)
+@numba.njit(parallel=True, **OPTIONS)
+def run_dense_replicas(  # type: ignore[no-untyped-def]
+    W, a, x, columns, y, losses, done, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
+):
+    """Train R networks as `run_dense` does, each on one thread; `done` (R,) gets the numbers of updates."""
+    for r in numba.prange(W.shape[0]):
+        q = np.int64(r) % y.shape[0]  # one data set for all, or one each
+        done[r] = run_dense(
+            W[r], a[r], x[q], columns, y[q], losses[r], count, lr[r], weight, alpha[r], kind,
+            train_output, loss_scaled, stop_below[r],
+        )  # fmt: skip
 
-    @numba.njit(parallel=True, **OPTIONS)
-    def run_all(  # type: ignore[no-untyped-def]
-        W, a, x, indices, starts, y, losses, done, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
-    ):
-        for r in numba.prange(W.shape[0]):
-            q = r if y.shape[0] > 1 else 0  # one data set for all, or one each
-            done[r] = run(
-                W[r], a[r], x[q], indices, starts, y[q], losses[r], count, lr[r], weight, alpha[r], kind,
-                train_output, loss_scaled, stop_below[r],
-            )  # fmt: skip
 
-    kernel: Callable[..., Any] = run_all
-    return kernel
+@numba.njit(parallel=True, **OPTIONS)
+def run_sparse_replicas(  # type: ignore[no-untyped-def]
+    W, a, values, indices, starts, y, losses, done, count, lr, weight, alpha, kind, train_output, loss_scaled,
+    stop_below,
+):  # fmt: skip
+    """Train R networks as `run_sparse` does, each on one thread; `done` (R,) gets the numbers of updates."""
+    for r in numba.prange(W.shape[0]):
+        q = np.int64(r) % y.shape[0]
+        done[r] = run_sparse(
+            W[r], a[r], values[q], indices, starts, y[q], losses[r], count, lr[r], weight, alpha[r], kind,
+            train_output, loss_scaled, stop_below[r],
+        )  # fmt: skip

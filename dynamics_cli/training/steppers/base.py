@@ -44,6 +44,10 @@ class Stepper(ABC):
     def loss(self) -> float:
         """Return the loss of the current state over the full training set."""
 
+    def loss_row(self) -> Floats:
+        """Return the loss of the current state as a row of `losses`: (1,), or (1, R) for replicas."""
+        return np.array([self.loss()])
+
     @abstractmethod
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""

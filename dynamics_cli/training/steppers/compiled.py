@@ -11,9 +11,15 @@ from dynamics_cli.config.optimizer import StochasticGradientDescent
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.kernels.batches import run_batches
 from dynamics_cli.training.kernels.common import LOSS_NUMBERS
-from dynamics_cli.training.kernels.full_batch import UNROLLED, full_batch_kernel, replicas_kernel
+from dynamics_cli.training.kernels.full_batch import (
+    UNROLLED,
+    run_dense,
+    run_dense_replicas,
+    run_sparse,
+    run_sparse_replicas,
+)
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
-from dynamics_cli.training.kernels.wide import BLOCK, wide_kernel
+from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
 
@@ -26,7 +32,7 @@ class CompiledStepper(TwoLayerStepper):
     def __init__(self, problems: Sequence[Problem], *, replicas: bool = False) -> None:
         super().__init__(problems, replicas=replicas)
         d = self.x.shape[2]
-        self._columns = d if d <= UNROLLED and self.full_batch else 0
+        self._columns = (0,) * d if d <= UNROLLED and self.full_batch else ()
         self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
         self._batches = [_batches(p) for p in problems] if not self.full_batch else []
@@ -44,15 +50,18 @@ class CompiledStepper(TwoLayerStepper):
         R = len(self.problems)
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
         rows, weight = self._rows, self.dtype.type(self.sample_weight)
+        entries = (self._columns,) if self._columns else (rows.indices, rows.starts)
         settings = (self._loss_number, self.train_output, self.loss_scaled)
         if R == 1:
-            done[0] = full_batch_kernel(self._columns)(
-                self._W[0], self._a[0], rows.values[0], rows.indices, rows.starts, self.y[0], losses[0], n,
+            run = run_dense if self._columns else run_sparse
+            done[0] = run(
+                self._W[0], self._a[0], rows.values[0], *entries, self.y[0], losses[0], n,
                 self.lr[0], weight, self.alpha[0], *settings, self.stop_below[0],
             )  # fmt: skip
         else:
-            replicas_kernel(self._columns)(
-                self._W, self._a, rows.values, rows.indices, rows.starts, self.y, losses, done, n,
+            run_all = run_dense_replicas if self._columns else run_sparse_replicas
+            run_all(
+                self._W, self._a, rows.values, *entries, self.y, losses, done, n,
                 self.lr, weight, self.alpha, *settings, self.stop_below,
             )  # fmt: skip
         return losses, done
@@ -91,8 +100,8 @@ class WideStepper(TwoLayerStepper):
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
         losses, rows = np.empty((1, n), self.dtype), self._rows
-        done = wide_kernel(self.x.shape[2])(
-            self._W, self._a, rows.values[0], rows.indices, rows.starts, self.y[0], losses[0], n, self.lr[0],
+        done = run_wide(
+            self._W, self._a, rows.values[0], (0,) * self.x.shape[2], self.y[0], losses[0], n, self.lr[0],
             self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,
             self.loss_scaled, self.stop_below[0],
         )  # fmt: skip

@@ -113,6 +113,11 @@ class TwoLayerStepper(Stepper):
         """Return the loss of the current state; with replicas, their mean."""
         return float(np.mean(self.losses()))
 
+    def loss_row(self) -> Floats:
+        """Return the loss of the current state: (1,), or (1, R) for replicas."""
+        losses = self.losses()
+        return losses if self.replicas is None else losses[None]
+
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
         hidden, output = self.read()

@@ -1,0 +1,109 @@
+"""A sweep as a directory: what was asked for, its runs, its table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs import files, layout
+from dynamics_cli.runs.lock import run_lock
+from dynamics_cli.sweeps.engine import Report, Result, run_jobs
+from dynamics_cli.sweeps.grid import Axis
+from dynamics_cli.sweeps.jobs import Job
+from dynamics_cli.sweeps.table import write_table
+
+SWEEP = "sweep.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A finished sweep."""
+
+    path: Path
+    results: list[Result]
+    table: Path
+
+
+def sweep_hash(jobs: Sequence[Job]) -> str:
+    """Return the identity of a sweep: its configs in their order (each run checks the contents of files itself)."""
+    digest = hashlib.sha256()
+    for job in jobs:
+        digest.update(job.config.model_dump_json().encode())
+    return digest.hexdigest()
+
+
+def run_sweep(
+    jobs: Sequence[Job],
+    axes: Sequence[Axis],
+    *,
+    seeds: int = 1,
+    out: Path | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    report: Report | None = None,
+) -> Sweep:
+    """Train the jobs of a sweep, skip what is done, and write its table.
+
+    Raises:
+        UsageError: the directory holds another sweep.
+        RunError: the directory cannot be written.
+        Interrupted: a signal came; calling again goes on.
+
+    """
+    identity = sweep_hash(jobs)
+    directory = out or layout.outputs_root() / "sweeps" / f"{jobs[0].config.name}-{identity[:10]}"
+    with run_lock(directory):
+        described = {
+            "format": FORMAT,
+            "hash": identity,
+            "name": jobs[0].config.name,
+            "axes": [{"key": a.key, "values": list(a.values), "log": a.log} for a in axes],
+            "seeds": seeds,
+            "jobs": len(jobs),
+        }
+        _claim(directory, described)
+        results = run_jobs(jobs, directory, executor=executor, workers=workers, report=report)
+        path = write_table(directory, results, [axis.key for axis in axes])
+    return Sweep(directory, results, path)
+
+
+def _claim(directory: Path, described: dict[str, Any]) -> None:
+    path = directory / SWEEP
+    if files.exists(path):
+        if read_sweep(directory)["hash"] != described["hash"]:
+            raise UsageError(f"{directory} holds another sweep; give --out another directory")
+        return
+    foreign = [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]
+    if foreign:
+        raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
+    with files.told(path):
+        files.write_atomic(path, (json.dumps(described, indent=2) + "\n").encode())
+
+
+def is_sweep(directory: Path) -> bool:
+    """Whether a directory is that of a sweep."""
+    return files.exists(directory / SWEEP)
+
+
+def read_sweep(directory: Path) -> dict[str, Any]:
+    """Return what a sweep directory says of itself.
+
+    Raises:
+        RunError: it is not a sweep, or its description is damaged.
+
+    """
+    path = directory / SWEEP
+    try:
+        described: dict[str, Any] = json.loads(files.read(path))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{directory} is not the directory of a sweep, or {SWEEP} is damaged ({error})") from error
+    if described.get("format") != FORMAT:
+        raise RunError(f"{path} was written by another version of dyn (format {described.get('format')})")
+    return described
