@@ -1,0 +1,49 @@
+"""The command line: `dyn`.
+
+Each command is one module that parses, calls and prints. Modules load when their command is asked for, and what is
+heavy (torch, matplotlib, numpy, pydantic) only inside the command bodies, so that `dyn --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+from dynamics_cli import __version__
+from dynamics_cli.cli.lazy import RootGroup
+
+COMMANDS = {
+    "train": "dynamics_cli.cli.train:train",
+    "plot": "dynamics_cli.cli.plot:plot",
+    "reproduce": "dynamics_cli.cli.reproduce:reproduce",
+    "list": "dynamics_cli.cli.listing:list_",
+    "show": "dynamics_cli.cli.show:show",
+    "compare": "dynamics_cli.cli.compare:compare",
+    "runs": "dynamics_cli.cli.runs:runs",
+    "config": "dynamics_cli.cli.config:config",
+    "completion": "dynamics_cli.cli.completion:completion",
+}
+"""Name of a command -> `module:attribute`."""
+
+EXAMPLES = """\b
+Examples:
+  dyn reproduce boursier2022-fig2
+  dyn train boursier2022/orthogonal --set architecture.width=200
+  dyn plot boursier2022-orthogonal --panel loss
+
+\b
+Exit codes:
+  0 well, 1 a bug, 2 usage, 3 bad config or input, 4 data missing, 5 a claim not reproduced (--strict),
+  6 some figures failed, 7 the run could not go on, 130 and 143 interrupted with the state saved
+"""
+
+
+@click.group(
+    "dyn",
+    cls=RootGroup,
+    table=COMMANDS,
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, prog_name="dyn", message="%(prog)s %(version)s")
+def main() -> None:
+    """Train, plot and reproduce experiments on the learning dynamics of neural networks."""

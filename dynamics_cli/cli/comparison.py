@@ -1,0 +1,93 @@
+"""Two runs side by side: settings, final numbers, and how far apart their losses and weights are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.runs import Run
+
+Steps = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two recorded quantities are apart at the iterations that both runs recorded."""
+
+    common: int
+    """Number of these iterations."""
+    relative: float | None
+    """max |a - b| over all of them, divided by max(|a|, |b|) over all of them; None when nothing can be compared."""
+    iteration: int | None
+    """Where they are farthest apart."""
+    note: str = ""
+    """Why nothing can be compared."""
+
+
+def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """Return `section.key -> (value in a, value in b)`; None where a config has no such key."""
+    left, right = _flat(a.model_dump(exclude_none=True)), _flat(b.model_dump(exclude_none=True))
+    keys = dict.fromkeys([*left, *right])
+    return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+
+
+def loss_difference(a: Run, b: Run) -> Difference:
+    """Compare the losses at the iterations that both runs recorded."""
+    steps, i, j = np.intersect1d(a.loss_iterations, b.loss_iterations, return_indices=True)
+    return _difference(steps, a.losses, b.losses, (i, j))
+
+
+def parameter_differences(a: Run, b: Run) -> dict[str, Difference]:
+    """Compare each parameter at the snapshots that both runs have."""
+    steps, i, j = np.intersect1d(a.snapshot_iterations, b.snapshot_iterations, return_indices=True)
+    names = dict.fromkeys([*a.parameters, *b.parameters])
+    return {name: _parameter(name, (a, b), steps, (i, j)) for name in names}
+
+
+def _parameter(name: str, runs: tuple[Run, Run], steps: Steps, rows: tuple[Steps, Steps]) -> Difference:
+    for run in runs:
+        if name not in run.parameters:
+            return Difference(0, None, None, f"{run.path} has not recorded it")
+    left, right = (run.parameters[name] for run in runs)
+    if left.shape[1:] != right.shape[1:]:
+        return Difference(0, None, None, f"shapes {left.shape[1:]} and {right.shape[1:]}")
+    return _difference(steps, left, right, rows)
+
+
+def _difference(steps: Steps, a: NDArray[Any], b: NDArray[Any], rows: tuple[Steps, Steps]) -> Difference:
+    """Compare some rows of `a` (K, ...) with some of `b` (L, ...), a block at a time: long runs fit in memory."""
+    if len(steps) == 0:
+        return Difference(0, None, None, "no iteration was recorded by both")
+    block = max(1, 2**22 // max(1, int(np.prod(a.shape[1:]))))  # rows a block: 32 MiB
+    apart, scale = np.empty(len(steps)), 0.0
+    for first in range(0, len(steps), block):
+        part = slice(first, first + block)
+        left, right = (np.asarray(x[i[part]], np.float64) for x, i in zip((a, b), rows, strict=True))
+        apart[part] = _distances(left, right)
+        both = np.abs(np.concatenate([left, right]))
+        scale = max(scale, float(np.max(both, where=np.isfinite(both), initial=0.0)))
+    k = int(np.argmax(apart))
+    relative = 0.0 if apart[k] == 0 else float(apart[k]) / scale if scale > 0 else float("inf")
+    return Difference(len(steps), relative, int(steps[k]))
+
+
+def _distances(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return max |left - right| of each row (k, ...) -> (k,); infinite where only one value is finite."""
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where(same, 0.0, np.abs(left - right))
+    apart[np.isnan(apart)] = np.inf
+    return np.asarray(apart.reshape(len(apart), -1).max(axis=1))
+
+
+def _flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in section.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return flat

@@ -1,0 +1,76 @@
+"""Groups whose commands are imported when they are asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dynamics_cli.cli.guard import guarded, hang_up
+from dynamics_cli.errors import did_you_mean
+
+PROGRAM = "dyn"
+
+
+class LazyGroup(click.Group):
+    """A group with a table of commands; a wrong name is answered with the closest right one."""
+
+    def __init__(self, *arguments: Any, table: Mapping[str, str], **keywords: Any) -> None:
+        """Hold the table: name of a command -> `module:attribute`."""
+        super().__init__(*arguments, **keywords)
+        self.table = dict(table)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None when there is none of this name."""
+        if cmd_name not in self.table:
+            return None
+        module, _, attribute = self.table[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first argument names."""
+        name = args[0]
+        if name not in self.table and not name.startswith("-") and not ctx.resilient_parsing:
+            known = ", ".join(self.table)
+            ctx.fail(f"no command {name!r}{did_you_mean(name, self.table)}; there are {known}")
+        return super().resolve_command(ctx, args)
+
+
+class RootGroup(LazyGroup):
+    """The program itself: what goes wrong becomes one message and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line and exit; without `standalone_mode` return, and let exceptions pass."""
+        name = PROGRAM if standalone_mode else prog_name
+
+        def run() -> Any:
+            return super(RootGroup, self).main(args, name, complete_var, standalone_mode=False, **extra)
+
+        if not standalone_mode:
+            return run()
+        sys.exit(guarded(run))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a reader of its output who has gone away ends it quietly."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            hang_up()
+            raise click.exceptions.Exit(141) from None  # 128 + SIGPIPE, as other programs

@@ -1,0 +1,180 @@
+"""`dyn reproduce`: the figures of papers, with their claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from dynamics_cli.cli.options import (
+    device_option,
+    force_option,
+    format_option,
+    json_option,
+    out_option,
+    quiet_option,
+    set_option,
+)
+
+if TYPE_CHECKING:
+    from dynamics_cli.errors import DynError
+    from dynamics_cli.reproduction.reproduce import FigureResult
+
+    Outcome = FigureResult | DynError
+
+NOT_REPRODUCED = 5
+SOME_FAILED = 6
+EXAMPLES = """\b
+Examples:
+  dyn reproduce boursier2022-fig2
+  dyn reproduce --paper boursier2022 --seeds 10 --strict
+  dyn reproduce boursier2022-fig3 --set architecture.width=200 --out wide --format svg
+"""
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from dynamics_cli.reproduction import catalogue
+
+    return [CompletionItem(figure.id) for figure in catalogue.figures() if figure.id.startswith(incomplete)]
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=_complete)
+@click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
+@click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
+@click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
+@set_option
+@click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Check the claims in so many seeds.")
+@device_option
+@out_option("Folder of the files (default: outputs/figures).")
+@force_option
+@click.option("--strict", is_flag=True, help="Exit code 5 when a claim is not reproduced with the configs' seeds.")
+@format_option(("pdf", "png"))
+@quiet_option
+@json_option
+def reproduce(
+    *,
+    figures: tuple[str, ...],
+    paper: str | None,
+    everything: bool,
+    strict: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Reproduce figures of papers and check their claims.
+
+    Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
+    figures one that fails does not stop the others; the exit code is then 6.
+    """
+    chosen = _chosen(figures, paper, everything=everything)
+    results: dict[str, Outcome] = {}
+    for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options=options):
+        results[figure] = outcome
+        _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
+    if as_json:
+        from dynamics_cli.cli.output import emit_json
+
+        emit_json([_document(figure, outcome) for figure, outcome in results.items()])
+    elif len(chosen) > 1:
+        _summarize(results)
+    _leave(results, strict=strict)
+
+
+def _chosen(figures: tuple[str, ...], paper: str | None, *, everything: bool) -> list[str]:
+    """Return the ids of the figures asked for.
+
+    Raises:
+        UsageError: there is no such figure or paper, or not exactly one way of asking was used.
+
+    """
+    from dynamics_cli.reproduction import catalogue
+
+    if (bool(figures), paper is not None, everything).count(True) != 1:
+        raise click.UsageError("say which figures: their names, --paper KEY, or --all (`dyn list figures`)")
+    if figures:
+        return list(dict.fromkeys(catalogue.find(figure).id for figure in figures))
+    return [listed.id for listed in catalogue.figures(paper)]
+
+
+def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Outcome]]:
+    """Reproduce one figure after the other, with a bar for every run that is trained."""
+    from dynamics_cli.cli.output import say
+    from dynamics_cli.cli.progress import ProgressBar
+    from dynamics_cli.reproduction.reproduce import reproduce_figures
+
+    def watch(name: str, total: int) -> ProgressBar:
+        return ProgressBar(total, label=name, shown=not silent)
+
+    def message(text: str) -> None:
+        say(text, quiet=silent)
+
+    return reproduce_figures(chosen, progress=watch, messages=message, **options)
+
+
+def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> None:
+    """Print a figure as soon as it is done.
+
+    Raises:
+        DynError: the only figure asked for has failed.
+
+    """
+    from dynamics_cli.cli.guard import tell
+    from dynamics_cli.cli.output import emit, say, table
+    from dynamics_cli.errors import DynError
+    from dynamics_cli.reproduction.report import claims_table, summary
+
+    if isinstance(outcome, DynError):
+        if alone:
+            raise outcome
+        say(f"{figure} failed:")
+        tell(outcome)
+        return
+    if as_json:
+        return
+    emit(f"{figure}: {summary(outcome.claims)} in {outcome.seconds:.1f} s\n")
+    if outcome.table is not None:
+        emit(table(*outcome.table) + "\n")
+    emit(claims_table(outcome.over_seeds) + "\n")
+    for file in outcome.files:
+        emit(str(file))
+    emit("")
+
+
+def _document(figure: str, outcome: Outcome) -> dict[str, Any]:
+    """Return a figure as `--json` shows it; one that failed has no files, and its message under `error`."""
+    from dynamics_cli.errors import DynError
+
+    if isinstance(outcome, DynError):
+        return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
+    return outcome.as_dict()
+
+
+def _summarize(results: dict[str, Outcome]) -> None:
+    """Print one line for each of several figures."""
+    from dynamics_cli.cli.output import emit, table
+    from dynamics_cli.errors import DynError
+    from dynamics_cli.reproduction.report import summary
+
+    rows = [
+        [figure, "failed" if isinstance(outcome, DynError) else summary(outcome.claims)]
+        for figure, outcome in results.items()
+    ]
+    emit(table(["figure", "outcome"], rows))
+
+
+def _leave(results: dict[str, Outcome], *, strict: bool) -> None:
+    """Exit with the code of the worst that happened."""
+    from dynamics_cli.cli.output import say
+    from dynamics_cli.errors import DynError
+
+    failed = [figure for figure, outcome in results.items() if isinstance(outcome, DynError)]
+    missed = [figure for figure, out in results.items() if not isinstance(out, DynError) and not out.reproduced]
+    if failed:
+        say(f"{len(failed)} of {len(results)} figures failed: {', '.join(failed)}")
+        raise click.exceptions.Exit(SOME_FAILED)
+    if missed and strict:
+        say(f"claims not reproduced in {', '.join(missed)}")
+        raise click.exceptions.Exit(NOT_REPRODUCED)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from dynamics_cli.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+CONFIG = """\
+name: toy
+dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
+architecture: {kind: two_layer, width: 8}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.01, iterations: 30}
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Dyn = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty directory that holds `toy.yaml` and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("DYN_OUTPUTS", "DYN_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "toy.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+@pytest.fixture
+def dyn() -> Dyn:
+    """Call the command line in this process."""
+
+    def call(*arguments: object, input: str | None = None) -> Answer:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Answer(result.exit_code, result.stdout, result.stderr)
+
+    return call
+
+
+def environment(**more: str) -> dict[str, str]:
+    # -W error stays out: what a user's interpreter warns of must not be an error here
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
+
+
+@pytest.fixture
+def shell(place: Path) -> Dyn:
+    """Call `python -m dynamics_cli`, or `python -c code`, in a process of its own."""
+
+    def call(*arguments: object, code: str | None = None, env: dict[str, str] | None = None, **more: Any) -> Answer:
+        start = ["-m", "dynamics_cli"] if code is None else ["-c", code]
+        done = subprocess.run(
+            [sys.executable, *start, *map(str, arguments)],
+            cwd=place,
+            env=environment(**(env or {})),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **more,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    return call

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.cli.comparison import loss_difference, parameter_differences, settings_that_differ
+from dynamics_cli.runs import load_run
+
+from .conftest import Dyn
+
+
+def test_the_same_run(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "a")
+    dyn("train", "toy.yaml", "--out", "b")
+    found = dyn("compare", "a", "b", "--json").json
+    assert found["settings"] == {}
+    assert (found["loss"]["relative"], found["loss"]["common"]) == (0, 31)
+    assert {name: one["relative"] for name, one in found["parameters"].items()} == {
+        "hidden_weight": 0,
+        "output_weight": 0,
+    }
+    text = dyn("compare", "a", "b").out
+    assert "the settings are the same" in text
+    assert text.count("identical") == 3
+
+
+def test_other_settings_and_numbers(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "a")
+    dyn("train", "toy.yaml", "--out", "b", "--set", "optimizer.lr=0.02", "--set", "optimizer.iterations=20")
+    found = dyn("compare", "a", "b", "--json").json
+    assert found["settings"] == {"optimizer.lr": [0.01, 0.02], "optimizer.iterations": [30, 20]}
+    assert [run["iterations"] for run in found["runs"]] == [30, 20]
+    a, b = load_run("a"), load_run("b")
+    apart = np.abs(a.losses[:21] - b.losses[:21])
+    assert found["loss"]["common"] == 21
+    assert found["loss"]["relative"] == pytest.approx(apart.max() / a.losses[:21].max(), rel=1e-12)
+    assert found["loss"]["iteration"] == int(apart.argmax())
+    common = np.intersect1d(a.snapshot_iterations, b.snapshot_iterations)
+    assert found["parameters"]["hidden_weight"]["common"] == len(common)
+    lines = dyn("compare", "a", "b").out.splitlines()
+    assert any(line.split() == ["optimizer.lr", "0.01", "0.02"] for line in lines)
+    assert any(line.split() == ["iterations", "30", "20"] for line in lines)
+
+
+def test_parameters_of_other_shapes_and_unrecorded_ones(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "a")
+    dyn("train", "toy.yaml", "--out", "b", "--set", "architecture.width=9")
+    dyn("train", "toy.yaml", "--out", "c", "--set", "record.parameters=[output_weight]")
+    a, b, c = load_run("a"), load_run("b"), load_run("c")
+    assert parameter_differences(a, b)["hidden_weight"].note == "shapes (8, 2) and (9, 2)"
+    found = parameter_differences(a, c)
+    assert found["hidden_weight"].note == "c has not recorded it"
+    assert found["output_weight"].relative == 0
+    assert "shapes (8, 2) and (9, 2)" in dyn("compare", "a", "b").out
+
+
+def test_a_diverged_run_is_infinitely_far_from_a_finite_one(dyn: Dyn) -> None:
+    wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
+    dyn("train", "toy.yaml", "--out", "a", *wild)
+    dyn("train", "toy.yaml", "--out", "b", *wild)
+    dyn("train", "toy.yaml", "--out", "c", "--set", "architecture.activation=linear")
+    a, b, c = load_run("a"), load_run("b"), load_run("c")
+    assert loss_difference(a, b).relative == 0
+    assert loss_difference(a, c).relative == np.inf
+    assert loss_difference(a, c).iteration == a.iterations
+    assert dyn("compare", "a", "c", "--json").json["loss"]["relative"] is None
+
+
+def test_keys_that_only_one_config_has(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "a")
+    dyn("train", "toy.yaml", "--out", "b", "--set", "optimizer.kind=adam")
+    found = settings_that_differ(load_run("a").config, load_run("b").config)
+    assert found["optimizer.kind"] == ("gd", "adam")
+    assert found["optimizer.beta1"] == (None, 0.9)
+    assert found["optimizer.loss_scaled"] == (False, None)
+    assert any(line.split() == ["optimizer.beta1", "-", "0.9"] for line in dyn("compare", "a", "b").out.splitlines())
+
+
+def test_what_is_not_a_run(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "a")
+    answer = dyn("compare", "a", "toy-1")
+    told = "there is no run toy-1, neither as a path nor below outputs/runs"
+    assert (answer.code, answer.err) == (7, f"Error: {told}\n")

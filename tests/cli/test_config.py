@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.config import json_schema
+
+from .conftest import CONFIG, Dyn
+
+
+def test_valid_configs(dyn: Dyn) -> None:
+    answer = dyn("config", "check", "toy.yaml", "boursier2022/orthogonal")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "toy.yaml: valid\nboursier2022/orthogonal: valid\n"
+
+
+def test_all_bundled_configs_are_valid(dyn: Dyn) -> None:
+    files = sorted(CONFIGS.rglob("*.yaml"))
+    answer = dyn("config", "check", *files)
+    assert answer.code == 0, answer.err
+    assert answer.out.count(": valid\n") == len(files) > 0
+
+
+def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
+    (place / "a.yaml").write_text(CONFIG.replace("width: 8", "width: 0"))
+    (place / "b.yaml").write_text(CONFIG.replace("lr: 0.01", "lr: 0"))
+    answer = dyn("config", "check", "a.yaml", "toy.yaml", "b.yaml", "c.yaml")
+    assert (answer.code, answer.out) == (3, "toy.yaml: valid\n")
+    assert answer.err.splitlines() == [
+        "a.yaml:3: architecture.width: must be an integer >= 1, not 0",
+        "b.yaml:6: optimizer.lr: must be a number > 0, not 0",
+        "c.yaml: there is no such file, nor a bundled config of this name",
+    ]
+    found = dyn("config", "check", "a.yaml", "toy.yaml", "--json")
+    assert found.code == 3
+    assert found.json == [
+        {
+            "file": "a.yaml",
+            "valid": False,
+            "problems": [
+                {
+                    "file": "a.yaml",
+                    "line": 3,
+                    "key": "architecture.width",
+                    "message": "must be an integer >= 1, not 0",
+                }
+            ],
+        },
+        {"file": "toy.yaml", "valid": True, "problems": []},
+    ]
+
+
+def test_with_changes(dyn: Dyn) -> None:
+    answer = dyn("config", "check", "toy.yaml", "--set", "seed=-1")
+    assert (answer.code, answer.err) == (3, "--set: seed: must be an integer >= 0, not -1\n")
+
+
+def test_schema(dyn: Dyn) -> None:
+    assert dyn("config", "schema").json == json_schema()
+
+
+SCRIPTS = {"bash": "complete -o nosort -F _dyn_completion dyn", "zsh": "#compdef dyn", "fish": "complete --no-files"}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_completion_script(name: str, dyn: Dyn) -> None:
+    answer = dyn("completion", name)
+    assert answer.code == 0
+    assert SCRIPTS[name] in answer.out
+    assert f"_DYN_COMPLETE={name}_complete" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("dyn tr", ["plain,train"]),
+        ("dyn list fi", ["plain,figures"]),
+        ("dyn reproduce boursier2022-fig2", ["plain,boursier2022-fig2"]),
+        ("dyn train boursier2022/ortho", ["plain,boursier2022/orthogonal", "plain,boursier2022/orthonormal"]),
+        ("dyn train toy", ["file,toy"]),
+        ("dyn show toy-", ["plain,toy-run"]),
+        ("dyn train toy.yaml --dry", ["plain,--dry-run"]),
+    ],
+)
+def test_completions(words: str, completions: list[str], shell: Dyn, place: Path) -> None:
+    (place / "outputs/runs/toy-run").mkdir(parents=True)
+    env = {"_DYN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    answer = shell(env=env)
+    assert answer.out.split() == completions

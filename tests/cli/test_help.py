@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from dynamics_cli import __version__
+from dynamics_cli.cli import COMMANDS, main
+
+from .conftest import ROOT, Dyn
+
+README = ROOT / "README.md"
+
+
+def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command of the tree, groups included."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None, name
+            assert below.name == name
+            yield from walk(below, (*path, name))
+
+
+TREE = dict(walk(main))
+
+
+def test_the_tree_has_every_command() -> None:
+    assert {" ".join(path) for path in TREE} == {
+        "", "train", "plot", "reproduce", "show", "compare", "completion",
+        "list", "list figures", "list papers", "list configs", "list datasets", "list architectures", "list runs",
+        "runs", "runs prune", "runs verify", "config", "config check", "config schema",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", TREE, ids=" ".join)
+def test_help_tells_what_a_command_does_with_an_example(path: tuple[str, ...], dyn: Dyn) -> None:
+    answer = dyn(*path, "--help")
+    assert answer.code == 0
+    assert answer.err == ""
+    called = " ".join(("dyn", *path))
+    assert answer.out.startswith(f"Usage: {called} ")
+    _, found, examples = answer.out.partition("Example")
+    assert found
+    assert re.search(rf"\b{called}\b", examples)
+    assert dyn(*path, "-h").out == answer.out
+
+
+@pytest.mark.parametrize("path", TREE, ids=" ".join)
+def test_every_option_has_a_help_text(path: tuple[str, ...]) -> None:
+    options = [parameter for parameter in TREE[path].params if isinstance(parameter, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("path", [path for path, command in TREE.items() if isinstance(command, click.Group)])
+def test_lists_of_commands_are_not_cut_short(path: tuple[str, ...], dyn: Dyn) -> None:
+    assert "..." not in dyn(*path, "--help").out.partition("Commands:")[2].partition("Example")[0]
+
+
+def test_the_table_is_in_the_order_of_use(dyn: Dyn) -> None:
+    listed = re.findall(r"^  (\w+)  ", dyn("--help").out.partition("Commands:")[2], re.MULTILINE)
+    assert listed[: len(COMMANDS)] == list(COMMANDS)
+
+
+@pytest.mark.skipif(not README.exists(), reason="README.md is not written yet")
+@pytest.mark.parametrize("path", [path for path in TREE if path], ids=" ".join)
+def test_the_readme_mentions_every_command(path: tuple[str, ...]) -> None:
+    assert re.search(rf"\bdyn {' '.join(path)}\b", README.read_text(encoding="utf-8"))
+
+
+def test_version(dyn: Dyn) -> None:
+    answer = dyn("--version")
+    assert (answer.code, answer.out) == (0, f"dyn {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "no command 'trian' (did you mean 'train'?); there are train, plot, reproduce, list, "),
+        (["list", "figure"], "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
+        (["runs", "xyz"], "no command 'xyz'; there are prune, verify\n"),
+        (["train"], "Missing argument 'CONFIG'"),
+        (["train", "toy.yaml", "--sed", "1"], "No such option"),
+        (["train", "toy.yaml", "--device", "gpu"], "'gpu' is not one of 'auto', 'cpu', 'cuda'"),
+        (["train", "toy.yaml", "--seed", "-1"], "-1 is not in the range x>=0"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, dyn: Dyn) -> None:
+    answer = dyn(*arguments)
+    assert answer.code == 2
+    assert message in answer.err
+    assert answer.err.startswith("Usage: dyn")
+    assert answer.out == ""
+
+
+def test_no_command_shows_the_help(dyn: Dyn) -> None:
+    answer = dyn()
+    assert answer.code == 2
+    assert "Commands:" in answer.out + answer.err
+
+
+LOADED = """
+import sys
+from dynamics_cli.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    heavy = ("torch", "matplotlib", "numpy", "pydantic", "scipy", "yaml", "PIL", "tqdm")
+    print("loaded:", *(name for name in heavy if name in sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["completion", "fish"]])
+def test_help_imports_nothing_heavy(arguments: list[str], shell: Dyn) -> None:
+    answer = shell(*arguments, code=LOADED)
+    assert answer.code == 0
+    assert answer.err == "loaded:\n"
+
+
+@pytest.mark.parametrize("what", ["figures", "papers", "configs", "datasets", "architectures", "runs"])
+def test_lists_import_neither_torch_nor_matplotlib(what: str, shell: Dyn) -> None:
+    answer = shell("list", what, code=LOADED)
+    assert answer.code == 0
+    loaded = answer.err.splitlines()[-1].split()[1:]
+    assert not {"torch", "matplotlib"} & set(loaded)
+
+
+@pytest.mark.parametrize("arguments", [["show", "toy.yaml"], ["config", "check", "toy.yaml"], ["config", "schema"]])
+def test_configs_are_read_without_torch(arguments: list[str], shell: Dyn) -> None:
+    answer = shell(*arguments, code=LOADED)
+    assert answer.code == 0
+    assert not {"torch", "matplotlib"} & set(answer.err.splitlines()[-1].split())

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.reproduction import catalogue
+
+from .conftest import Dyn
+
+
+def test_figures(dyn: Dyn) -> None:
+    found = dyn("list", "figures", "--json").json
+    assert [set(figure) for figure in found] == [{"id", "paper", "title", "seconds"}] * len(found)
+    assert {f"boursier2022-fig{k}" for k in range(1, 8)} <= {figure["id"] for figure in found}
+    lines = dyn("list", "figures").out.splitlines()
+    assert len(lines) == len(found) + 2
+    assert lines[2].split()[0] == found[0]["id"]
+    assert lines[2].endswith(found[0]["title"])
+
+
+def test_figures_of_one_paper(dyn: Dyn) -> None:
+    found = dyn("list", "figures", "--paper", "boursier2022", "--json").json
+    assert [figure["id"] for figure in found] == [figure.id for figure in catalogue.figures("boursier2022")]
+    answer = dyn("list", "figures", "--paper", "boursier2023")
+    assert answer.code == 2
+    assert answer.err == "Error: no paper 'boursier2023' (did you mean 'boursier2022'?); `dyn list papers` lists them\n"
+
+
+def test_papers(dyn: Dyn) -> None:
+    found = {paper["key"]: paper for paper in dyn("list", "papers", "--json").json}
+    assert set(found["boursier2022"]) == {"key", "title", "authors", "venue", "figures"}
+    assert "boursier2022-fig2" in found["boursier2022"]["figures"]
+    assert "Gradient flow dynamics of shallow ReLU networks" in dyn("list", "papers").out
+
+
+def test_configs(dyn: Dyn) -> None:
+    found = {config["name"]: config for config in dyn("list", "configs", "--json").json}
+    assert len(found) == len(list(CONFIGS.rglob("*.yaml"))) > 0
+    assert found["boursier2022/orthogonal"]["title"].startswith("Boursier et al. 2022, Figures 1, 2 and 3")
+    assert Path(found["boursier2022/orthogonal"]["path"]).is_file()
+    assert all(config["title"] for config in found.values())
+    assert "boursier2022/orthogonal  " in dyn("list", "configs").out
+
+
+def test_datasets(dyn: Dyn) -> None:
+    found = {kind["kind"]: kind for kind in dyn("list", "datasets", "--json").json}
+    assert {"points", "file", "orthonormal"} <= set(found)
+    required = {key["name"] for key in found["points"]["keys"] if key["required"]}
+    assert required == {"x", "y"}
+    assert all(key["description"] for kind in found.values() for key in kind["keys"])
+    assert "\n  append_bias     Append a constant 1 to every input" in dyn("list", "datasets").out
+
+
+def test_architectures(dyn: Dyn) -> None:
+    found = {kind["kind"]: kind for kind in dyn("list", "architectures", "--json").json}
+    assert {"two_layer", "fully_connected"} <= set(found)
+    assert {"width", "activation", "slope", "train_output"} <= {key["name"] for key in found["two_layer"]["keys"]}
+    assert "two_layer: " in dyn("list", "architectures").out
+
+
+def test_runs(dyn: Dyn) -> None:
+    empty = dyn("list", "runs")
+    assert (empty.code, empty.out, empty.err) == (0, "", "there are no such runs below outputs/runs\n")
+    assert dyn("list", "runs", "--json").json == []
+    path = dyn("train", "toy.yaml", "--json").json["path"]
+    (found,) = dyn("list", "runs", "--json").json
+    assert (found["path"], found["name"], found["status"], found["iterations"]) == (path, "toy", "complete", 30)
+    line = dyn("list", "runs").out.splitlines()[2]
+    assert line.split()[:3] == [f"outputs/runs/{Path(path).name}", "complete", "30"]
+    assert dyn("list", "runs", "--status", "interrupted", "--json").json == []
+    assert len(dyn("list", "runs", "--status", "interrupted", "--status", "complete", "--json").json) == 1
+    assert len(dyn("list", "runs", "--root", "outputs", "--json").json) == 1
+
+
+def test_runs_of_an_unknown_status(dyn: Dyn) -> None:
+    answer = dyn("list", "runs", "--status", "completed")
+    known = "running, complete, interrupted, diverged, failed, damaged"
+    assert (answer.code, answer.err) == (
+        2,
+        f"Error: no status 'completed' (did you mean 'complete'?); there are {known}\n",
+    )
+
+
+def test_a_damaged_run_is_listed(dyn: Dyn) -> None:
+    path = Path(dyn("train", "toy.yaml", "--json").json["path"])
+    (path / "run.json").write_text((path / "run.json").read_text().replace("complete", "completd"))
+    (found,) = dyn("list", "runs", "--json").json
+    assert (found["status"], found["final_loss"]) == ("damaged", None)
+    assert "run.json is damaged" in found["problem"]

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from dynamics_cli import analysis
+from dynamics_cli.runs import Run
+
+from .conftest import Dyn
+
+Drawn = list[tuple[str, int | None]]
+
+PANELS = ["loss", "function", "rays", "polar", "norms", "directions", "spectrum"]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> Drawn:
+    """Train the run `here`; what of it is drawn is noted."""
+    dyn("train", "toy.yaml", "--out", "here")
+    calls: Drawn = []
+    draw_panel = analysis.draw_panel
+
+    def noted(run: Run, name: str, iteration: int | None = None) -> Figure:
+        calls.append((name, iteration))
+        return draw_panel(run, name, iteration)
+
+    monkeypatch.setitem(vars(analysis), "draw_panel", noted)
+    return calls
+
+
+def test_all_panels_that_the_run_offers(dyn: Dyn, drawn: Drawn) -> None:
+    answer = dyn("plot", "here")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.split() == [f"here/plots/{name}.png" for name in PANELS]
+    assert drawn == [(name, None) for name in PANELS]
+    assert all(Path(file).read_bytes().startswith(b"\x89PNG") for file in answer.out.split())
+
+
+def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
+    options = ["--panel", "function", "--at", 5, "--at", 21, "--format", "pdf", "--format", "svg", "--out", "there"]
+    answer = dyn("plot", "here", *options)
+    assert answer.code == 0
+    assert drawn == [("function", 5), ("function", 20)]
+    assert answer.err == "no state was recorded at iteration 21; the nearest, 20, is shown\n"
+    assert answer.out.split() == [f"there/function-{i}.{kind}" for i in (5, 20) for kind in ("pdf", "svg")]
+    assert Path("there/function-5.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
+    answer = dyn("plot", "here", "--panel", "loss", "--at", 21, "--json")
+    assert answer.json == {"run": str(place / "here"), "files": [str(place / "here/plots/loss-20.png")]}
+    assert answer.err == ""
+
+
+def test_an_unknown_panel(dyn: Dyn, drawn: Drawn) -> None:
+    answer = dyn("plot", "here", "--panel", "los")
+    told = f"no panel 'los' (did you mean 'loss'?); this run offers {', '.join(PANELS)}"
+    assert (answer.code, answer.out, answer.err) == (2, "", f"Error: {told}\n")
+    answer = dyn("plot", "here", "--panel", "loss", "--panel", "measures")
+    assert answer.code == 2
+    assert answer.err.startswith("Error: this run has no panel 'measures': ")
+    assert drawn == []
+
+
+def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
+    found = dyn("plot", "here", "--list", "--json").json
+    assert [set(panel) for panel in found] == [{"name", "description"}] * len(PANELS)
+    assert [panel["name"] for panel in found] == PANELS
+    lines = dyn("plot", "here", "--list").out.splitlines()
+    assert [line.split("  ")[0] for line in lines[2:]] == PANELS
+    assert drawn == []
+
+
+def test_the_animation_comes_alone_unless_panels_are_asked_for(
+    dyn: Dyn, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def animate_run(run: Run, stem: Path) -> list[Path]:
+        return [stem.with_suffix(".gif")]
+
+    monkeypatch.setitem(vars(analysis), "animate_run", animate_run)
+    assert dyn("plot", "here", "--animate").out == "here/plots/animation.gif\n"
+    assert drawn == []
+    assert dyn("plot", "here", "--animate", "--panel", "loss").out == "here/plots/loss.png\nhere/plots/animation.gif\n"
+    assert drawn == [("loss", None)]
+
+
+def test_a_real_animation(dyn: Dyn, place: Path) -> None:
+    dyn("train", "toy.yaml", "--out", "short", "--set", "optimizer.iterations=2")
+    answer = dyn("plot", "short", "--animate", "--out", "there", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    assert str(place / "there/animation.gif") in answer.json["files"]
+    assert Path("there/animation.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_what_is_not_a_run(dyn: Dyn) -> None:
+    answer = dyn("plot", "toy.yaml", "--list")
+    assert (answer.code, answer.err) == (7, "Error: toy.yaml is not a run directory (it has no run.json)\n")
+
+
+def test_a_folder_that_cannot_be_written(dyn: Dyn, drawn: Drawn) -> None:
+    answer = dyn("plot", "here", "--out", "toy.yaml")
+    assert answer.code == 7
+    assert answer.err.startswith("Error: cannot write toy.yaml/loss.png: ")

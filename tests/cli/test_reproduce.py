@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.errors import RunError
+from dynamics_cli.reproduction import catalogue, reproduce
+from dynamics_cli.reproduction.claims import Claim, at_least, claim, finding
+from dynamics_cli.reproduction.reproduce import FigureResult
+from dynamics_cli.reproduction.seeds import over_seeds
+
+from .conftest import Dyn
+
+GOOD = claim("good", "the loss falls", "Section 5", expected=at_least(1), measured=2.0)
+BAD = claim("bad", "the loss rises", "Figure 3", expected=at_least(1), measured=float("nan"))
+SHOWN = finding("angle", "an angle", "Figure 2", measured=60.0)
+
+IDS = [figure.id for figure in catalogue.figures("boursier2022")]
+
+
+def result(id: str, claims: list[Claim], **more: Any) -> FigureResult:
+    return FigureResult(id, [Path(f"/figures/{id}.pdf")], claims, [], over_seeds({0: claims}), seconds=1.5, **more)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, Any]]]:
+    """What the reproduction of figures was asked for; fig2 fails, fig3 misses a claim, the others are well."""
+    calls: list[tuple[list[str], dict[str, Any]]] = []
+
+    def reproduce_figures(ids: Iterable[str], **options: Any) -> Iterator[tuple[str, FigureResult | RunError]]:
+        calls.append((list(ids), options))
+        for id in calls[-1][0]:
+            if id.endswith("fig2"):
+                yield id, RunError("the run diverged")
+            else:
+                yield id, result(id, [GOOD, SHOWN, *([BAD] if id.endswith("fig3") else [])])
+
+    monkeypatch.setattr(reproduce, "reproduce_figures", reproduce_figures)
+    return calls
+
+
+Asked = list[tuple[list[str], dict[str, Any]]]
+
+
+def test_prints_claims_and_files(dyn: Dyn, asked: Asked) -> None:
+    answer = dyn("reproduce", "boursier2022-fig3")
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "boursier2022-fig3: 1 of 2 claims reproduced, 1 finding in 1.5 s"
+    assert lines[2].split() == ["claim", "source", "paper", "measured", "verdict"]
+    assert any(line.split() == ["the", "loss", "falls", "Section", "5", ">=", "1", "2", "reproduced"] for line in lines)
+    assert any(line.endswith("-         not reproduced") for line in lines)
+    assert any(line.endswith("60        shown") for line in lines)
+    assert "/figures/boursier2022-fig3.pdf" in lines
+
+
+def test_options_are_handed_on(dyn: Dyn, asked: Asked) -> None:
+    options = ["--preset", "full", "--set", "optimizer.lr=0.1", "--seeds", 3, "--device", "cpu", "--out", "there"]
+    assert dyn("reproduce", "boursier2022-fig3", *options, "--force", "--format", "svg").code == 0
+    ((ids, given),) = asked
+    assert ids == ["boursier2022-fig3"]
+    given.pop("progress")
+    given.pop("messages")
+    assert given == {
+        "preset": "full",
+        "overrides": ("optimizer.lr=0.1",),
+        "seeds": 3,
+        "device": "cpu",
+        "out": Path("there"),
+        "force": True,
+        "formats": ("svg",),
+    }
+
+
+def test_defaults(dyn: Dyn, asked: Asked) -> None:
+    dyn("reproduce", "boursier2022-fig1")
+    ((_, given),) = asked
+    assert (given["preset"], given["seeds"], given["formats"]) == ("default", 1, ("pdf", "png"))
+    assert (given["device"], given["out"], given["force"], given["overrides"]) == (None, None, False, ())
+
+
+def test_strict_is_exit_code_5(dyn: Dyn, asked: Asked) -> None:
+    assert dyn("reproduce", "boursier2022-fig1", "--strict").code == 0
+    answer = dyn("reproduce", "boursier2022-fig3", "--strict")
+    assert (answer.code, answer.err) == (5, "claims not reproduced in boursier2022-fig3\n")
+
+
+def test_a_single_figure_that_fails_has_its_own_exit_code(dyn: Dyn, asked: Asked) -> None:
+    answer = dyn("reproduce", "boursier2022-fig2")
+    assert (answer.code, answer.out, answer.err) == (7, "", "Error: the run diverged\n")
+
+
+@pytest.mark.parametrize("which", [["--all"], ["--paper", "boursier2022"]])
+def test_several_figures_go_on_past_one_that_fails(which: list[str], dyn: Dyn, asked: Asked) -> None:
+    answer = dyn("reproduce", *which, "--strict")
+    assert answer.code == 6
+    assert set(IDS) <= set(asked[0][0])
+    told = f"1 of {len(asked[0][0])} figures failed: boursier2022-fig2"
+    assert answer.err == f"boursier2022-fig2 failed:\nError: the run diverged\n{told}\n"
+    summary = answer.out.splitlines()[-len(asked[0][0]) :]
+    assert summary[IDS.index("boursier2022-fig2")].split() == ["boursier2022-fig2", "failed"]
+    assert summary[IDS.index("boursier2022-fig4")].endswith("  1 of 1 claim reproduced, 1 finding")
+
+
+def test_json_is_one_list(dyn: Dyn, asked: Asked) -> None:
+    answer = dyn("reproduce", "boursier2022-fig1", "boursier2022-fig2", "boursier2022-fig3", "--json")
+    assert answer.code == 6
+    fig1, fig2, fig3 = answer.json
+    assert {"figure", "files", "claims", "runs"} <= set(fig1)
+    assert fig1["files"] == ["/figures/boursier2022-fig1.pdf"]
+    assert set(fig1["claims"][0]) == {"id", "kind", "statement", "source", "expected", "measured", "verdict"}
+    assert (fig2["figure"], fig2["error"], fig2["files"]) == ("boursier2022-fig2", "the run diverged", [])
+    assert fig3["claims"][2]["measured"] is None
+
+
+def test_a_table_is_printed(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = result("boursier2022-fig1", [GOOD], table=(["width", "loss"], [["10", "0.5"], ["20", "0.25"]]))
+    monkeypatch.setattr(reproduce, "reproduce_figures", lambda ids, **_: iter([(ids[0], made)]))
+    assert "width  loss\n-----  ----\n10     0.5\n20     0.25\n" in dyn("reproduce", "boursier2022-fig1").out
+
+
+@pytest.mark.parametrize("arguments", [[], ["boursier2022-fig1", "--all"], ["--paper", "boursier2022", "--all"]])
+def test_figures_are_named_in_one_way(arguments: list[str], dyn: Dyn, asked: Asked) -> None:
+    answer = dyn("reproduce", *arguments)
+    assert answer.code == 2
+    assert "say which figures: their names, --paper KEY, or --all (`dyn list figures`)" in answer.err
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["boursier2022-fgi2"], "no figure 'boursier2022-fgi2' (did you mean 'boursier2022-fig2'?)"),
+        (["boursier2022-fig1", "fig3"], "no figure 'fig3' (did you mean 'boursier2022-fig3'?)"),
+        (["--paper", "boursir2022"], "no paper 'boursir2022' (did you mean 'boursier2022'?)"),
+    ],
+)
+def test_what_is_not_there(arguments: list[str], message: str, dyn: Dyn, asked: Asked) -> None:
+    answer = dyn("reproduce", *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"Error: {message}")
+    assert asked == []
+
+
+def test_a_wrong_change_is_a_config_error(dyn: Dyn) -> None:
+    answer = dyn("reproduce", "boursier2022-fig3", "--set", "optimizer.lrr=1")
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err.startswith("--set: optimizer.lrr: unknown key of kind 'gd'")
+
+
+def test_a_real_figure(dyn: Dyn, place: Path) -> None:
+    answer = dyn("reproduce", "boursier2022-fig3", "--strict", "--json", "--format", "png")
+    assert (answer.code, answer.err) == (0, "")
+    (fig3,) = answer.json
+    figures = place / "outputs/figures"
+    assert fig3["files"] == [str(figures / "boursier2022-fig3.png"), str(figures / "boursier2022-fig3.json")]
+    assert all(Path(file).stat().st_size > 1000 for file in fig3["files"])
+    assert {one["verdict"] for one in fig3["claims"]} <= {"reproduced", "shown"}
+    (run,) = fig3["runs"]
+    assert (run["config"], run["reused"]) == ("boursier2022/orthogonal.yaml", False)
+    assert json.loads((figures / "boursier2022-fig3.json").read_text())["claims"] == fig3["claims"]
+    trained = dyn("train", "boursier2022/orthogonal", "--json")
+    assert trained.json["path"] == run["path"]
+    again = dyn("reproduce", "boursier2022-fig3", "--format", "png")
+    assert again.code == 0
+    assert "it/s" not in again.err

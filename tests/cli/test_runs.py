@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.runs import run_lock
+
+from .conftest import Dyn
+
+ROOT = Path("outputs/runs")
+
+
+@pytest.fixture
+def two(dyn: Dyn) -> tuple[Path, Path]:
+    """A complete and a diverged run."""
+    complete = dyn("train", "toy.yaml", "--json").json["path"]
+    wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
+    return Path(complete), Path(dyn("train", "toy.yaml", "--json", *wild).json["path"])
+
+
+def test_prune_asks(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    no = dyn("runs", "prune", "--status", "diverged", input="n\n")
+    assert no.code == 0
+    assert no.out == ""
+    assert two[1].name in no.err
+    assert "delete 1 run, " in no.err
+    assert no.err.endswith("nothing deleted\n")
+    assert two[1].exists()
+    yes = dyn("runs", "prune", "--status", "diverged", input="y\n")
+    assert yes.code == 0
+    assert yes.err.splitlines()[-1].startswith("deleted 1 run, ")
+    assert not two[1].exists()
+    assert two[0].exists()
+
+
+def test_prune_does_nothing_when_nobody_answers(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    answer = dyn("runs", "prune", "--status", "diverged", input="")
+    assert answer.code == 2
+    assert "nothing is deleted without an answer; --yes deletes without asking" in answer.err
+    assert two[1].exists()
+
+
+def test_prune_dry_run(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    answer = dyn("runs", "prune", "--older-than", 0, "--dry-run")
+    assert answer.code == 0
+    assert answer.err.startswith("would delete 2 runs, ")
+    assert all(path.name in answer.out and path.exists() for path in two)
+
+
+def test_prune_by_age(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    old = time.time() - 3 * 86400
+    for file in two[0].rglob("*"):
+        os.utime(file, (old, old))
+    found = dyn("runs", "prune", "--older-than", 2, "--yes", "--json").json
+    assert found["dry_run"] is False
+    assert [run["path"] for run in found["deleted"]] == [str(two[0])]
+    assert not two[0].exists()
+    assert two[1].exists()
+
+
+def test_prune_spares_a_run_in_use(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    with run_lock(two[0]):
+        found = dyn("runs", "prune", "--older-than", 0, "--yes", "--json").json
+    assert [run["path"] for run in found["deleted"]] == [str(two[1])]
+    assert two[0].exists()
+
+
+def test_prune_wants_to_know_which(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    answer = dyn("runs", "prune", "--yes")
+    assert answer.code == 2
+    assert "say which runs: --status STATUS, --older-than DAYS (0 for all), or both" in answer.err
+    assert all(path.exists() for path in two)
+    assert dyn("runs", "prune", "--status", "complet", "--yes").code == 2
+
+
+def test_prune_of_nothing(dyn: Dyn) -> None:
+    answer = dyn("runs", "prune", "--older-than", 0)
+    assert (answer.code, answer.out, answer.err) == (0, "", "deleted 0 runs, 0 B\n")
+
+
+def test_verify(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    answer = dyn("runs", "verify", *two)
+    assert (answer.code, answer.out) == (0, f"{two[0]}: intact\n{two[1]}: intact\n")
+    losses = two[0] / "losses.npy"
+    data = bytearray(losses.read_bytes())
+    data[-5] ^= 1
+    losses.write_bytes(data)
+    answer = dyn("runs", "verify", *two)
+    assert answer.code == 7
+    assert answer.err == "Error: 1 of 2 runs is damaged\n"
+    assert answer.out.splitlines()[0] == f"{two[0]}: damaged"
+    assert answer.out.splitlines()[1].startswith("  losses.npy: ")
+    found = dyn("runs", "verify", *two, "--json")
+    assert found.code == 7
+    assert [run["intact"] for run in found.json] == [False, True]
+    assert found.json[0]["findings"][0]["file"] == str(losses)

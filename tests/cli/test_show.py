@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from dynamics_cli.config import load_config
+from dynamics_cli.runs import load_run
+
+from .conftest import Dyn
+
+
+def test_a_config_is_shown_with_every_default_and_reads_back(dyn: Dyn) -> None:
+    answer = dyn("show", "toy.yaml", "--set", "seed=4")
+    assert answer.code == 0
+    shown = yaml.safe_load(answer.out)
+    assert (shown["seed"], shown["dtype"]) == (4, "float32")
+    assert load_config(shown) == load_config("toy.yaml", ["seed=4"])
+    assert dyn("show", "toy.yaml", "--set", "seed=4", "--json").json == shown
+
+
+def test_a_bundled_config(dyn: Dyn) -> None:
+    assert dyn("show", "boursier2022/orthogonal").out.startswith("name: boursier2022-orthogonal\n")
+
+
+def test_a_run(dyn: Dyn) -> None:
+    path = Path(dyn("train", "toy.yaml", "--json").json["path"])
+    run = load_run(path)
+    shown = dyn("show", path, "--json").json
+    assert (shown["path"], shown["status"], shown["iterations"]) == (str(path), "complete", 30)
+    assert shown["final_loss"] == run.final_loss
+    assert shown["config"]["architecture"]["width"] == 8
+    assert shown["hash"] == run.hash
+    assert {str(path / name) for name in ("run.json", "losses.npy", "trajectory/hidden_weight.npy")} <= set(
+        shown["files"]
+    )
+    text = dyn("show", path).out
+    assert "status      complete\n" in text
+    assert "\nsettings\n  name: toy\n" in text
+    assert "  trajectory/hidden_weight.npy\n" in text
+
+
+def test_a_run_goes_by_the_start_of_its_name(dyn: Dyn) -> None:
+    path = dyn("train", "toy.yaml", "--json").json["path"]
+    assert dyn("show", "toy-", "--json").json["path"] == path
+    other = dyn("train", "toy.yaml", "--seed", 1, "--json").json["path"]
+    both = ", ".join(sorted([Path(path).name, Path(other).name]))
+    answer = dyn("show", "toy-")
+    assert (answer.code, answer.err) == (7, f"Error: 'toy-' can be several runs below outputs/runs: {both}\n")
+    assert dyn("show", Path(other).name, "--json").json["path"] == other
+
+
+def test_the_message_of_a_diverged_run_is_shown(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--set", "architecture.activation=linear", "--set", "optimizer.lr=10", "--out", "here")
+    assert "\nmessage: the loss is not finite at iteration " in dyn("show", "here").out
+    shown = dyn("show", "here", "--json").json
+    assert (shown["status"], shown["final_loss"]) == ("diverged", None)
+    assert shown["messages"][-1].endswith("Try a smaller step, e.g. --set optimizer.lr=1")
+
+
+def test_neither_a_run_nor_a_config(dyn: Dyn, place: Path) -> None:
+    answer = dyn("show", "nothing")
+    assert answer.code == 3
+    assert answer.err == "nothing: there is no such file, nor a bundled config of this name\n"
+    (place / "empty").mkdir()
+    answer = dyn("show", "empty")
+    assert (answer.code, answer.err) == (7, "Error: empty is not a run directory (it has no run.json)\n")
+
+
+def test_a_run_takes_no_changes(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "here")
+    answer = dyn("show", "here", "--set", "seed=1")
+    assert answer.code == 2
+    assert "--set changes a config; a run is what it is" in answer.err

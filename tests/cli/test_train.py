@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.runs import load_run, run_lock
+
+from .conftest import Dyn, environment
+
+KEYS = ["path", "status", "iterations", "final_loss", "seconds", "device", "backend"]
+
+
+def test_prints_the_run_and_its_final_numbers(dyn: Dyn, place: Path) -> None:
+    answer = dyn("train", "toy.yaml")
+    assert answer.code == 0
+    lines = dict(line.split("  ", 1) for line in answer.out.splitlines())
+    assert list(lines) == ["run", "status", "iterations", "final loss", "seconds", "device", "backend"]
+    values = {name: value.strip() for name, value in lines.items()}
+    run = load_run(values["run"])
+    assert run.path.parent == Path("outputs/runs")
+    assert run.path.name.startswith("toy-")
+    assert (values["status"], values["iterations"], values["device"]) == ("complete", "30", "cpu")
+    assert float(values["final loss"]) == pytest.approx(run.final_loss, rel=1e-5)
+    assert sorted(path.name for path in place.iterdir()) == ["outputs", "toy.yaml"]
+
+
+def test_shows_iterations_loss_and_rate_on_stderr(dyn: Dyn) -> None:
+    answer = dyn("train", "toy.yaml")
+    last = answer.err.replace("\r", "\n").strip().splitlines()[-1]
+    assert "30/30" in last
+    assert "it/s" in last
+    assert f"loss {load_run(dyn('train', 'toy.yaml', '--json').json['path']).losses[-2]:.3e}" in last
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_is_silent_on_stderr_when_asked(option: str, dyn: Dyn) -> None:
+    assert dyn("train", "toy.yaml", option).err == ""
+
+
+def test_json_is_one_document_of_the_contracted_keys(dyn: Dyn, place: Path) -> None:
+    answer = dyn("train", "toy.yaml", "--json")
+    assert list(answer.json) == KEYS
+    run = load_run(answer.json["path"])
+    assert Path(answer.json["path"]).is_absolute()
+    assert answer.json["final_loss"] == run.final_loss
+    assert answer.json["seconds"] == run.info["seconds"]
+    assert (answer.json["device"], answer.json["backend"]) == (run.info["device"], run.info["backend"])
+
+
+def test_a_finished_run_is_reused(dyn: Dyn) -> None:
+    first = dyn("train", "toy.yaml", "--json").json
+    written = (Path(first["path"]) / "run.json").stat().st_mtime_ns
+    again = dyn("train", "toy.yaml")
+    assert again.code == 0
+    assert again.err == "this run was finished before and is reused; --force trains it again\n"
+    assert dyn("train", "toy.yaml", "--json").json == first
+    assert (Path(first["path"]) / "run.json").stat().st_mtime_ns == written
+
+
+def test_force_trains_again(dyn: Dyn) -> None:
+    first = dyn("train", "toy.yaml", "--json").json
+    before = (Path(first["path"]) / "config.yaml").stat().st_ino, load_run(first["path"]).info["seconds"]
+    again = dyn("train", "toy.yaml", "--json", "--force").json
+    assert again["path"] == first["path"]
+    assert again["final_loss"] == first["final_loss"]
+    assert ((Path(first["path"]) / "config.yaml").stat().st_ino, again["seconds"]) != before
+
+
+def test_force_refuses_a_directory_that_is_not_a_run(dyn: Dyn, place: Path) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "config.yaml").write_text("mine")
+    answer = dyn("train", "toy.yaml", "--out", "mine", "--force")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "Error: mine is not a run, and holds config.yaml: dyn will not overwrite it\n"
+    assert (place / "mine" / "config.yaml").read_text() == "mine"
+
+
+def test_settings_change_the_run(dyn: Dyn) -> None:
+    options = ["--set", "architecture.width=5", "--set", "optimizer.iterations=7", "--seed", "3", "--dtype", "float64"]
+    answer = dyn("train", "toy.yaml", *options, "--device", "cpu", "--backend", "autograd", "--json")
+    config = load_run(answer.json["path"]).config
+    assert (config.architecture.width, config.optimizer.iterations) == (5, 7)  # type: ignore[union-attr]
+    assert (config.seed, config.dtype, config.device, config.backend) == (3, "float64", "cpu", "autograd")
+
+
+def test_out_is_the_run_directory_itself(dyn: Dyn, place: Path) -> None:
+    answer = dyn("train", "toy.yaml", "--out", "here/it/is", "--json")
+    assert answer.json["path"] == str(place / "here/it/is")
+    assert (place / "here/it/is/run.json").exists()
+    assert not (place / "outputs").exists()
+
+
+def test_out_refuses_another_run(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--out", "here")
+    answer = dyn("train", "toy.yaml", "--out", "here", "--seed", 1)
+    assert answer.code == 2
+    told = "here holds a run of another config: give --out another directory, or --force to replace it"
+    assert answer.err == f"Error: {told}\n"
+
+
+def test_the_root_of_runs_is_dyn_outputs(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(place / "elsewhere"))
+    path = Path(dyn("train", "toy.yaml", "--json").json["path"])
+    assert path.parent == place / "elsewhere/runs"
+
+
+def test_a_bundled_config_goes_by_its_name(dyn: Dyn) -> None:
+    for name in ("boursier2022/orthogonal", "configs/boursier2022/orthogonal.yaml"):
+        answer = dyn("train", name, "--dry-run", "--json")
+        assert answer.code == 0
+        assert Path(answer.json["path"]).name.startswith("boursier2022-orthogonal-")
+
+
+def test_classification_reports_accuracies(dyn: Dyn) -> None:
+    test = (
+        "--set=dataset={kind: points, x: [[-1.0], [1.0]], y: [-1, 1], x_test: [[2.0]], y_test: [1], append_bias: true}"
+    )
+    answer = dyn("train", "toy.yaml", test, "--set", "loss.kind=logistic", "--json")
+    assert set(answer.json["measures"]) == {"train_accuracy", "test_accuracy", "test_loss"}
+    assert 0 <= answer.json["measures"]["test_accuracy"] <= 1
+    text = dyn("train", "toy.yaml", test, "--set", "loss.kind=logistic").out
+    assert "train accuracy  " in text
+    assert "test accuracy  " in text
+
+
+def test_resume_and_force_exclude_each_other(dyn: Dyn) -> None:
+    answer = dyn("train", "toy.yaml", "--resume", "--force")
+    assert answer.code == 2
+    assert "--resume continues a run and --force starts over; give one of them" in answer.err
+
+
+def start(place: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", "--out", "long", *options],
+        cwd=place,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_losses(place: Path) -> None:
+    losses = place / "long/losses.npy"
+    for _ in range(600):
+        if losses.exists() and losses.stat().st_size > 1000:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the run did not begin")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_the_state_and_resume_continues_it(
+    number: signal.Signals, code: int, place: Path, dyn: Dyn
+) -> None:
+    long = ["--set", "optimizer.iterations=4000", "--backend", "autograd"]
+    process = start(place, *long, "--json")
+    wait_for_losses(place)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    reached = load_run(place / "long").iterations
+    assert err == (f"Error: interrupted at iteration {reached}; the state is saved in long: --resume continues it\n")
+    document = json.loads(out)
+    assert (document["status"], document["iterations"]) == ("interrupted", reached)
+
+    unfinished = dyn("train", "toy.yaml", "--out", "long", *long)
+    told = f"long holds an unfinished run at iteration {reached}: --resume continues it, --force starts over"
+    assert (unfinished.code, unfinished.err) == (2, f"Error: {told}\n")
+    resumed = dyn("train", "toy.yaml", "--out", "long", "--resume", *long, "--json")
+    assert (resumed.code, resumed.json["status"], resumed.json["iterations"]) == (0, "complete", 4000)
+    whole = dyn("train", "toy.yaml", "--out", "whole", *long, "--json")
+    a, b = load_run("long"), load_run("whole")
+    assert whole.code == 0
+    assert np.array_equal(a.losses, b.losses)
+    assert np.array_equal(a.parameters["hidden_weight"], b.parameters["hidden_weight"])
+
+
+def test_no_wait_refuses_a_run_in_use(dyn: Dyn, place: Path) -> None:
+    with run_lock(place / "here"):
+        answer = dyn("train", "toy.yaml", "--out", "here", "--no-wait")
+    assert answer.code == 7
+    assert answer.err.startswith(f"Error: here is in use by process {os.getpid()} on ")
+    assert answer.err.endswith("; wait for it, or give --out another directory\n")
+
+
+def test_a_second_process_waits_and_says_so(dyn: Dyn, place: Path) -> None:
+    with run_lock(place / "long"):
+        process = start(place)
+        assert process.stderr is not None
+        told = process.stderr.readline()
+    process.communicate(timeout=60)
+    assert told.startswith(f"long is in use by process {os.getpid()} on ")
+    assert told.endswith("; waiting for it to finish\n")
+    assert process.returncode == 0
+    assert load_run(place / "long").status == "complete"
+
+
+def test_dry_run_says_what_would_run_and_writes_nothing(dyn: Dyn, place: Path) -> None:
+    answer = dyn("train", "toy.yaml", "--dry-run")
+    assert answer.code == 0
+    lines = dict(line.split("  ", 1) for line in answer.out.splitlines())
+    values = {name: value.strip() for name, value in lines.items()}
+    assert Path(values["run"]).parent == Path("outputs/runs")
+    assert values["would"] == "train from iteration 0"
+    assert (values["device"], values["backend"]) == ("cpu", "compiled")
+    assert (values["parameters"], values["iterations"]) == ("24", "30")  # 8 x 2 and 8
+    assert int(values["snapshots"]) == 26  # 0..20 one by one, then 22, 24, 26, 28, 30
+    assert values["memory"].startswith("about ")
+    assert values["disk"].startswith("about ")
+    assert values["time"].startswith("about ")
+    assert [path.name for path in place.iterdir()] == ["toy.yaml"]
+
+
+def test_dry_run_estimates_match_the_run(dyn: Dyn) -> None:
+    plan = dyn("train", "toy.yaml", "--dry-run", "--json").json
+    assert (plan["status"], plan["iterations"], plan["parameters"]) == (None, 30, 24)
+    run = load_run(dyn("train", "toy.yaml", "--json").json["path"])
+    assert plan["path"] == str(run.path)
+    assert plan["hash"] == run.hash
+    assert plan["snapshots"] == len(run.snapshot_iterations)
+    assert (plan["device"], plan["backend"]) == (run.info["device"], run.info["backend"])
+
+
+def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
+    def would(*options: object) -> tuple[str, str]:
+        plan = dyn("train", "toy.yaml", "--out", "here", "--dry-run", "--json", *options).json
+        return plan["status"], plan["action"]
+
+    dyn("train", "toy.yaml", "--out", "here")
+    assert would() == ("complete", "reuse the complete run that is there")
+    assert would("--force") == ("complete", "delete the complete run that is there and train from iteration 0")
+    other = "refuse: the directory holds a run of another config (--force would replace it)"
+    assert would("--seed", 1) == ("complete", other)
+    with run_lock(place / "here"):
+        assert would() == ("complete", "wait for another process that holds the directory")
+
+
+def test_dry_run_of_an_unfinished_run(dyn: Dyn, place: Path) -> None:
+    long = ["--set", "optimizer.iterations=100000", "--backend", "autograd"]
+    process = start(place, *long)
+    wait_for_losses(place)
+    process.kill()
+    process.communicate(timeout=60)
+    options = ["train", "toy.yaml", "--out", "long", *long, "--dry-run", "--json"]
+    plan = dyn(*options).json
+    assert plan["status"] == "interrupted"
+    assert plan["action"].startswith("refuse: the run that is there is unfinished (--resume continues it")
+    assert dyn(*options, "--resume").json["action"].startswith("continue the unfinished run")

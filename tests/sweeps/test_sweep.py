@@ -1,0 +1,176 @@
+"""Sweeps: replicas are the runs they would be alone; tables, resumption, failures, executors."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from dynamics_cli.errors import UsageError
+from dynamics_cli.runs import load_run
+from dynamics_cli.runs.replica import ReplicaSet
+from dynamics_cli.sweeps.engine import counts
+from dynamics_cli.sweeps.grid import parse_axis
+from dynamics_cli.sweeps.jobs import build_jobs
+from dynamics_cli.sweeps.sweep import run_sweep
+from dynamics_cli.training import loop
+from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.signals import Interrupted
+from tests.sweeps.test_grid import BASE
+
+CSV_DATA = {"kind": "points", "x": [[-1.0, 0.5], [0.3, 1.0], [2.0, -1.0]], "y": [-1.0, 1.0, 1.0]}
+
+
+def sweep_of(directory, overrides=(), grid=(), **options):
+    axes = [parse_axis(text) for text in grid]
+    seeds = options.pop("seeds", 1)
+    full = options.pop("full_record", True)
+    jobs = build_jobs(options.pop("base", BASE), list(overrides), axes, seeds=seeds, full_record=full)
+    return jobs, run_sweep(jobs, axes, seeds=seeds, out=directory, **options)
+
+
+def run_of(sweep, result):
+    path = sweep.path / result.path
+    return load_run(path) if result.replica is None else ReplicaSet(path)[result.replica]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        ["loss.kind=logistic", "architecture.activation=leaky_relu", "architecture.slope=0.2"],
+        ["optimizer={kind: sgd, lr: 0.01, batch_size: 1, epochs: 40}"],
+        ["backend=matrix"],
+        ["backend=matrix", "optimizer={kind: sgd, lr: 0.01, batch_size: 2, epochs: 40}"],
+        ["dtype=float64", "dataset={kind: orthonormal, n: 3, dim: 6}"],
+    ],
+    ids=["gd", "logistic leaky", "sgd", "matrix", "matrix sgd", "other data a seed"],
+)
+def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
+    jobs, sweep = sweep_of(
+        tmp_path / "s", overrides, ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"], seeds=2
+    )
+    assert len({result.path for result in sweep.results}) == 1
+    backend = ReplicaSet(sweep.path / sweep.results[0].path).info["backend"]
+    for job, result in zip(jobs, sweep.results, strict=True):
+        together = run_of(sweep, result)
+        assert together.config == job.config.model_copy(
+            update={"device": together.config.device, "backend": together.config.backend}
+        )
+        alone_config = job.config.model_copy(update={"backend": backend})
+        alone = obtain_run(plan_run(alone_config, tmp_path / f"alone-{job.number}")).run
+        np.testing.assert_array_equal(together.loss_iterations, alone.loss_iterations)
+        np.testing.assert_allclose(together.losses, alone.losses, rtol=2e-5, atol=1e-7 * alone.losses[0])
+        for name, values in alone.parameters.items():
+            np.testing.assert_allclose(together.parameters[name], values, rtol=1e-3, atol=2e-5)
+        assert together.final_loss == pytest.approx(alone.final_loss, rel=2e-5, abs=1e-9)
+        assert result.measures == pytest.approx({k: v[-1] for k, v in alone.measures.items()})
+
+
+def test_replicas_halt_one_by_one(tmp_path):
+    _, sweep = sweep_of(
+        tmp_path / "s", ["optimizer.stop_below=0.05", "optimizer.iterations=3000", "architecture.activation=linear"], ["optimizer.lr=0.02,0.0005,3.0"]
+    )
+    fast, slow, wild = (run_of(sweep, result) for result in sweep.results)
+    assert fast.status == slow.status == "complete"
+    assert fast.iterations < slow.iterations == 3000
+    assert fast.final_loss <= 0.05 < slow.final_loss
+    assert fast.losses[-1] == pytest.approx(fast.final_loss, rel=1e-5)
+    assert (fast.losses[:-1] > 0.05).all()
+    assert fast.loss_iterations[-1] == fast.iterations
+    assert (wild.status, sweep.results[2].status) == ("diverged", "diverged")
+    assert np.isfinite(wild.losses[:-1]).all()
+
+
+def test_the_table_has_every_setting_and_number(tmp_path):
+    jobs, sweep = sweep_of(
+        tmp_path / "s", ["loss.kind=logistic"], ["architecture.width=4,8", "loss.reduction=mean,sum"], seeds=3
+    )
+    with sweep.table.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == len(jobs) == 12
+    for row, job, result in zip(rows, jobs, sweep.results, strict=True):
+        assert (int(row["job"]), int(row["seed"])) == (job.number, job.config.seed)
+        assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(job.settings.values())
+        assert float(row["final_loss"]) == result.final_loss
+        assert float(row["train_accuracy"]) == result.measures["train_accuracy"]
+    assert counts(sweep.results) == {"complete": 12, "diverged": 0, "failed": 0}
+
+
+def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
+    _, first = sweep_of(tmp_path / "s", [], ["architecture.width=4,8,9"], seeds=2)
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.npy")}
+    monkeypatch.setattr(loop.TrainingLoop, "run", lambda self: pytest.fail("trained again"))
+    _, again = sweep_of(tmp_path / "s", [], ["architecture.width=4,8,9"], seeds=2)
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.npy")} == before
+    assert [r.final_loss for r in again.results] == [r.final_loss for r in first.results]
+    with pytest.raises(UsageError, match="holds another sweep"):
+        sweep_of(tmp_path / "s", [], ["architecture.width=4,8"], seeds=2)
+
+
+def test_a_failing_job_does_not_stop_the_others(tmp_path):
+    base = {**BASE, "dataset": {**CSV_DATA}}
+    jobs, sweep = sweep_of(
+        tmp_path / "s",
+        [],
+        ["optimizer.batch_size=1,2,7"],
+        base={**base, "optimizer": {"kind": "sgd", "lr": 0.01, "epochs": 5}},
+        seeds=2,
+    )
+    assert [r.status for r in sweep.results] == ["complete"] * 4 + ["failed"] * 2
+    assert "batch_size is 7, the training set has 3 samples" in sweep.results[-1].message
+    assert len(jobs) == 6
+
+
+def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
+    deep = [
+        "architecture={kind: fully_connected, widths: [4]}",
+        "initialization={kind: default_scaled}",
+        "optimizer.iterations=20",
+    ]
+    with ThreadPoolExecutor(1) as executor:
+        _, sweep = sweep_of(tmp_path / "s", deep, ["optimizer.lr=0.01,0.02"], executor=executor)
+        assert [r.path for r in sweep.results] == ["jobs/000000", "jobs/000001"]
+        assert all(run_of(sweep, r).status == "complete" for r in sweep.results)
+
+
+def test_spawned_processes_give_the_same_numbers(tmp_path):
+    deep = [
+        "architecture={kind: fully_connected, widths: [4]}",
+        "initialization={kind: default_scaled}",
+        "optimizer.iterations=20",
+    ]
+    with ThreadPoolExecutor(1) as executor:
+        _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], executor=executor)
+    _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=2)
+    assert [r.final_loss for r in here.results] == [r.final_loss for r in there.results]
+
+
+def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
+    arguments = {"overrides": ["optimizer.iterations=4000"], "grid": ["initialization.scale=0.1,0.2,0.3"], "seeds": 2}
+    _, whole = sweep_of(tmp_path / "whole", **arguments)
+    monkeypatch.setattr(loop, "CALL_SECONDS", 0.001)
+    advance = loop.TrainingLoop._advance
+    calls = []
+
+    def interrupting(self, chunk):
+        calls.append(chunk)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return advance(self, chunk)
+
+    monkeypatch.setattr(loop.TrainingLoop, "_advance", interrupting)
+    with pytest.raises(Interrupted):
+        sweep_of(tmp_path / "stopped", **arguments)
+    monkeypatch.setattr(loop.TrainingLoop, "_advance", advance)
+    _, stopped = sweep_of(tmp_path / "stopped", **arguments)
+
+    def bits(sweep):
+        return {str(p.relative_to(sweep.path)): p.read_bytes() for p in sorted(sweep.path.rglob("*.npy"))}
+
+    assert bits(stopped) == bits(whole)
+    assert stopped.table.read_bytes() == whole.table.read_bytes()
