@@ -33,6 +33,12 @@ class DataMissingError(DynError):
     exit_code = 4
 
 
+class PartialFailure(DynError):  # noqa: N818 - what did not fail is done
+    """Some jobs of a sweep failed, the others are done."""
+
+    exit_code = 6
+
+
 class RunError(DynError):
     """A run cannot go on: diverged, disk full, corrupt or locked."""
 

@@ -13,6 +13,7 @@ from dynamics_cli.cli.lazy import RootGroup
 
 COMMANDS = {
     "train": "dynamics_cli.cli.train:train",
+    "sweep": "dynamics_cli.cli.sweep:sweep",
     "plot": "dynamics_cli.cli.plot:plot",
     "reproduce": "dynamics_cli.cli.reproduce:reproduce",
     "list": "dynamics_cli.cli.listing:list_",
@@ -33,7 +34,7 @@ Examples:
 \b
 Exit codes:
   0 well, 1 a bug, 2 usage, 3 bad config or input, 4 data missing, 5 a claim not reproduced (--strict),
-  6 some figures failed, 7 the run could not go on, 130 and 143 interrupted with the state saved
+  6 some jobs or figures failed, 7 the run could not go on, 130 and 143 interrupted with the state saved
 """
 
 

@@ -14,6 +14,7 @@ from dynamics_cli.errors import RunError, did_you_mean
 
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
+    from dynamics_cli.runs import Run
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -84,6 +85,30 @@ def run_directory(text: str) -> Path:
     if fitting:
         raise RunError(f"{text!r} can be several runs below {root}: {', '.join(fitting)}")
     raise RunError(f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, names)}")
+
+
+def open_run(text: str) -> Run:
+    """Open the run that a RUN argument stands for; `DIR:k` is replica k of a directory that holds several.
+
+    Raises:
+        RunError: there is no such run; the message says what there is.
+
+    """
+    from dynamics_cli.runs import load_run
+    from dynamics_cli.runs.replica import ReplicaSet
+
+    name, colon, number = text.rpartition(":")
+    if colon and number.isdecimal() and not Path(text).exists():
+        replicas = ReplicaSet(run_directory(name))
+        if int(number) >= len(replicas):
+            raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {number}")
+        replica: Run = replicas[int(number)]
+        return replica
+    run = load_run(run_directory(text))
+    if "replicas" in run.info:
+        last = len(run.info["replicas"]) - 1
+        raise RunError(f"{run.path} holds several runs trained together: name one, {text}:0 to {text}:{last}")
+    return run
 
 
 def run_names() -> list[str]:

@@ -29,11 +29,10 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
     largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
     """
     from dynamics_cli.cli import comparison
-    from dynamics_cli.cli.arguments import run_directory
+    from dynamics_cli.cli.arguments import open_run
     from dynamics_cli.cli.output import emit, emit_json
-    from dynamics_cli.runs import load_run
 
-    a, b = load_run(run_directory(run_a)), load_run(run_directory(run_b))
+    a, b = open_run(run_a), open_run(run_b)
     settings = comparison.settings_that_differ(a.config, b.config)
     differences = {"loss": comparison.loss_difference(a, b), **comparison.parameter_differences(a, b)}
     if as_json:

@@ -34,6 +34,12 @@ Examples:
     metavar="ITERATION",
     help="Show the state after so many iterations, or mark it; can be repeated (default: several states).",
 )
+@click.option(
+    "--measure",
+    default="final_loss",
+    metavar="NAME",
+    help="Of a sweep: the final number to draw (default: final_loss).",
+)
 @format_option(("png",))
 @out_option("Folder of the pictures (default: plots in the run directory).")
 @click.option(
@@ -47,6 +53,7 @@ def plot(
     run: str,
     panels: tuple[str, ...],
     iterations: tuple[int, ...],
+    measure: str,
     formats: tuple[str, ...],
     out: Path | None,
     animate: bool,
@@ -56,15 +63,23 @@ def plot(
 ) -> None:
     """Draw panels of a run, or its animation.
 
-    RUN is a run directory, or the (start of the) name of one below outputs/runs. Which panels there are depends on what
+    RUN is a run directory, or the (start of the) name of one below outputs/runs; DIR:k is replica k of runs trained
+    together; of the directory of a sweep, phase diagrams and curves are drawn. Which panels there are depends on what
     the run is: --list says.
     """
-    from dynamics_cli.cli.arguments import run_directory
+    from dynamics_cli.cli.arguments import open_run
     from dynamics_cli.cli.output import emit, emit_json, say
-    from dynamics_cli.runs import load_run
     from dynamics_cli.runs.layout import PLOTS
+    from dynamics_cli.sweeps.directory import is_sweep
 
-    loaded = load_run(run_directory(run))
+    if is_sweep(Path(run)):
+        from dynamics_cli.cli.plot_sweep import plot_sweep
+
+        if animate or iterations:
+            raise click.UsageError("a sweep has no states: --at and --animate go with a run")
+        plot_sweep(Path(run), panels, measure, out, formats, list_panels=list_panels, as_json=as_json)
+        return
+    loaded = open_run(run)
     if list_panels:
         _list(loaded, as_json=as_json)
         return

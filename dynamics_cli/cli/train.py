@@ -26,6 +26,7 @@ Examples:
   dyn train boursier2022/orthogonal
   dyn train my.yaml --set architecture.width=200 --set optimizer.lr=0.01 --seed 3
   dyn train my.yaml --dry-run
+  dyn train my.yaml --replicas 100
 """
 
 
@@ -40,6 +41,9 @@ Examples:
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @force_option
 @click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")
+@click.option(
+    "--replicas", type=click.IntRange(1), metavar="N", help="Train N seeds together, into one sweep directory."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
 @quiet_option
 @json_option
@@ -55,6 +59,7 @@ def train(
     resume: bool,
     force: bool,
     no_wait: bool,
+    replicas: int | None,
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -68,6 +73,16 @@ def train(
 
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
+    if replicas is not None:
+        from dynamics_cli.cli.sweep import run_and_show
+
+        if dry_run or force or no_wait:
+            raise click.UsageError("--replicas goes with neither --dry-run, --force nor --no-wait")
+        run_and_show(
+            config, overrides, [], seeds=replicas, seed=seed, full_record=True, out=out, quiet=quiet, as_json=as_json,
+            device=device, backend=backend, dtype=dtype,
+        )  # fmt: skip
+        return
     loaded = read_config(config, overrides, seed=seed, device=device, backend=backend, dtype=dtype)
     from dynamics_cli.training.session import plan_run
 

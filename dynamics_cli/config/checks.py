@@ -17,8 +17,7 @@ from dynamics_cli.config.initialization import (
     ValuesInitialization,
 )
 from dynamics_cli.config.loss import CrossEntropyLoss, ExponentialLoss, HingeLoss, LogisticLoss
-from dynamics_cli.config.optimizer import Adam, MinibatchSection, OptimizerSection
-from dynamics_cli.config.record import Record
+from dynamics_cli.config.optimizer import Adam, MinibatchSection
 from dynamics_cli.config.run import RunConfig
 
 Sections = Mapping[str, object]
@@ -39,7 +38,6 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
         _outputs,
         _labels,
         _initialization,
-        _snapshots,
     ):
         yield from check(sections)
 
@@ -202,14 +200,3 @@ def _initialization(sections: Sections) -> Iterator[Finding]:
         yield ("initialization", "kind"), f"{initialization.kind} needs architecture.kind two_layer"
     if isinstance(initialization, ScaledInitialization) and initialization.output_value is not None:
         yield ("initialization", "output_value"), "needs architecture.kind two_layer"
-
-
-def _snapshots(sections: Sections) -> Iterator[Finding]:
-    optimizer, record = sections.get("optimizer"), sections.get("record")
-    iterations = getattr(optimizer, "iterations", None)
-    if not isinstance(record, Record) or not isinstance(optimizer, OptimizerSection) or iterations is None:
-        return
-    for place, iteration in enumerate(record.snapshots.include):
-        if iteration > iterations:
-            key = ("record", "snapshots", "include", place)
-            yield key, f"must be at most optimizer.iterations = {iterations}, not {iteration}"

@@ -11,6 +11,7 @@ from dynamics_cli.config.base import PositiveInt, Section
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Coordinates = Annotated[list[float], Field(min_length=1)]
 Labels = Annotated[list[float], Field(min_length=1)]
+Digit = Annotated[int, Field(ge=0, le=9)]
 
 
 class PointsDataset(Section):
@@ -55,4 +56,46 @@ class OrthonormalDataset(Section):
     """Labels (n,); by default standard Gaussian draws."""
 
 
-Dataset = Annotated[PointsDataset | FileDataset | OrthonormalDataset, Field(discriminator="kind")]
+class MnistSection(Section):
+    """What data sets made of MNIST's handwritten digits share: rows of 784 pixels, ordered by class."""
+
+    source: Literal["auto", "subset", "full"] = "auto"
+    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
+    `dyn data fetch mnist` downloads; `auto`: the subset when it holds all that is asked for, else the full set if it is
+    there. The run records which one it was."""
+    per_class: PositiveInt | None = None
+    """Train on the first so many images of each digit; by default on all that the source has."""
+    test: bool = True
+    """Hold out images of MNIST's own test set."""
+    test_per_class: PositiveInt | None = None
+    """Hold out the first so many images of each digit; by default all that the source has."""
+    scale: Literal["unit", "raw"] = "unit"
+    """Pixels from 0 to 1, or from 0 to 255 as in the files; 0 is the background."""
+    center: bool = False
+    """Subtract the mean training image from all images, held-out ones included."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+
+class MnistDataset(MnistSection):
+    """All ten digits of MNIST; the label is the digit, a class for cross entropy."""
+
+    kind: Literal["mnist"]
+
+
+class MnistPairDataset(MnistSection):
+    """Two digits of MNIST, labelled for a binary classifier."""
+
+    kind: Literal["mnist_pair"]
+    digits: list[Digit] = Field(min_length=2, max_length=2)
+    """The two digits, e.g. [1, 0]; images of the first come first."""
+    labels: Literal["signs", "classes"] = "signs"
+    """`signs`: +1 for the first digit, -1 for the second; `classes`: 0 and 1, for cross entropy."""
+    light_effect: bool = False
+    """Darken the first digit to pixels 0..127 of 255 and brighten the second to 128..255, held-out images included
+    (Tachet des Combes et al. 2018, Appendix E.2, there for cats and dogs)."""
+
+
+Dataset = Annotated[
+    PointsDataset | FileDataset | OrthonormalDataset | MnistPairDataset | MnistDataset, Field(discriminator="kind")
+]

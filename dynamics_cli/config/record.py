@@ -16,7 +16,7 @@ class SnapshotSection(Section):
     """What all snapshot schedules share; states 0 and N are always kept."""
 
     include: list[Iteration] = Field(default_factory=list)
-    """Iterations kept besides those of the schedule."""
+    """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
 
 
 class GeometricSnapshots(SnapshotSection):

@@ -11,8 +11,11 @@ LOADERS = {
     "points": "dynamics_cli.data.points",
     "file": "dynamics_cli.data.files",
     "orthonormal": "dynamics_cli.data.orthonormal",
+    "mnist_pair": "dynamics_cli.data.digits",
+    "mnist": "dynamics_cli.data.digits",
 }
-"""kind -> module whose `load(config, seed)` returns the data set."""
+"""kind -> module whose `load(config, seed)` returns the data set; its `resolve(config)`, where it has one, replaces
+what depends on the machine (`auto`) by what holds here, so that a run's identity and its record say what was used."""
 
 
 def build_dataset(config: Any, seed: int) -> Dataset:
@@ -21,4 +24,10 @@ def build_dataset(config: Any, seed: int) -> Dataset:
     return dataset
 
 
-__all__ = ["LOADERS", "Dataset", "build_dataset", "make_dataset"]
+def resolve_dataset(config: Any) -> Any:
+    """Return the config section with every `auto` replaced by what it stands for on this machine."""
+    resolve = getattr(import_module(LOADERS[config.kind]), "resolve", None)
+    return config if resolve is None else resolve(config)
+
+
+__all__ = ["LOADERS", "Dataset", "build_dataset", "make_dataset", "resolve_dataset"]

@@ -21,7 +21,7 @@ from dynamics_cli.training.replicas import obtain_replicas, plan_replicas
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 
-Report = Callable[["Result"], None]
+Report = Callable[["Result"], object]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.sweeps.sweep import read_sweep
-from dynamics_cli.sweeps.table import RESULTS
+from dynamics_cli.runs.replica import ReplicaSet
+from dynamics_cli.runs.run import Run
+from dynamics_cli.sweeps.directory import RESULTS, read_sweep
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
@@ -41,7 +43,7 @@ class SweepTable:
             raise RunError(f"{directory} has no {RESULTS} yet: the sweep is not finished ({error.strerror})") from error
         self.axes: list[dict[str, Any]] = self.described["axes"]
         self.numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
-        self.other = [a for a in self.axes if a not in self.numeric]
+        self._runs: dict[str, ReplicaSet | Run] = {}
 
     @property
     def measures(self) -> list[str]:
@@ -54,9 +56,23 @@ class SweepTable:
         """Return a column as numbers, NaN where a job has none."""
         return np.array([_number(row.get(name, "")) for row in self.rows])
 
-    def label(self, row: dict[str, str]) -> str:
-        """Return the settings of a row other than numbers, as a legend says them."""
-        return ", ".join(f"{axis['key'].rsplit('.', 1)[-1]} {row[axis['key']]}" for axis in self.other)
+    def families(self, axes: Sequence[dict[str, Any]]) -> dict[str, list[int]]:
+        """Return the rows by their settings on some axes, named as a legend says them."""
+        families: dict[str, list[int]] = {}
+        for k, row in enumerate(self.rows):
+            name = ", ".join(f"{axis['key'].rsplit('.', 1)[-1]} {_short(row[axis['key']])}" for axis in axes)
+            families.setdefault(name, []).append(k)
+        return families
+
+    def losses(self, k: int) -> tuple[Floats, Floats]:
+        """Return the iterations and losses that the job of row k recorded."""
+        row = self.rows[k]
+        if row["path"] not in self._runs:
+            path = self.directory / row["path"]
+            self._runs[row["path"]] = ReplicaSet(path) if row["replica"] else Run(path)
+        run = self._runs[row["path"]]
+        run = run[int(row["replica"])] if isinstance(run, ReplicaSet) else run
+        return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
 
 
 def _number(text: str) -> float:
@@ -66,6 +82,11 @@ def _number(text: str) -> float:
         return float("nan")
 
 
+def _short(text: str) -> str:
+    number = _number(text)
+    return text if np.isnan(number) else f"{number:.3g}"
+
+
 def panels_of_sweep(table: SweepTable) -> dict[str, str]:
     """Return name -> description of the pictures that a sweep offers."""
     panels = {}
@@ -73,6 +94,7 @@ def panels_of_sweep(table: SweepTable) -> dict[str, str]:
         panels["phase"] = f"heat map over {table.numeric[0]['key']} and {table.numeric[1]['key']}"
     if table.numeric:
         panels["curve"] = f"median and quantiles against {table.numeric[0]['key']}"
+    panels["losses"] = "median and quantiles of the losses, by setting"
     panels["spread"] = "final numbers of all jobs, sorted"
     return panels
 
@@ -84,7 +106,12 @@ def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Fi
         UsageError: the sweep has no such picture or measure; the message names those that it has.
 
     """
-    drawers: dict[str, Callable[[SweepTable, str], Figure]] = {"phase": _phase, "curve": _curve, "spread": _spread}
+    drawers: dict[str, Callable[[SweepTable, str], Figure]] = {
+        "phase": _phase,
+        "curve": _curve,
+        "losses": _losses,
+        "spread": _spread,
+    }
     offered = panels_of_sweep(table)
     if panel not in offered:
         raise UsageError(f"no panel {panel!r} here; this sweep has {', '.join(offered)}{did_you_mean(panel, offered)}")
@@ -128,11 +155,8 @@ def _curve(table: SweepTable, measure: str) -> Figure:
     from dynamics_cli.plotting.panels.bands import draw_bands
     from dynamics_cli.plotting.style import SERIES, new_figure
 
-    axis, others = table.numeric[0], table.numeric[1:]
-    families: dict[str, list[int]] = {}
-    for k, row in enumerate(table.rows):
-        numbers = ", ".join(f"{o['key'].rsplit('.', 1)[-1]} {float(row[o['key']]):.3g}" for o in others)
-        families.setdefault(", ".join(filter(None, (table.label(row), numbers))), []).append(k)
+    axis = table.numeric[0]
+    families = table.families([a for a in table.axes if a is not axis])
     shown = _spaced(list(families), _MOST_FAMILIES)
     figure, (axes,) = new_figure(1, 1, width=4.2)
     x_of, numbers_of = table.column(axis["key"]), table.column(measure)
@@ -150,6 +174,41 @@ def _curve(table: SweepTable, measure: str) -> Figure:
     axes.set_ylabel(_words(measure))
     if any(shown):
         place_legend(axes, handles)
+    _explain_bands(axes, max(len(families[name]) for name in shown) // len(xs))
+    return figure
+
+
+def _explain_bands(axes: Axes, jobs: int) -> None:
+    from dynamics_cli.plotting.layout import note
+
+    if jobs > 1:
+        note(axes, f"lines: median of {jobs} jobs, bands: 25-75 % and 5-95 %")
+
+
+def _losses(table: SweepTable, measure: str) -> Figure:
+    from dynamics_cli.plotting.layout import place_legend
+    from dynamics_cli.plotting.panels.bands import draw_bands
+    from dynamics_cli.plotting.style import SERIES, new_figure
+
+    families = table.families(table.axes)
+    figure, (axes,) = new_figure(1, 1, width=4.2)
+    handles = []
+    for k, name in enumerate(_spaced(list(families), _MOST_FAMILIES)):
+        curves = [table.losses(row) for row in families[name] if table.rows[row]["status"] != "failed"]
+        if not curves:
+            continue
+        xs = max((x for x, _ in curves), key=len)
+        grid = np.full((len(xs), len(curves)), np.nan)
+        for column, (_, losses) in enumerate(curves):
+            grid[: len(losses), column] = np.where(losses > 0, losses, np.nan)
+        panel = draw_bands(axes, xs, grid, label=name or None, color=SERIES[k % len(SERIES)])
+        handles.append(panel.median)
+    axes.set_yscale("log")
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("training loss")
+    if table.axes:
+        place_legend(axes, handles)
+    _explain_bands(axes, max(map(len, families.values())))
     return figure
 
 

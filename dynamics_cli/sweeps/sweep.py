@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.lock import run_lock
+from dynamics_cli.sweeps.directory import FORMAT, SWEEP, read_sweep
 from dynamics_cli.sweeps.engine import Report, Result, run_jobs
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
 from dynamics_cli.sweeps.table import write_table
-
-SWEEP = "sweep.json"
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -85,25 +83,3 @@ def _claim(directory: Path, described: dict[str, Any]) -> None:
         raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
     with files.told(path):
         files.write_atomic(path, (json.dumps(described, indent=2) + "\n").encode())
-
-
-def is_sweep(directory: Path) -> bool:
-    """Whether a directory is that of a sweep."""
-    return files.exists(directory / SWEEP)
-
-
-def read_sweep(directory: Path) -> dict[str, Any]:
-    """Return what a sweep directory says of itself.
-
-    Raises:
-        RunError: it is not a sweep, or its description is damaged.
-
-    """
-    path = directory / SWEEP
-    try:
-        described: dict[str, Any] = json.loads(files.read(path))
-    except (OSError, ValueError) as error:
-        raise RunError(f"{directory} is not the directory of a sweep, or {SWEEP} is damaged ({error})") from error
-    if described.get("format") != FORMAT:
-        raise RunError(f"{path} was written by another version of dyn (format {described.get('format')})")
-    return described

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.runs import files
+from dynamics_cli.sweeps.directory import RESULTS
 from dynamics_cli.sweeps.engine import Result
-
-RESULTS = "results.csv"
 
 
 def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:

@@ -124,10 +124,6 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["initialization.output_value: needs architecture.kind two_layer"],
     ),
     (DEEP | {"initialization": {"kind": "unbalanced", "scale": 1}}, []),
-    (
-        {"record": {"snapshots": {"kind": "list", "include": [0, 20000, 20001]}}},
-        ["record.snapshots.include[2]: must be at most optimizer.iterations = 20000, not 20001"],
-    ),
 ]
 
 

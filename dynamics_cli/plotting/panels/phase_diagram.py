@@ -54,7 +54,9 @@ def draw_phase_diagram(
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
         raise ValueError(f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2")
     shown = np.ma.masked_invalid(grid)
-    norm = _norm(shown)
+    low, high = _limits(shown)
+    log = low > 0 and high / low >= _LOG_FROM
+    norm = LogNorm(low, high) if log else Normalize(low, high)
     mesh = axes.pcolormesh(
         _edges(xs, log_x), _edges(ys, log_y), shown, norm=norm, cmap="viridis", rasterized=True, linewidth=0
     )
@@ -63,23 +65,20 @@ def draw_phase_diagram(
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     contours = None
-    if min(grid.shape) >= 3 and norm.vmax > norm.vmin and not shown.mask.any():
-        spaced = np.geomspace if isinstance(norm, LogNorm) else np.linspace
-        levels = spaced(norm.vmin, norm.vmax, _CONTOURS + 2)[1:-1]
+    if min(grid.shape) >= 3 and not np.ma.is_masked(shown):
+        levels = (np.geomspace if log else np.linspace)(low, high, _CONTOURS + 2)[1:-1]
         contours = axes.contour(xs, ys, shown, levels=levels, colors="white", linewidths=0.6, alpha=0.8)
     figure = axes.figure
     colorbar = figure.colorbar(mesh, ax=axes, label=label)
     return PhaseDiagramPanel(mesh, colorbar, contours)
 
 
-def _norm(values: np.ma.MaskedArray) -> Normalize:  # type: ignore[type-arg]
+def _limits(values: np.ma.MaskedArray) -> tuple[float, float]:
     found = values.compressed()
     if len(found) == 0:
-        return Normalize(0, 1)
+        return 0.0, 1.0
     low, high = float(found.min()), float(found.max())
-    if low > 0 and high / low >= _LOG_FROM:
-        return LogNorm(low, high)
-    return Normalize(low, high if high > low else low + 1e-12)
+    return (low, high) if high > low else (low, low + max(abs(low), 1e-300) * 1e-6)
 
 
 def _edges(centres: NDArray[np.float64], log: bool) -> NDArray[np.float64]:

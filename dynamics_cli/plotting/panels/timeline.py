@@ -22,7 +22,7 @@ BAR = 15.0
 """Height of the bar of phases, in points."""
 LEADER = 7.0
 """Distance between the bar and the first row of labels, in points."""
-PHASE_COLORS = ("#4A6FA5", "#5B2A8C", "#B34700", "#00614A", "#7A5C00", "#555555")
+PHASE_COLORS = ("#4A6FA5", "#5B2A8C", "#555555", "#B34700", "#00614A", "#7A5C00")
 """Colours of successive phases, dark enough for white text: alignment, positive, negative, convergence."""
 
 

@@ -1,0 +1,1 @@
+"""The panels of a run, one family a file; `registry` names them."""

@@ -1,0 +1,126 @@
+"""Which recorded states a panel shows, what it calls them, and how they stand in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dynamics_cli.analysis.view import View, spread
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.curves import Plateau, find_plateaus
+from dynamics_cli.plotting.layout import format_number
+from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
+
+ROW_WIDTH = 7.0
+"""Width of a row of four states in inches: that of a page of two columns."""
+LOSSES = 20_000
+"""Losses that plateaus are looked for in at most."""
+FLOOR = 1e-3
+"""A plateau below this share of the first loss is the end of training."""
+SHORTEST = 0.02
+"""Share of the iterations that a plateau covers at least."""
+DROP = 0.8
+"""After a plateau the loss falls at least to this share of it."""
+STILL = 1e-3
+"""Relative change of the loss over the second half of a plateau that lasts to the end, at most."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A state on show: its index among the recorded ones, its iteration, and the iteration that was asked for."""
+
+    index: int
+    iteration: int
+    asked: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What stands above its panel; it says so when the state is not the one asked for."""
+        title = f"iteration {format_number(self.iteration)}"
+        if self.asked is None or self.asked == self.iteration:
+            return title
+        return f"{title} (nearest to {format_number(self.asked)})"
+
+
+def shown_states(view: View, iteration: int | None) -> list[Shown]:
+    """Return the recorded state nearest to `iteration`, or up to four that tell the story of the run."""
+    if iteration is not None:
+        i = view.run.index_of(iteration)
+        return [Shown(i, int(view.iterations[i]), iteration)]
+    return [Shown(i, int(view.iterations[i])) for i in story(view)]
+
+
+def story(view: View) -> list[int]:
+    """Return the indices of the first state, two on the way, and the last one whose weights are finite.
+
+    Those on the way are late on the loss's two longest plateaus; with one plateau, late on it and where the loss has
+    come halfway down from it; with none, where it has come down by half and by 95 %.
+    """
+    last = max(view.states - 1, 0)
+    if last < 4:
+        return list(range(last + 1))
+    steps = view.iterations[: last + 1]
+    wanted = _on_the_way(view, float(steps[-1]))
+    middle = {int(np.argmin(np.abs(steps - iteration))) for iteration in wanted} - {0, last}
+    for share in (2 / 3, 1 / 3, 1 / 2):
+        if len(middle) < 2:  # geometrically spaced
+            guess = int(np.argmin(np.abs(steps - float(steps[-1]) ** share)))
+            middle.add(min(max(guess, 1), last - 1))
+    return sorted({0, *middle, last})
+
+
+def _on_the_way(view: View, end: float) -> list[float]:
+    """Return up to two iterations between 0 and `end` at which the loss has a story to tell."""
+    before = [plateau for plateau in plateaus_of(view) if 0 < plateau.last < end]
+    late = [0.25 * p.first + 0.75 * p.last for p in sorted(before, key=lambda p: -p.length)[:2]]
+    if len(late) == 2:
+        return late
+    iterations, losses = thinned_losses(view)
+    if not len(losses) or not np.isfinite(losses[0]):
+        return late
+    level, after = (before[0].value, before[0].last) if late else (float(losses[0]), 0)
+    bottom = float(np.nanmin(np.where(np.isfinite(losses), losses, np.nan)))
+    for share in (0.5,) if late else (0.5, 0.05):
+        fallen = iterations[(iterations > after) & (losses <= bottom + share * (level - bottom))]
+        late += fallen[:1].tolist()
+    return late
+
+
+def thinned_losses(view: View) -> tuple[Floats, Floats]:
+    """Return iterations and losses, at most `LOSSES` of them, evenly spread."""
+    kept = spread(len(view.run.losses), LOSSES)
+    return (
+        np.asarray(view.run.loss_iterations[kept], dtype=np.float64),
+        np.asarray(view.run.losses[kept], dtype=np.float64),
+    )
+
+
+def plateaus_of(view: View) -> list[Plateau]:
+    """Return the plateaus of the loss, in order of time: where it rests before it falls on, or for good.
+
+    A slow decay, which never rests, is cut into stretches by `find_plateaus`; here those do not count.
+    """
+    iterations, losses = thinned_losses(view)
+    if len(losses) < 2 or not np.isfinite(losses[0]):
+        return []
+    found = find_plateaus(iterations, losses, minimum_fraction=SHORTEST, floor=FLOOR)
+    return [plateau for plateau in found if _rests(plateau, iterations, losses)]
+
+
+def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
+    """Whether the loss falls by `DROP` after a plateau, or stays on it to the end and hardly moves."""
+    later = losses[iterations > plateau.last]
+    if len(later):
+        return bool(np.nanmin(np.where(np.isfinite(later), later, np.nan), initial=np.inf) < DROP * plateau.value)
+    middle, end = np.interp([(plateau.first + plateau.last) / 2, plateau.last], iterations, losses)
+    return bool(abs(middle - end) < STILL * plateau.value)
+
+
+def state_row(count: int, aspect: float, *, extra_height: float = 0.28) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `count` panels in a row, a quarter of a page wide each; a single one has a column."""
+    width = COLUMN_WIDTH if count == 1 else ROW_WIDTH * count / 4
+    single = 0.72 if aspect < 1 else 1.0
+    return new_figure(count, 1, width=width, aspect=single if count == 1 else aspect, extra_height=extra_height)

@@ -1,0 +1,143 @@
+"""What panels read of a run, in float64: weights, signs, data, and the network as a function of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
+from dynamics_cli.data import Dataset
+from dynamics_cli.errors import DynError
+from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.measures.neurons import signs
+from dynamics_cli.runs import Run
+
+CURVE_STATES = 800
+"""States that a curve over training is drawn through at most."""
+CURVE_NUMBERS = 200_000_000
+"""Weights that a panel reads at most, states together, before it takes fewer states."""
+
+
+class View:
+    """A run as panels see it. Nothing is read before it is asked for, and nothing twice."""
+
+    def __init__(self, run: Run) -> None:
+        """Look at `run`."""
+        self.run = run
+
+    @cached_property
+    def iterations(self) -> Ints:
+        """Iterations (K,) of the recorded states."""
+        return np.asarray(self.run.snapshot_iterations, dtype=np.int64)
+
+    @property
+    def two_layer(self) -> bool:
+        """Whether the network is a two-layer one."""
+        return isinstance(self.run.config.architecture, TwoLayerArchitecture)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs of the network."""
+        architecture = self.run.config.architecture
+        return architecture.outputs if isinstance(architecture, FullyConnectedArchitecture) else 1
+
+    @cached_property
+    def layers(self) -> list[str]:
+        """Names of the recorded weight matrices, from the input on."""
+        architecture = self.run.config.architecture
+        if isinstance(architecture, FullyConnectedArchitecture):
+            known = [f"weight_{layer}" for layer in range(1, len(architecture.widths) + 2)]
+        else:
+            known = ["hidden_weight"]
+        return [name for name in known if name in self.run.parameters]
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every parameter of the network is recorded, so that the network can be evaluated."""
+        architecture = self.run.config.architecture
+        if isinstance(architecture, FullyConnectedArchitecture):
+            kinds = ("weight", "bias") if architecture.bias else ("weight",)
+            needed = {f"{kind}_{layer}" for kind in kinds for layer in range(1, len(architecture.widths) + 2)}
+        else:
+            needed = {"hidden_weight", "output_weight"}
+        return needed <= set(self.run.parameters)
+
+    @cached_property
+    def states(self) -> int:
+        """Number of recorded states before the first whose weights are not finite (where a run diverged)."""
+        count = len(self.iterations)
+        while count and not all(np.isfinite(array[count - 1]).all() for array in self.run.parameters.values()):
+            count -= 1
+        return count
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data of the run. Raises DynError when they are not there any more."""
+        return self.run.dataset()
+
+    @cached_property
+    def no_dataset(self) -> str | None:
+        """Why there are no data, or None when there are."""
+        try:
+            self.dataset  # noqa: B018 - built for its errors
+        except DynError as error:
+            return f"its data cannot be read ({error})"
+        return None
+
+    @property
+    def hidden_shape(self) -> tuple[int, int]:
+        """Width m and dimension d of the hidden layer of a two-layer network."""
+        m, d = self.run.parameters["hidden_weight"].shape[1:]
+        return int(m), int(d)
+
+    def weights(self, i: int, name: str = "hidden_weight") -> Floats:
+        """Return a weight matrix of state `i`; the hidden one is (m, d), the bias its last column if there is one."""
+        return np.array(self.run.parameters[name][i], dtype=np.float64)
+
+    def signs(self, i: int) -> Floats:
+        """Return the signs (m,) of the output weights of state `i`, 0 where they are not recorded."""
+        if "output_weight" not in self.run.parameters:
+            return np.zeros(self.hidden_shape[0])
+        return signs(np.array(self.run.parameters["output_weight"][i], dtype=np.float64))
+
+    def network(self, i: int) -> Callable[[Floats], Floats]:
+        """Return the network of state `i`, inputs (n, d) -> outputs (n,) or (n, C); overflow gives infinity or NaN."""
+        network = self.run.network(i)
+
+        def h(x: Floats) -> Floats:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return np.asarray(network(x), dtype=np.float64)
+
+        return h
+
+    def line_function(self, i: int) -> Callable[[Floats], Floats]:
+        """Return the network of state `i` for one input, (k,) -> (k,) or (k, C); the 1 of a bias is appended."""
+        h, bias = self.network(i), self.dataset.bias
+
+        def function(t: Floats) -> Floats:
+            columns = [t, np.ones_like(t)] if bias else [t]
+            return h(np.stack(columns, axis=-1))
+
+        return function
+
+    def curve_states(self, cost: int) -> Ints:
+        """Return indices of the states that a curve goes through, first and last included.
+
+        They are all states, or some when there are many or one of them costs the work of `cost` weights: half of them
+        evenly spread over the recorded states, half over the iterations.
+        """
+        most = int(np.clip(CURVE_NUMBERS // max(cost, 1), 12, CURVE_STATES))
+        if self.states <= most:
+            return np.arange(self.states)
+        steps = self.iterations[: self.states]
+        even = np.searchsorted(steps, np.linspace(steps[0], steps[-1], most // 2))
+        return np.union1d(spread(self.states, most // 2), even).astype(np.int64)
+
+
+def spread(count: int, most: int) -> Ints:
+    """Return at most `most` (>= 2) of the indices 0 .. count - 1, evenly spread, first and last included."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.round(np.linspace(0, count - 1, most)).astype(np.int64))

@@ -1,0 +1,124 @@
+"""`dyn sweep`: one config at many settings and seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dynamics_cli.cli.arguments import complete_config
+from dynamics_cli.cli.options import json_option, out_option, quiet_option, set_option
+
+if TYPE_CHECKING:
+    from dynamics_cli.sweeps.grid import Axis
+    from dynamics_cli.sweeps.jobs import Job
+    from dynamics_cli.sweeps.sweep import Sweep
+
+EXAMPLES = """\b
+Examples:
+  dyn sweep boursier2022/orthogonal --seeds 20
+  dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
+  dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
+
+\b
+Forms of --grid:
+  key=v1,v2,...            these values
+  key=first:last:count     evenly spaced
+  key=first:last:log:count geometrically spaced
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("config", shell_complete=complete_config)
+@click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES", help="Sweep one setting; can be repeated.")
+@click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Seeds per grid point (default: 1).")
+@set_option
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
+@click.option("--record", type=click.Choice(["light", "config"]), default="light", help="What each job keeps.")
+@out_option("Directory of the sweep (default: one named after it below outputs/sweeps).")
+@quiet_option
+@json_option
+def sweep(
+    *,
+    config: str,
+    grid: tuple[str, ...],
+    seeds: int,
+    overrides: tuple[str, ...],
+    seed: int | None,
+    workers: int | None,
+    record: str,
+    out: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Train a config at every point of a grid, for several seeds, into one table.
+
+    Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips what is
+    done; a job that fails does not stop the others (exit code 6).
+    """
+    from dynamics_cli.sweeps.grid import parse_axis
+
+    axes = [parse_axis(text) for text in grid]
+    run_and_show(
+        config, overrides, axes, seeds=seeds, seed=seed, workers=workers, full_record=record == "config", out=out,
+        quiet=quiet, as_json=as_json,
+    )  # fmt: skip
+
+
+def run_and_show(
+    config: str,
+    overrides: tuple[str, ...],
+    axes: list[Axis],
+    *,
+    seeds: int,
+    seed: int | None,
+    workers: int | None = None,
+    full_record: bool,
+    out: Path | None,
+    quiet: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
+    from dynamics_cli.cli.arguments import config_file
+    from dynamics_cli.sweeps.jobs import build_jobs
+
+    jobs = build_jobs(config_file(config), overrides, axes, seeds=seeds, full_record=full_record, seed=seed, **settings)
+    done = _run(jobs, axes, seeds=seeds, workers=workers, out=out, quiet=quiet or as_json)
+    _show(done, as_json=as_json)
+    failed = [result for result in done.results if result.status == "failed"]
+    if failed:
+        from dynamics_cli.errors import PartialFailure
+
+        raise PartialFailure(f"{len(failed)} of {len(done.results)} jobs failed, the first: {failed[0].message}")
+
+
+def _run(jobs: list[Job], axes: list[Axis], *, seeds: int, workers: int | None, out: Path | None, quiet: bool) -> Sweep:
+    from tqdm import tqdm
+
+    from dynamics_cli.sweeps.sweep import run_sweep
+
+    with tqdm(total=len(jobs), unit="job", disable=quiet or None) as bar:
+        return run_sweep(jobs, axes, seeds=seeds, out=out, workers=workers, report=lambda result: bar.update())
+
+
+def _show(done: Sweep, *, as_json: bool) -> None:
+    from dynamics_cli.cli import output
+    from dynamics_cli.sweeps.engine import counts
+
+    ended = counts(done.results)
+    if as_json:
+        rows = [
+            {
+                "job": r.job.number, "settings": r.job.settings, "seed": r.job.config.seed, "status": r.status,
+                "iterations": r.iterations, "final_loss": r.final_loss, "measures": r.measures,
+                "path": done.path / r.path if r.path else None, "replica": r.replica, "message": r.message,
+            }
+            for r in done.results
+        ]  # fmt: skip
+        output.emit_json({"path": done.path, "table": done.table, **ended, "jobs": rows})
+        return
+    summary = ", ".join(f"{count} {status}" for status, count in ended.items() if count)
+    output.emit(output.pairs({"sweep": str(done.path), "table": str(done.table), "jobs": summary}))

@@ -1,0 +1,94 @@
+"""The part of MNIST that comes with the program: the first images of each digit, 1 000 to train and 200 to test.
+
+The file is an uncompressed `.npz`. For each digit and part it has two arrays: `train_3_ink` (1000, 98), the bits of the
+pixels that are not 0, and `train_3_values`, those pixels one after the other. This takes 3 MB instead of 9.4, reads in
+milliseconds, and comes out the same byte for byte wherever it is built, whatever compression library there is:
+
+    python -m dynamics_cli.data.mnist_subset DIRECTORY_OF_IDX_FILES OUTPUT.npz
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from dynamics_cli.data.idx import Bytes
+from dynamics_cli.errors import InputError
+
+PATH = Path(__file__).parent / "assets" / "mnist_subset.npz"
+COUNTS = {"train": 1000, "test": 200}
+"""Images of each digit in each part."""
+ATTRIBUTION = (
+    "MNIST by Yann LeCun and Corinna Cortes, licensed under CC BY-SA 3.0; "
+    "a subset: the first 1 000 training and 200 test images of each digit, pixels unchanged"
+)
+
+_SIDE = 28
+
+
+def read_subset(part: str, digits: Iterable[int], path: Path = PATH) -> dict[int, Bytes]:
+    """Return the images (n, 28, 28) of each digit, in the order in which MNIST's `part` (train or test) has them.
+
+    Raises:
+        InputError: the file is missing or damaged.
+
+    """
+    try:
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
+            return {d: _unpack(arrays[f"{part}_{d}_ink"], arrays[f"{part}_{d}_values"]) for d in digits}
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: the MNIST subset of this installation is damaged ({error}); reinstall dyn") from error
+
+
+def write_subset(path: Path, images: Mapping[str, Mapping[int, Bytes]]) -> None:
+    """Write images (n, 28, 28), given as `images[part][digit]`; the same images give the same bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for part, of_digits in images.items():
+            for digit, pixels in of_digits.items():
+                flat = pixels.reshape(len(pixels), -1)
+                ink = flat > 0
+                _write(archive, f"{part}_{digit}_ink", np.packbits(ink, axis=1))
+                _write(archive, f"{part}_{digit}_values", flat[ink])
+
+
+def build(directory: Path, path: Path) -> None:
+    """Write the subset from the directory of MNIST's four IDX files, gzipped or not.
+
+    Raises:
+        InputError: a file is missing or is not MNIST's.
+
+    """
+    from dynamics_cli.data.mnist import FILES, find_files, read_file
+
+    found = find_files(directory)
+    chosen: dict[str, dict[int, Bytes]] = {}
+    for part, count in COUNTS.items():
+        images = read_file(found[FILES[part].images.name], FILES[part].images)
+        labels = read_file(found[FILES[part].labels.name], FILES[part].labels)
+        chosen[part] = {digit: images[labels == digit][:count] for digit in range(10)}
+    write_subset(path, chosen)
+
+
+def _unpack(ink: Bytes, values: Bytes) -> Bytes:
+    flat = np.zeros((len(ink), _SIDE * _SIDE), dtype=np.uint8)  # (n, 784)
+    flat[np.unpackbits(ink, axis=1, count=_SIDE * _SIDE).astype(bool)] = values
+    return flat.reshape(-1, _SIDE, _SIDE)
+
+
+def _write(archive: zipfile.ZipFile, name: str, array: Bytes) -> None:
+    content = io.BytesIO()
+    np.lib.format.write_array(content, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    entry = zipfile.ZipInfo(f"{name}.npy")  # dated 1980, so that no date is in the file
+    entry.create_system = 3  # as Unix says it, on any system
+    archive.writestr(entry, content.getvalue())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(f"usage: python -m dynamics_cli.data.mnist_subset DIRECTORY_OF_IDX_FILES OUTPUT.npz (now {PATH})")
+    build(Path(sys.argv[1]), Path(sys.argv[2]))

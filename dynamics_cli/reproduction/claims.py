@@ -1,0 +1,125 @@
+"""Claims of a paper as measurements with a verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol
+
+Kind = Literal["claim", "finding"]
+Verdict = Literal["reproduced", "not reproduced", "shown"]
+
+
+class Expected(Protocol):
+    """What a claim expects of a measured number: a text for the table and a test."""
+
+    def holds(self, measured: float) -> bool:
+        """Return whether the measured number is as expected; never true for a number that is not finite."""
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers from `low` to `high`, both included; an absent end is no limit."""
+
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    """How the table says it; by default the ends."""
+
+    def __post_init__(self) -> None:
+        if self.low is None and self.high is None:
+            raise ValueError("an interval without ends expects nothing")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"no number lies between {self.low} and {self.high}")
+
+    def holds(self, measured: float) -> bool:
+        """Return whether `low <= measured <= high`."""
+        above = self.low is None or measured >= self.low
+        below = self.high is None or measured <= self.high
+        return math.isfinite(measured) and above and below
+
+    def __str__(self) -> str:
+        if self.text:
+            return self.text
+        if self.low is None:
+            return f"<= {self.high:.6g}"
+        return f">= {self.low:.6g}" if self.high is None else f"{self.low:.6g} to {self.high:.6g}"
+
+
+def around(x: float) -> Interval:
+    """Return what a paper means by "around x": within 10 % of x."""
+    half = abs(x) / 10
+    return Interval(x - half, x + half, f"around {x:.6g}")
+
+
+def near(x: float, tolerance: float) -> Interval:
+    """Within an absolute tolerance of x; where x is NaN (the theory says nothing here) nothing holds."""
+    text = f"{x:.6g} ± {tolerance:.2g}" if math.isfinite(x) else "no prediction"
+    return Interval(x - tolerance, x + tolerance, text)
+
+
+def at_least(x: float) -> Interval:
+    """At least x."""
+    return Interval(low=x)
+
+
+def at_most(x: float) -> Interval:
+    """At most x."""
+    return Interval(high=x)
+
+
+def more_than(x: float) -> Interval:
+    """More than x; x itself is not."""
+    return Interval(math.nextafter(x, math.inf), None, f"> {x:g}")
+
+
+def less_than(x: float) -> Interval:
+    """Less than x; x itself is not."""
+    return Interval(None, math.nextafter(x, -math.inf), f"< {x:g}")
+
+
+def exactly(x: float) -> Interval:
+    """Exactly x (counts)."""
+    return Interval(x, x, f"{x:g}")
+
+
+def most() -> Interval:
+    """Return what a paper means by "most" of a share: more than half."""
+    return more_than(0.5)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper turned into a measurement, or a finding beside it."""
+
+    id: str
+    """Unique within its figure."""
+    statement: str
+    """The sentence, in our words."""
+    source: str
+    """Section, figure or equation that says so."""
+    expected: str
+    """The value or range that the source gives."""
+    measured: float | None
+    """The measured number; None where it is not finite."""
+    verdict: Verdict
+    kind: Kind = "claim"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+def claim(id: str, statement: str, source: str, *, expected: Expected, measured: float) -> Claim:
+    """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced."""
+    value = float(measured)
+    verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
+    return Claim(id, statement, source, str(expected), value if math.isfinite(value) else None, verdict)
+
+
+def finding(id: str, statement: str, source: str, *, measured: float, expected: str = "") -> Claim:
+    """State something that the paper does not say: an erratum, a sensitivity, an angle."""
+    value = float(measured)
+    return Claim(id, statement, source, expected, value if math.isfinite(value) else None, "shown", "finding")

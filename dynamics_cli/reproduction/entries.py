@@ -1,0 +1,30 @@
+"""What an index of papers holds: enough to list figures without importing one.
+
+An installed package adds papers of its own through the entry point group `dyn.papers`: each entry point is named by the
+paper's key and points to a `PaperEntry` whose figures name their modules in full (`mypackage.myfigure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class FigureEntry(NamedTuple):
+    """What is known of a figure without importing it."""
+
+    title: str
+    seconds: float
+    """Expected time on two CPU cores, training included."""
+    module: str
+    """Module that holds the `Figure` as `FIGURE`; for the bundled papers below `experiments`."""
+
+
+class PaperEntry(NamedTuple):
+    """What is known of a paper without importing its figures."""
+
+    title: str
+    authors: str
+    venue: str
+    figures: Mapping[str, FigureEntry]
+    """Figure id -> figure, in the order of the paper."""

@@ -1,0 +1,70 @@
+"""What a reproduced figure declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from dynamics_cli.reproduction.claims import Claim
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+    from dynamics_cli.runs import Run
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run that a figure needs: a config, with changes as after `--set`."""
+
+    config: str
+    """Path below `configs/`; a figure of another package gives an absolute one."""
+    overrides: tuple[str, ...] = ()
+
+
+Origin = Literal["stated", "released", "inferred", "assumed"]
+Runs = Mapping[str, "Run"]
+"""Role -> the finished run that plays it."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of a paper: what it needs, measures, claims and shows.
+
+    Data flows one way: `evidence` computes everything once from the runs, `claims` and `draw` only read it.
+    """
+
+    id: str
+    """`<paper>-<figure>`, e.g. `boursier2022-fig2`."""
+    title: str
+    caption: str
+    """The paper's caption in our words."""
+    origin: Mapping[str, Origin]
+    """Setting -> whether it is stated in the paper, released with its code, inferred from it, or assumed by us."""
+    evidence: Callable[[Runs], Any]
+    """Runs by role -> everything that claims and drawing need."""
+    claims: Callable[[Any], list[Claim]]
+    draw: Callable[[Any], Drawing]
+    configs: Mapping[str, str | Wanted] = field(default_factory=dict)
+    """Role -> config below `configs/`, or a config with changes; empty for pure theory."""
+    presets: Mapping[str, Mapping[str, str | Wanted]] = field(default_factory=dict)
+    """Preset name -> runs that replace those of the same role, or are added (`full`, where useful)."""
+    seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)
+    """Role -> config used under `--seeds` for all but the first seed, where the first reads its weights from a file."""
+    table: Callable[[Any], tuple[list[str], list[list[str]]]] | None = None
+    """For tables: evidence -> header and rows, printed and written as CSV."""
+    remarks: Callable[[Any], list[str]] | None = None
+    """Evidence -> what a reader of the claims must know, such as an assumption that this seed violates."""
+
+    @property
+    def paper(self) -> str:
+        """Key of the paper."""
+        return self.id.split("-", 1)[0]
+
+    def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
+        """Return the runs by role that a preset needs; a preset that the figure does not have is the default."""
+        chosen = {**self.configs, **self.presets.get(preset, {})}
+        if not first_seed:
+            chosen.update({role: config for role, config in self.seed_configs.items() if role in chosen})
+        return {role: Wanted(config) if isinstance(config, str) else config for role, config in chosen.items()}

@@ -1,0 +1,115 @@
+"""The runs that a figure needs: reused where they are finished, continued where interrupted, trained otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.errors import RunError
+from dynamics_cli.reproduction.figure import Wanted
+from dynamics_cli.runs import Run
+from dynamics_cli.training.loop import Progress
+from dynamics_cli.training.session import obtain_run, plan_run
+
+Messages = Callable[[str], None]
+"""Told in one sentence each what a user may want to know."""
+
+
+class Watch(Protocol):
+    """Shows the progress of one training run after the other."""
+
+    def __call__(self, name: str, total: int) -> AbstractContextManager[Progress | None]:
+        """Return a context of one run of `total` iterations; what it gives is called as training goes on.
+
+        It is never called for a run that is reused.
+        """
+
+
+@dataclass(frozen=True)
+class ObtainedRun:
+    """A run of a figure, and how it was come by."""
+
+    role: str
+    wanted: Wanted
+    seed: int
+    run: Run
+    reused: bool
+    """Whether it was finished already."""
+    seconds: float
+    """Wall time that obtaining it took now."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the JSON output says of the run; `config` is below `configs/`, `path` absolute."""
+        return {
+            "role": self.role,
+            "config": self.wanted.config,
+            "overrides": list(self.wanted.overrides),
+            "seed": self.seed,
+            "path": str(self.run.path.absolute()),
+            "reused": self.reused,
+            "seconds": self.seconds,
+            "hash": self.run.hash,
+            "device": self.run.info.get("device"),
+            "backend": self.run.info.get("backend"),
+        }
+
+
+@dataclass
+class RunSource:
+    """Gives runs to figures; one source for several figures trains no run twice, not even when forced."""
+
+    device: str | None = None
+    """Replaces the device of the configs."""
+    force: bool = False
+    """Train again what is finished."""
+    progress: Watch | None = None
+    messages: Messages | None = None
+    _made: set[Path] = field(default_factory=set)
+
+    def obtain(
+        self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = (), *, seed_offset: int = 0
+    ) -> list[ObtainedRun]:
+        """Return a finished run for every role.
+
+        Args:
+            wanted: role -> the run.
+            overrides: changes to every config, after those of the figure.
+            seed_offset: added to the seed of every config.
+
+        Raises:
+            ConfigError: a config with the changes is not valid.
+            RunError: a run diverged or cannot go on.
+            Interrupted: SIGINT or SIGTERM came; the state is saved, and the next call goes on from there.
+        """
+        configs = {
+            role: self._config(one, overrides, seed_offset) for role, one in wanted.items()
+        }  # all before any work
+        return [self._obtain(role, wanted[role], config) for role, config in configs.items()]
+
+    def _config(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int) -> RunConfig:
+        path, changes = config_path(wanted.config), [*wanted.overrides, *overrides]
+        config = load_config(path, changes, device=self.device)
+        return load_config(path, changes, device=self.device, seed=config.seed + seed_offset) if seed_offset else config
+
+    def _obtain(self, role: str, wanted: Wanted, config: RunConfig) -> ObtainedRun:
+        plan = plan_run(config)
+        force = self.force and plan.directory not in self._made
+        watch = self.progress(config.name, plan.needs.iterations) if self.progress else nullcontext()
+        with watch as tell:
+            got = obtain_run(plan, resume=True, force=force, progress=tell, on_wait=self.messages)
+        self._made.add(plan.directory)
+        if got.run.status != "complete":
+            raise RunError(
+                f"{got.run.path} {got.run.status}: {' '.join(got.run.info.get('messages', []))}".rstrip(": ")
+            )
+        return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
+
+
+def config_path(config: str) -> Path:
+    """Return the file of a config named below `configs/` or by an absolute path."""
+    return CONFIGS / config

@@ -1,0 +1,209 @@
+"""From a figure's id to its files: runs, evidence, claims, drawing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.errors import DynError, UsageError, did_you_mean
+from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, Watch
+from dynamics_cli.reproduction.seeds import ClaimOverSeeds, over_seeds
+from dynamics_cli.runs import files, outputs_root, provenance
+from dynamics_cli.training.signals import Interrupted
+
+PRESETS = ("default", "full")
+"""Presets that every figure understands: one that it does not declare is its default."""
+
+
+@dataclass(frozen=True)
+class FigureResult:
+    """A reproduced figure."""
+
+    figure: str
+    """Its id."""
+    files: list[Path]
+    """Absolute paths of what was written: pictures, then the table if it is one, then the JSON."""
+    claims: list[Claim]
+    """As the seeds that the configs name gave them."""
+    runs: list[ObtainedRun]
+    """The runs of all seeds."""
+    over_seeds: list[ClaimOverSeeds]
+    """The claims again, with what every seed gave."""
+    table: tuple[list[str], list[list[str]]] | None = None
+    """Header and rows of a table."""
+    remarks: list[str] = field(default_factory=list)
+    """What a reader of the claims must know."""
+    seconds: float = 0.0
+    """Wall time of the whole."""
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every claim came out in the first seed."""
+        return all(one.verdict != "not reproduced" for one in self.claims)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints of the figure."""
+        return {
+            "figure": self.figure,
+            "files": [str(path) for path in self.files],
+            "claims": [one.as_dict() for one in self.over_seeds],
+            "runs": [run.as_dict() for run in self.runs],
+            "remarks": self.remarks,
+            "seconds": self.seconds,
+        }
+
+
+def reproduce_figure(
+    figure_id: str,
+    *,
+    preset: str = "default",
+    overrides: Sequence[str] = (),
+    seeds: int = 1,
+    device: str | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    formats: Sequence[str] = ("pdf", "png"),
+    progress: Watch | None = None,
+    messages: Messages | None = None,
+    source: RunSource | None = None,
+) -> FigureResult:
+    """Train or reuse the runs of a figure, check its claims, draw it, and write picture and JSON.
+
+    Args:
+        figure_id: such as `boursier2022-fig2`.
+        preset: `default`, or `full` where the figure has one.
+        overrides: changes to all configs of the figure, as `--set` takes them.
+        seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first one is drawn.
+        device: replaces the device of the configs.
+        out: folder of the files; by default `figures` below the root of outputs.
+        force: train again even what is finished.
+        formats: of the picture: `pdf`, `png`, `svg`.
+        progress: shows the progress of training runs.
+        messages: told what a user may want to know.
+        source: gives the runs instead of one made of `device`, `force`, `progress` and `messages`.
+
+    Raises:
+        UsageError: there is no such figure, preset or format.
+        ConfigError: the overrides do not fit.
+        RunError: a run cannot go on, or a file cannot be written.
+    """
+    from dynamics_cli.plotting.style import save
+
+    began = time.monotonic()
+    figure = load_figure(figure_id)
+    _check(figure, preset, seeds, formats)
+    source = source or RunSource(device, force, progress, messages)
+    folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
+
+    runs = source.obtain(figure.wanted(preset), overrides)
+    evidence = figure.evidence({one.role: one.run for one in runs})
+    claims = {0: figure.claims(evidence)}
+    written = save(figure.draw(evidence), folder / figure.id, formats)
+    table = figure.table(evidence) if figure.table is not None else None
+    if table is not None:
+        written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
+    remarks = figure.remarks(evidence) if figure.remarks is not None else []
+
+    for offset in range(1, seeds):
+        more = source.obtain(figure.wanted(preset, first_seed=False), overrides, seed_offset=offset)
+        evidence = figure.evidence({one.role: one.run for one in more})
+        claims[offset] = figure.claims(evidence)
+        runs += more
+        found = figure.remarks(evidence) if figure.remarks is not None else []
+        remarks += [f"seed + {offset}: {remark}" for remark in found]
+    joined = over_seeds(claims)
+    if messages is not None:
+        for remark in remarks:
+            messages(f"{figure.id}: {remark}")
+
+    about = _about(figure, joined, runs, [path.name for path in written], remarks)
+    about |= {"preset": preset, "overrides": list(overrides), "seeds": seeds, "provenance": provenance()}
+    text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    written.append(_write(folder / f"{figure.id}.json", text))
+    return FigureResult(figure.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
+
+
+reproduce = reproduce_figure
+"""The short name in the Python API."""
+
+
+def reproduce_figures(
+    figure_ids: Iterable[str],
+    *,
+    device: str | None = None,
+    force: bool = False,
+    progress: Watch | None = None,
+    messages: Messages | None = None,
+    **options: Any,
+) -> Iterator[tuple[str, FigureResult | DynError]]:
+    """Reproduce several figures one by one; one that fails gives its error, and the next one follows.
+
+    Runs that figures share are trained once, even under `force`. Options are those of `reproduce_figure`. An
+    interruption by a signal ends everything.
+    """
+    source = RunSource(device, force, progress, messages)
+    for figure_id in figure_ids:
+        try:
+            result: FigureResult | DynError = reproduce_figure(figure_id, source=source, messages=messages, **options)
+        except Interrupted:
+            raise
+        except DynError as error:
+            result = error
+        yield figure_id, result
+
+
+def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> None:
+    """Refuse what makes no sense before any run is trained."""
+    from dynamics_cli.plotting.style import FORMATS
+
+    known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
+    if preset not in known:
+        raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
+    if seeds < 1:
+        raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
+    for name in formats:
+        if name not in FORMATS:
+            raise UsageError(
+                f"no picture format {name!r}: choose from {', '.join(FORMATS)}{did_you_mean(name, FORMATS)}"
+            )
+
+
+def _about(
+    figure: Figure, claims: Sequence[ClaimOverSeeds], runs: Sequence[ObtainedRun], names: list[str], remarks: list[str]
+) -> dict[str, Any]:
+    """Return what the JSON beside the picture says of the figure."""
+    return {
+        "figure": figure.id,
+        "paper": figure.paper,
+        "title": figure.title,
+        "caption": figure.caption,
+        "origin": dict(figure.origin),
+        "files": names,
+        "claims": [one.as_dict() for one in claims],
+        "runs": [run.as_dict() for run in runs],
+        "remarks": remarks,
+    }
+
+
+def _write(path: Path, text: str) -> Path:
+    with files.told(path):
+        files.make_directory(path.parent)
+        files.write_atomic(path, text.encode())
+    return path
+
+
+def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()

@@ -1,0 +1,167 @@
+"""The hyperbolas on which one mode moves, and how it ends (Tachet des Combes et al. 2018, Sections 3.2, 3.3, A.3).
+
+One neuron with `y = w x` and output weight `z`, on a point `x` of its class with label s (1: D_1, -1: D_2), follows
+
+    y' = s p ||x||^2 z f,   z' = s p y f,   f >= 0 the derivative of the loss at the logit u = z y
+
+(Eqs. 12, 16 and 26). With `A = y0 + s ||x|| z0`, `B = y0 - s ||x|| z0` and the progress `tau = p ||x|| int f dt`,
+
+    y + s ||x|| z = A exp(tau),   y - s ||x|| z = B exp(-tau),   s u = (A^2 exp(2 tau) - B^2 exp(-2 tau)) / (4 ||x||)
+
+solves all three cases of Eq. 13 at once: `y^2 - ||x||^2 z^2 = A B`, so `c = |A B|`, and the paper's angle is
+`theta = ln|A / B| + 2 tau`. The paper's arccosh loses the sign of theta, which is that of `s y0 z0`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.theory.arguments import as_finite, as_positive, as_times, check_label
+
+FAR = 700.0
+"""Progress beyond which `exp(-tau)` is as good as 0; only a mode on the line towards the origin gets there."""
+
+
+class Outcome(IntEnum):
+    """How learning ends for one mode (Section 3.3)."""
+
+    FROZEN = 0
+    """`y0 <= 0`: the neuron is inactive and nothing moves."""
+    SOLVED = 1
+    """`y0 > -s ||x|| z0`: the class is learnt (case 2 when `s z0 < 0`)."""
+    VANISHES = 2
+    """`y0 = -s ||x|| z0`: y and z converge to 0 without reaching it (case 1)."""
+    DIES = 3
+    """`y0 < -s ||x|| z0`: y reaches 0 in finite time and the neuron dies (case 3)."""
+
+
+@dataclass(frozen=True)
+class ModePath:
+    """One mode at times `t`; all arrays have the broadcast shape of the arguments."""
+
+    t: Floats
+    y: Floats
+    """Preactivation `w x`; stays at 0 after the neuron has died, and at `y0` when that is not positive."""
+    z: Floats
+    """Output weight."""
+    label: int
+    """1 for a point of class D_1, -1 for one of D_2."""
+
+    @property
+    def u(self) -> Floats:
+        """Output of the network, `z max(0, y)`; negative for a class D_2 that is learnt."""
+        return self.z * np.maximum(self.y, 0.0)
+
+    @property
+    def confidence(self) -> Floats:
+        """Probability `sigmoid(s u)` that the network gives to the class of the point."""
+        return np.asarray(expit(self.label * self.u))
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Checked, broadcast starting point of a mode in the coordinates of the module's docstring."""
+
+    y0: Floats
+    z0: Floats
+    norm: Floats
+    rate: Floats
+    """`p ||x||`."""
+    label: int
+    A: Floats
+    B: Floats
+
+    @classmethod
+    def of(cls, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike, p: ArrayLike, label: int) -> Mode:
+        """Check and broadcast the arguments; raises ValueError when one is not finite, norm or p not positive."""
+        s = check_label(label)
+        y, z, n, share = np.broadcast_arrays(
+            as_finite(y0, "y0"), as_finite(z0, "z0"), as_positive(norm, "norm"), as_positive(p, "p")
+        )
+        return cls(y0=y, z0=z, norm=n, rate=n * share, label=s, A=y + s * n * z, B=y - s * n * z)
+
+    def spread(self, t: ArrayLike) -> tuple[Mode, Floats]:
+        """Return this mode and the times, broadcast against each other."""
+        times = as_times(t)
+        shape = np.broadcast_shapes(times.shape, self.y0.shape)
+        fields = (np.broadcast_to(a, shape) for a in (self.y0, self.z0, self.norm, self.rate))
+        y0, z0, norm, rate = fields
+        A, B = np.broadcast_to(self.A, shape), np.broadcast_to(self.B, shape)
+        return Mode(y0, z0, norm, rate, self.label, A, B), np.broadcast_to(times, shape)
+
+    @property
+    def a(self) -> Floats:
+        """Weight of the growing part, `A^2 / (4 ||x||)`."""
+        return np.asarray(self.A**2 / (4.0 * self.norm))
+
+    @property
+    def b(self) -> Floats:
+        """Weight of the decaying part, `B^2 / (4 ||x||)`."""
+        return np.asarray(self.B**2 / (4.0 * self.norm))
+
+    @property
+    def outcome(self) -> NDArray[np.int8]:
+        """How the mode ends, as values of `Outcome`."""
+        ends = np.select([self.A > 0, self.A == 0], [Outcome.SOLVED, Outcome.VANISHES], Outcome.DIES)
+        return np.where(self.y0 > 0, ends, Outcome.FROZEN).astype(np.int8)
+
+    @property
+    def last_progress(self) -> Floats:
+        """Progress at which the ReLU stops the mode: 0 if frozen, `ln(-B / A) / 2` if it dies, else infinity."""
+        ends = self.outcome
+        ratio = np.divide(-self.B, self.A, out=np.ones_like(self.A), where=ends == Outcome.DIES)
+        return np.select([ends == Outcome.FROZEN, ends == Outcome.DIES], [0.0, 0.5 * np.log(ratio)], np.inf)
+
+    def at(self, tau: Floats, t: Floats) -> ModePath:
+        """Return the state at progress `tau`, the ReLU respected, as what is there at times `t`."""
+        end = self.last_progress
+        tau = np.minimum(np.minimum(tau, end), FAR)
+        grown, faded = self.A * np.exp(tau), self.B * np.exp(-tau)
+        moved, s = tau > 0, self.label
+        y = np.where(moved, 0.5 * (grown + faded), self.y0)
+        y = np.where((self.outcome == Outcome.DIES) & (tau >= end), 0.0, y)
+        z = np.where(moved, 0.5 * s * (grown - faded) / self.norm, self.z0)
+        return ModePath(t=np.array(t), y=y, z=z, label=s)
+
+    def progress_to(self, logit: ArrayLike) -> Floats:
+        """Return the progress at which `s u` is `logit`: 0 if it is already, infinity if it never will be."""
+        target = as_finite(logit, "logit")
+        start = self.a - self.b
+        k = 2.0 * np.sqrt(self.a * self.b)
+        root = np.hypot(target, k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # two forms of the root of a v - b / v = logit, each without cancellation on its side
+            v = np.where(target >= 0, (target + root) / (2.0 * self.a), 2.0 * self.b / (root - target))
+            tau = 0.5 * np.log(v)
+        tau = np.where(target <= start, 0.0, tau)
+        return np.where((tau <= self.last_progress) & (self.y0 > 0), np.maximum(tau, 0.0), np.inf)
+
+
+def outcome(y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, label: int = 1) -> NDArray[np.int8]:
+    """Return how learning ends from `(z0, y0)` (Section 3.3, Fig. 2 left), as values of `Outcome`.
+
+    `y0`, `z0` and `norm` = `||x||` of any shape broadcast. Raises ValueError when one is not finite or norm not positive.
+    """
+    return Mode.of(y0, z0, norm, 1.0, label).outcome
+
+
+def invariant(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0) -> Floats:
+    """Return `y^2 - ||x||^2 z^2` (Eq. 13), conserved by both losses, as the product of its factors."""
+    y, reach = as_finite(y, "y"), as_positive(norm, "norm") * as_finite(z, "z")
+    return np.asarray((y - reach) * (y + reach))
+
+
+def theta(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0, *, label: int = 1) -> Floats:
+    """Return the angle of Eqs. 20 and 21 with the sign of `s y z`: `ln|A / B|`, so that `s u = c sinh(theta)/(2 ||x||)`.
+
+    It is plus infinity on `y = s ||x|| z` and minus infinity on `y = -s ||x|| z`, where `c = 0` and there is none.
+    """
+    mode = Mode.of(y, z, norm, 1.0, label)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.abs(mode.A)) - np.log(np.abs(mode.B)))

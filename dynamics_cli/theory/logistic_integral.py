@@ -1,0 +1,118 @@
+"""How long a logistic mode takes: the integral of Eqs. 15 and 22 of Tachet des Combes et al. 2018 and its inverse.
+
+With the progress tau of `hyperbola`, `tau' = p ||x|| / (1 + g exp(u))` where `u = a exp(2 tau) - b exp(-2 tau)` and
+`g = 1` (for C classes `1 / (C - 1)`), hence
+
+    p ||x|| t = tau + g (tau + H(u) - H(u_0)),   H(u) = int_0^u (exp(v) - 1) / (2 sqrt(v^2 + k^2)) dv,
+
+where `k = 2 sqrt(a b) = c / (2 ||x||)`. For `c = 0` this is Eq. 15, `2 H(u) = Ei(u) - ln u - gamma`; for `c > 0` it is
+the integral of A.3 in the variable u, which has no closed form. Everything is scaled by `exp(-u)` or logarithmic, so
+that neither `Ei(u)` nor `t` overflows where u itself is harmless.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import exp1, expi, roots_legendre
+
+from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.theory.inversion import log_residual, solve_increasing
+
+NODES, WEIGHTS = roots_legendre(16)
+LARGE = 50.0
+"""From here on asymptotic series are exact to rounding."""
+
+
+def scaled_power_integral(u: Floats, q: float) -> Floats:
+    """Return `exp(-u) int^u exp(v) v^-q dv` for `u >= 50` by its asymptotic series `u^-q sum_n (q)_n / u^n`."""
+    term = u**-q
+    total = np.zeros_like(u)
+    for n in range(40):
+        total = total + term
+        term = term * (q + n) / u
+    return total
+
+
+def scaled_ei(u: Floats) -> Floats:
+    """Return `exp(-u) Ei(u)` for `u > 0` without overflow."""
+    near = np.minimum(u, LARGE)
+    return np.where(u < LARGE, np.exp(-near) * expi(near), scaled_power_integral(np.maximum(u, LARGE), 1.0))
+
+
+def scaled_rise(u: Floats, k: Floats) -> Floats:
+    """Return `exp(-max(u, 0)) H(u)` for `u (n,)` and `k (n,) >= 0`, to a relative error of about 1e-15.
+
+    Where `k = 0` and |u| >= 1 this is the exponential integral. Else Gauss quadrature on panels that shrink by 4
+    towards 0 (the singularities are at +-i k), and no longer than 4 (the exponential), until the rest is below rounding.
+    """
+    w, up = np.abs(u), u > 0
+    total = np.zeros_like(u)
+    exact = (k == 0) & (w >= 1)
+    far = w[exact]
+    grown = scaled_ei(far) - np.exp(-far) * (np.log(far) + np.euler_gamma)
+    total[exact] = 0.5 * np.where(up[exact], grown, exp1(far) + np.log(far) + np.euler_gamma)
+    index = np.flatnonzero(~exact & (w > 0))
+    top = w[index]
+    while index.size:
+        scale, curved, rising = w[index], k[index], up[index]
+        bottom = np.maximum(top / 4.0, np.where(rising, top - 4.0, 0.0))
+        last = (top <= np.maximum(curved, np.where(curved == 0, 1.0, 0.0))) & (top <= 4.0)
+        bottom = np.where(last, 0.0, bottom)
+        half = 0.5 * (top - bottom)
+        v = 0.5 * (top + bottom)[:, None] + half[:, None] * NODES  # (active, nodes)
+        lifted = np.where(rising[:, None], v - scale[:, None], 0.0)
+        values = -np.expm1(-v) * np.exp(lifted) / (2.0 * np.hypot(v, curved[:, None]))
+        total[index] += half * (values @ WEIGHTS)
+        negligible = (bottom <= 1e-18 * np.minimum(scale, 1.0)) | (rising & (scale - bottom > 44.0))
+        index, top = index[~(last | negligible)], bottom[~(last | negligible)]
+    return total
+
+
+def logit_at(tau: Floats, a: Floats, b: Floats) -> Floats:
+    """Return `a exp(2 tau) - b exp(-2 tau)`, also where `a = 0` and tau is astronomic."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.exp(np.log(a) + 2.0 * tau) - b * np.exp(-2.0 * tau))
+
+
+def log_elapsed(tau: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
+    """Return `ln(p ||x|| t)` at the finite progress `tau (n,)`; minus infinity at 0. All arguments have shape (n,)."""
+    u, u_0, k = logit_at(tau, a, b), a - b, 2.0 * np.sqrt(a) * np.sqrt(b)
+    shift = np.maximum(u, 0.0)  # u grows with tau, so that this is the largest exponent
+    start = scaled_rise(u_0, k) * np.exp(np.maximum(u_0, 0.0) - shift)
+    total = (1.0 + g) * tau * np.exp(-shift) + g * (scaled_rise(u, k) - start)
+    with np.errstate(divide="ignore"):
+        return np.where(tau > 0, shift + np.log(np.maximum(total, 0.0)), -np.inf)
+
+
+def progress(log_time: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
+    """Return the progress tau after `p ||x|| t = exp(log_time)` from logit `a - b`, the inverse of `log_elapsed`.
+
+    All arguments have shape (n,); `a, b >= 0` and `0 < g <= 1`. `log_time` is minus infinity at t = 0.
+    """
+    tau = np.zeros_like(log_time)
+    moving = np.flatnonzero(log_time > -np.inf)
+    target, a, b, g = log_time[moving], a[moving], b[moving], g[moving]
+    high = np.log(_largest_progress(target, a, b, g))
+    with np.errstate(over="ignore"):
+        low = np.minimum(target - np.logaddexp(0.0, logit_at(np.exp(high), a, b)), high)
+
+    def residual(x: Floats, index: Ints) -> tuple[Floats, Floats]:
+        here = np.exp(x)
+        arguments = a[index], b[index], g[index]
+        log_slope = np.logaddexp(0.0, np.log(arguments[2]) + logit_at(here, *arguments[:2])) + x  # d / d ln(tau)
+        return log_residual(log_elapsed(here, *arguments), log_slope, target[index])
+
+    tau[moving] = np.exp(solve_increasing(residual, low, high))
+    return tau
+
+
+def _largest_progress(log_time: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
+    """Return an upper bound: `tau <= p ||x|| t`, and `g exp(u) / (2 sqrt(u^2 + k^2))` is at most about `p ||x|| t`."""
+    u_0, k = a - b, 2.0 * np.sqrt(a) * np.sqrt(b)
+    log1p_time = np.logaddexp(0.0, log_time)
+    u = np.maximum(u_0, 0.0) + log1p_time - np.log(g) + 5.0
+    u = u + 2.0 * np.log(2.0 + log1p_time - np.log(g) + k + np.abs(u_0))
+    with np.errstate(divide="ignore"):
+        by_logit = 0.5 * (np.log(u + np.hypot(u, k)) - np.log(2.0 * a))
+    by_time = np.exp(np.minimum(log_time, 700.0))
+    return np.where(by_logit > 0, np.minimum(by_logit, by_time), by_time)

@@ -1,0 +1,128 @@
+"""What Figures 1 to 3 share: the two directions, the sets of neurons, and what Section 4.2 predicts for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.measures.arrays import Bools, Floats
+from dynamics_cli.measures.neurons import cosines
+from dynamics_cli.reproduction.claims import Claim, at_least, claim
+from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.runs import Run
+from dynamics_cli.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1, orthogonality
+from dynamics_cli.theory.assumptions import Assumption, check_assumptions
+from dynamics_cli.theory.saddle import growth_loss, growth_time, intermediate_saddle, logistic_growth
+from dynamics_cli.theory.sphere_flow import aligned_mass
+
+from .states import LOSS_FACTOR, State, initial_scale, learning_rate, minimum_over, state_at
+
+ORIGIN: dict[str, Origin] = {
+    "data": "stated",
+    "width": "stated",
+    "initialisation": "stated",
+    "step": "stated",
+    "iterations": "stated",
+    "loss": "released",
+    "precision": "released",
+    "seed": "assumed",
+}
+CONFIG = "boursier2022/orthogonal.yaml"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data, initial weights, and the vectors and sets that they define (Section 4.1, Eqs. 5 and 6)."""
+
+    x: Floats
+    """(n, d) inputs, bias column included."""
+    y: Floats
+    lambda_: float
+    lr: float
+    D_plus: Floats
+    D_minus: Floats
+    S_plus: Bools
+    """(m,) members of `S_{+,1}`."""
+    S_minus: Bools
+    """(m,) members of `S_{-,1}`."""
+    assumptions: tuple[Assumption, ...]
+    W_0: Floats
+    a_0: Floats
+
+    @property
+    def usable(self) -> bool:
+        """Whether the theory of Section 4 says something about this run."""
+        return orthogonality(self.x) < 1e-6 and all(check.holds for check in self.assumptions[1:])
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The dynamics that Section 4.2 predicts, with norms growing from the aligned initial mass; in iterations."""
+
+    loss: Floats
+    """(k,) predicted loss at the recorded iterations."""
+    saddle_loss: float
+    """Loss at the intermediate saddle."""
+    half: tuple[float, float]
+    """When the labels fitted first, and second, are half fitted."""
+    first_sign: int
+
+
+def read_setting(run: Run) -> Setting:
+    """Return data, vectors and sets of a run."""
+    dataset, start = run.dataset(), state_at(run, 0)
+    x, y = dataset.x, dataset.y
+    return Setting(
+        x=x,
+        y=y,
+        lambda_=initial_scale(run),
+        lr=learning_rate(run),
+        D_plus=D_plus(x, y),
+        D_minus=D_minus(x, y),
+        S_plus=S_plus_1(x, y, start.W, start.a),
+        S_minus=S_minus_1(x, y, start.W, start.a),
+        assumptions=check_assumptions(x, y, start.W, start.a),
+        W_0=start.W,
+        a_0=start.a,
+    )
+
+
+def predict(setting: Setting, iterations: NDArray[np.int64]) -> Prediction | None:
+    """Return what the theory predicts at `iterations` (k,); None where its assumptions fail."""
+    if not setting.usable:
+        return None
+    x, y, lr = setting.x, setting.y, setting.lr
+    masses = {sign: aligned_mass(x, y, setting.W_0, setting.a_0, sign) for sign in (1, -1)}
+    u = {sign: logistic_growth(iterations * lr, masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) for sign in masses}
+    half = {sign: growth_time(masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) / lr for sign in masses}
+    saddle = intermediate_saddle(x, y, loss_factor=LOSS_FACTOR)
+    return Prediction(
+        loss=growth_loss(u[1], u[-1], x, y, loss_factor=LOSS_FACTOR),
+        saddle_loss=saddle.loss,
+        half=(half[saddle.sign], half[-saddle.sign]),
+        first_sign=saddle.sign,
+    )
+
+
+def least_cosines(setting: Setting, state: State) -> tuple[float, float]:
+    """Return the least cosine of `S_{+,1}` with `D_+` and of `S_{-,1}` with `-D_-`; NaN for an empty set."""
+    plus, minus = cosines(state.W, setting.D_plus), cosines(state.W, -setting.D_minus)
+    return minimum_over(plus[setting.S_plus]), minimum_over(minus[setting.S_minus])
+
+
+def assumption_claim(setting: Setting) -> Claim:
+    """Return the check of Assumption 3, on which everything else rests."""
+    return claim(
+        "assumption-3",
+        "Both S+,1 and S-,1 hold neurons at initialisation (size of the smaller one)",
+        "Assumption 3",
+        expected=at_least(1),
+        measured=min(int(setting.S_plus.sum()), int(setting.S_minus.sum())),
+    )
+
+
+def violations(setting: Setting) -> list[str]:
+    """Return which of Assumptions 2 and 3 the run violates (Assumption 1 asks for norms of 1 for convenience only)."""
+    return [str(check) for check in setting.assumptions[1:] if not check.holds]

@@ -1,0 +1,109 @@
+"""The index, the figures and the configs belong together."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli._bundled import CONFIGS, ROOT
+from dynamics_cli.config import load_config
+from dynamics_cli.reproduction.catalogue import figures, load_figure, papers
+
+IDS = [listed.id for listed in figures()]
+MODULES = {listed.module.rsplit(".", 1)[-1] for listed in figures()}
+
+
+def used_configs() -> set[Path]:
+    """Return all configs that some figure names, and those that these extend."""
+    used: set[Path] = set()
+    for id_ in IDS:
+        figure = load_figure(id_)
+        chosen = [figure.wanted(preset, first_seed=first) for preset in ("default", "full") for first in (True, False)]
+        used |= {CONFIGS / one.config for wanted in chosen for one in wanted.values()}
+    for path in list(used):
+        parent = [
+            line.split(":", 1)[1].strip() for line in path.read_text().splitlines() if line.startswith("extends:")
+        ]
+        used |= {path.parent / name for name in parent}
+    return used
+
+
+def test_there_are_figures() -> None:
+    assert len(IDS) == len(set(IDS)) >= 8
+
+
+@pytest.mark.parametrize("figure_id", IDS)
+def test_every_entry_loads_and_says_what_it_is(figure_id: str) -> None:
+    figure = load_figure(figure_id)
+    assert figure.id == figure_id
+    assert figure.paper in papers()
+    assert figure.title
+    assert figure.caption.endswith(".")
+    assert figure.origin
+    assert set(figure.origin.values()) <= {"stated", "released", "inferred", "assumed"}
+    assert set(figure.seed_configs) <= set(figure.configs)
+    assert set(figure.presets) <= {"full"}
+
+
+@pytest.mark.parametrize("figure_id", IDS)
+@pytest.mark.parametrize("preset", ["default", "full"])
+@pytest.mark.parametrize("first_seed", [True, False])
+def test_every_config_that_a_figure_names_is_valid(figure_id: str, preset: str, first_seed: bool) -> None:
+    for wanted in load_figure(figure_id).wanted(preset, first_seed=first_seed).values():
+        config = load_config(CONFIGS / wanted.config, wanted.overrides, seed=7)
+        assert config.seed == 7
+
+
+def test_every_config_is_used_and_there_are_as_many_as_expected() -> None:
+    there = set(CONFIGS.rglob("*.yaml"))
+    assert len(there) == 6
+    assert there == used_configs()
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_config_opens_with_what_it_serves_and_its_command(path: Path) -> None:
+    head = [line for line in path.read_text().splitlines() if line.startswith("#")]
+    text = "\n".join(head)
+    assert head[0].startswith("# yaml-language-server: $schema=")
+    assert f"dyn train {path.relative_to(ROOT)}" in text
+    assert "About" in head[1]
+    assert any(f"{origin}" in text for origin in ("stated", "released", "inferred", "assumed"))
+
+
+def test_every_figure_module_is_in_the_index() -> None:
+    for folder in (ROOT / "experiments").iterdir():
+        for path in folder.glob("*.py") if folder.is_dir() else ():
+            holds_figure = any(
+                isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "FIGURE" for target in node.targets)
+                for node in ast.parse(path.read_text()).body
+            )
+            assert holds_figure == (path.stem in MODULES), path
+
+
+def test_figures_use_relative_imports_and_never_the_command_line() -> None:
+    for path in (ROOT / "experiments").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(name.startswith(("experiments", "dynamics_cli.cli", "matplotlib.pyplot")) for name in names)
+
+
+def test_the_index_holds_literals_only() -> None:
+    tree = ast.parse((ROOT / "experiments" / "index.py").read_text())
+    allowed = {"FigureEntry", "PaperEntry"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            assert isinstance(node.func, ast.Name)
+            assert node.func.id in allowed
+        assert not isinstance(node, ast.FunctionDef | ast.For | ast.While | ast.ListComp | ast.DictComp)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert {getattr(node, "module", None) for node in imports} == {"__future__", "dynamics_cli.reproduction.entries"}
+
+
+@pytest.mark.parametrize("paper", list(papers()))
+def test_every_paper_has_notes(paper: str) -> None:
+    text = (ROOT / "experiments" / paper / "NOTES.md").read_text()
+    for heading in ("Settings", "Symbols", "What differs from the paper", "Measured"):
+        assert f"## {heading}" in text

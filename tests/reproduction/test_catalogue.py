@@ -1,0 +1,105 @@
+"""Finding figures, the bundled ones and those of other packages."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+import types
+
+import pytest
+
+from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
+from dynamics_cli.reproduction.figure import Figure
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """An installed package that adds the paper `other2030` with one figure."""
+    module = types.ModuleType("other_paper")
+    figure = Figure(
+        id="other2030-fig1",
+        title="t",
+        caption="c",
+        origin={},
+        evidence=lambda runs: None,
+        claims=lambda found: [],
+        draw=lambda found: pytest.fail("not drawn here"),
+    )
+    entry = PaperEntry("Title", "Authors", "Venue", {"other2030-fig1": FigureEntry("A figure", 1, "other_paper")})
+    module.PAPER, module.FIGURE = entry, figure  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "other_paper", module)
+    point = importlib.metadata.EntryPoint("other2030", "other_paper:PAPER", catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point] if group == catalogue.GROUP else [])
+    return module
+
+
+def test_figures_are_listed_in_order() -> None:
+    listed = catalogue.figures("boursier2022")
+    assert [one.id for one in listed[:7]] == [f"boursier2022-fig{k}" for k in range(1, 8)]
+    assert all(one.paper == "boursier2022" and one.seconds > 0 and one.title for one in listed)
+    assert [one.id for one in catalogue.figures()][: len(listed)] == [one.id for one in listed]
+
+
+def test_listing_imports_neither_torch_nor_matplotlib() -> None:
+    code = (
+        "import sys; from dynamics_cli.reproduction import catalogue; catalogue.figures(); catalogue.papers(); "
+        "print([name for name in ('torch', 'matplotlib', 'numpy', 'pydantic') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("fig2", r"no figure 'fig2' \(did you mean 'boursier2022-fig2'\?\)"),
+        ("boursier2022-fig22", r"did you mean 'boursier2022-fig2'"),
+        ("boursier2022", r"--paper boursier2022 reproduces all"),
+        ("zzz", r"no figure 'zzz'; `dyn list figures` lists them"),
+    ],
+)
+def test_an_unknown_figure_is_told_with_the_closest_one(wrong: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        catalogue.load_figure(wrong)
+
+
+def test_an_unknown_paper_is_told() -> None:
+    with pytest.raises(UsageError, match="did you mean 'boursier2022'"):
+        catalogue.figures("boursier2021")
+
+
+def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
+    assert list(catalogue.papers()) == ["boursier2022", "other2030"]
+    assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
+    assert catalogue.load_figure("other2030-fig1") is plugin.FIGURE
+
+
+def test_a_broken_package_is_named_and_does_not_keep_bundled_figures_away(
+    plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(plugin, "PAPER")
+    with pytest.raises(InputError, match="'other2030', which cannot be imported"):
+        catalogue.papers()
+    assert catalogue.load_figure("boursier2022-fig3").id == "boursier2022-fig3"
+
+
+def test_a_package_whose_object_is_no_paper_is_refused(plugin: types.ModuleType) -> None:
+    plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="is not a PaperEntry"):
+        catalogue.papers()
+
+
+def test_a_module_without_the_figure_is_refused(plugin: types.ModuleType) -> None:
+    plugin.FIGURE = None  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="is not the figure other2030-fig1"):
+        catalogue.load_figure("other2030-fig1")
+
+
+def test_a_key_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = importlib.metadata.EntryPoint("boursier2022", "x:y", catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
+    with pytest.raises(InputError, match="which is there already"):
+        catalogue.papers()

@@ -1,0 +1,87 @@
+"""Ranges and verdicts."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dynamics_cli.reproduction.claims import (
+    Interval,
+    around,
+    at_least,
+    at_most,
+    claim,
+    exactly,
+    finding,
+    less_than,
+    more_than,
+    most,
+    near,
+)
+
+
+@pytest.mark.parametrize(
+    ("expected", "inside", "outside", "text"),
+    [
+        (around(5000), [4500, 5000, 5500], [4499.9, 5500.1], "around 5000"),
+        (around(-2.0), [-2.2, -1.8], [-2.3, -1.7, 2.0], "around -2"),
+        (around(0.8), [0.7201, 0.755, 0.8799], [0.71, 0.89], "around 0.8"),
+        (near(0.0636, 1e-4), [0.0635, 0.0636342], [0.0634, 0.0638], "0.0636 ± 0.0001"),
+        (at_least(20), [20, 36], [19.999], ">= 20"),
+        (at_most(0.1), [0.1, -3.0], [0.1000001], "<= 0.1"),
+        (more_than(0.99), [0.990001, 1.0], [0.99, 0.5], "> 0.99"),
+        (less_than(0.01), [0.0099999], [0.01, 1.0], "< 0.01"),
+        (most(), [0.500001, 1.0], [0.5, 0.4], "> 0.5"),
+        (exactly(2), [2], [1, 3, 2.0000001], "2"),
+        (Interval(1, 3), [1, 2, 3], [0.999, 3.001], "1 to 3"),
+    ],
+)
+def test_a_range_holds_inside_and_not_outside(
+    expected: Interval, inside: list[float], outside: list[float], text: str
+) -> None:
+    assert all(expected.holds(value) for value in inside)
+    assert not any(expected.holds(value) for value in outside)
+    assert not any(expected.holds(value) for value in (math.nan, math.inf, -math.inf))
+    assert str(expected) == text
+
+
+def test_a_range_must_expect_something() -> None:
+    with pytest.raises(ValueError, match="without ends"):
+        Interval()
+    with pytest.raises(ValueError, match="no number lies between"):
+        Interval(2.0, 1.0)
+
+
+def test_without_a_prediction_nothing_is_reproduced() -> None:
+    assert str(near(math.nan, 0.1)) == "no prediction"
+    assert not near(math.nan, 0.1).holds(0.0)
+    assert not near(math.nan, 0.1).holds(math.nan)
+
+
+def test_verdicts() -> None:
+    good = claim("a", "It is two", "Figure 1", expected=exactly(2), measured=2)
+    bad = claim("a", "It is two", "Figure 1", expected=exactly(2), measured=3)
+    assert (good.verdict, good.measured, good.kind) == ("reproduced", 2.0, "claim")
+    assert (bad.verdict, bad.measured) == ("not reproduced", 3.0)
+    assert good.as_dict() == {
+        "id": "a",
+        "statement": "It is two",
+        "source": "Figure 1",
+        "expected": "2",
+        "measured": 2.0,
+        "verdict": "reproduced",
+        "kind": "claim",
+    }
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_number_that_is_not_finite_is_not_reproduced_and_null(value: float) -> None:
+    one = claim("a", "s", "t", expected=at_least(0), measured=value)
+    assert (one.verdict, one.measured) == ("not reproduced", None)
+    assert finding("a", "s", "t", measured=value).measured is None
+
+
+def test_a_finding_has_no_range_and_is_shown() -> None:
+    one = finding("angle", "Angle of the group", "Figure 4", measured=-135.0)
+    assert (one.kind, one.verdict, one.expected, one.measured) == ("finding", "shown", "", -135.0)

@@ -1,0 +1,263 @@
+"""From a figure's id to its files, with a small figure of our own and real training."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure as Drawing
+
+from dynamics_cli.config import ConfigError
+from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.reproduction import reproduce
+from dynamics_cli.reproduction.claims import Claim, at_most, claim, finding
+from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
+from dynamics_cli.reproduction.reproduce import FigureResult, reproduce_figure, reproduce_figures
+from dynamics_cli.runs import Run
+from dynamics_cli.training.signals import Interrupted
+
+CONFIG = """\
+name: small
+seed: 5
+dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
+architecture: {kind: two_layer, width: 8}
+initialization: {kind: balanced, scale: 0.5}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.01, iterations: 50}
+"""
+
+
+def small_claims(losses: dict[str, float]) -> list[Claim]:
+    return [
+        claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=losses["first"]),
+        finding("second", "The other loss", "here", measured=losses["second"]),
+    ]
+
+
+def small_draw(losses: dict[str, float]) -> Drawing:
+    figure, (axes,) = new_figure()
+    axes.plot(list(losses.values()))
+    return figure
+
+
+def small_evidence(runs: Runs) -> dict[str, float]:
+    return {role: run.final_loss for role, run in runs.items()}
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
+    """Make `reproduce` know one figure, `small-fig1`, with two runs of one config."""
+    config = tmp_path / "small.yaml"
+    config.write_text(CONFIG)
+
+    def make(**changes: Any) -> Figure:
+        fields: dict[str, Any] = {
+            "id": "small-fig1",
+            "title": "Small",
+            "caption": "A caption.",
+            "origin": {"data": "assumed"},
+            "evidence": small_evidence,
+            "claims": small_claims,
+            "draw": small_draw,
+            "configs": {"first": str(config), "second": Wanted(str(config), ("optimizer.iterations=20",))},
+        }
+        figure = Figure(**(fields | changes))
+        monkeypatch.setattr(reproduce, "load_figure", lambda figure_id: figure)
+        return figure
+
+    make()
+    return make
+
+
+@pytest.mark.usefixtures("small")
+def test_files_and_json(outputs: Path) -> None:
+    result = reproduce_figure("small-fig1")
+    folder = (outputs / "figures").absolute()
+    assert result.files == [folder / f"small-fig1.{end}" for end in ("pdf", "png", "json")]
+    assert all(path.stat().st_size > 0 for path in result.files)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in result.files)
+    told = json.loads(result.files[-1].read_text())
+    assert {key: told[key] for key in ("figure", "paper", "title", "caption", "preset", "overrides", "seeds")} == {
+        "figure": "small-fig1",
+        "paper": "small",
+        "title": "Small",
+        "caption": "A caption.",
+        "preset": "default",
+        "overrides": [],
+        "seeds": 1,
+    }
+    assert told["origin"] == {"data": "assumed"}
+    assert [one["id"] for one in told["claims"]] == ["falls", "second"]
+    assert set(told["claims"][0]) == {"id", "kind", "statement", "source", "expected", "measured", "verdict"}
+    assert told["provenance"]["versions"]["dyn"]
+    first, second = told["runs"]
+    assert (first["role"], first["seed"], first["reused"]) == ("first", 5, False)
+    assert second["overrides"] == ["optimizer.iterations=20"]
+    assert len(first["hash"]) == len(second["hash"]) == 64
+    assert first["hash"] != second["hash"]
+    assert Path(first["path"]).is_dir()
+    assert Run(first["path"]).hash == first["hash"]
+    assert result.reproduced
+
+
+@pytest.mark.usefixtures("small")
+def test_runs_are_reused_and_force_trains_again() -> None:
+    first, second = reproduce_figure("small-fig1"), reproduce_figure("small-fig1")
+    assert [run.reused for run in first.runs] == [False, False]
+    assert [run.reused for run in second.runs] == [True, True]
+    assert first.files[1].read_bytes() == second.files[1].read_bytes()
+    again = reproduce_figure("small-fig1", force=True)
+    assert [run.reused for run in again.runs] == [False, False]
+    assert [one.measured for one in again.claims] == [one.measured for one in first.claims]
+
+
+@pytest.mark.usefixtures("small")
+def test_forced_runs_are_trained_once_for_several_figures() -> None:
+    reproduce_figure("small-fig1")
+    results = [result for _, result in reproduce_figures(["small-fig1", "small-fig1"], force=True)]
+    assert all(isinstance(result, FigureResult) for result in results)
+    assert [[run.reused for run in result.runs] for result in results] == [[False, False], [True, True]]  # type: ignore[union-attr]
+
+
+@pytest.mark.usefixtures("small")
+def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
+    result = reproduce_figure("small-fig1", seeds=3)
+    assert [(run.role, run.seed) for run in result.runs] == [(r, s) for s in (5, 6, 7) for r in ("first", "second")]
+    assert [run.run.config.seed for run in result.runs] == [5, 5, 6, 6, 7, 7]
+    falls = result.over_seeds[0]
+    values = [one.measured for one in falls.outcomes]
+    assert len(set(values)) == 3
+    assert falls.first.measured == values[0] == pytest.approx(result.runs[0].run.final_loss)
+    assert values[2] == pytest.approx(result.runs[4].run.final_loss)
+    told = json.loads(result.files[-1].read_text())["claims"][0]
+    assert (told["seeds"], told["held"]) == (3, falls.reproduced)
+    assert [one["measured"] for one in told["per_seed"]] == values
+    with pytest.raises(UsageError, match="at least 1"):
+        reproduce_figure("small-fig1", seeds=0)
+
+
+def test_seed_configs_serve_all_but_the_first_seed(small: Callable[..., Figure], tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(CONFIG.replace("small", "other"))
+    small(seed_configs={"first": str(other)})
+    result = reproduce_figure("small-fig1", seeds=2)
+    names = [run.run.config.name for run in result.runs]
+    assert names == ["small", "small", "other", "small"]
+
+
+@pytest.mark.usefixtures("small")
+def test_overrides_come_after_those_of_the_figure() -> None:
+    result = reproduce_figure("small-fig1", overrides=["optimizer.iterations=7"])
+    assert [run.run.iterations for run in result.runs] == [7, 7]
+    assert json.loads(result.files[-1].read_text())["overrides"] == ["optimizer.iterations=7"]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_wrong_override_is_told_before_anything_is_trained(outputs: Path) -> None:
+    with pytest.raises(ConfigError, match="optimizer"):
+        reproduce_figure("small-fig1", overrides=["optimizer.iteration=7"])
+    assert not outputs.exists()
+
+
+def test_presets(small: Callable[..., Figure]) -> None:
+    figure = small()
+    config = figure.configs["first"]
+    small(presets={"full": {"first": Wanted(str(config), ("optimizer.iterations=60",)), "third": str(config)}})
+    result = reproduce_figure("small-fig1", preset="full")
+    assert [(run.role, run.run.iterations) for run in result.runs] == [("first", 60), ("second", 20), ("third", 50)]
+    small()
+    assert len(reproduce_figure("small-fig1", preset="full").runs) == 2  # a figure without it: its default
+    with pytest.raises(UsageError, match=r"no preset 'fill'.*did you mean 'full'"):
+        reproduce_figure("small-fig1", preset="fill")
+
+
+@pytest.mark.usefixtures("small")
+def test_formats() -> None:
+    result = reproduce_figure("small-fig1", formats=["svg"])
+    assert [path.suffix for path in result.files] == [".svg", ".json"]
+    with pytest.raises(UsageError, match="no picture format 'pgn'"):
+        reproduce_figure("small-fig1", formats=["pgn"])
+
+
+def test_a_table_is_written_as_csv(small: Callable[..., Figure]) -> None:
+    small(table=lambda losses: (["run", "loss"], [["a, b", "1"]]))
+    result = reproduce_figure("small-fig1")
+    assert [path.suffix for path in result.files] == [".pdf", ".png", ".csv", ".json"]
+    assert result.files[2].read_text() == 'run,loss\n"a, b",1\n'
+    assert result.table == (["run", "loss"], [["a, b", "1"]])
+
+
+def test_remarks_are_told_and_written(small: Callable[..., Figure]) -> None:
+    small(remarks=lambda losses: ["Assumption 3 is violated"])
+    told: list[str] = []
+    result = reproduce_figure("small-fig1", seeds=2, messages=told.append)
+    assert result.remarks == ["Assumption 3 is violated", "seed + 1: Assumption 3 is violated"]
+    assert told == [f"small-fig1: {remark}" for remark in result.remarks]
+    assert json.loads(result.files[-1].read_text())["remarks"] == result.remarks
+
+
+def test_a_claim_that_fails_is_not_reproduced_and_null_in_json(small: Callable[..., Figure]) -> None:
+    small(claims=lambda losses: [claim("a", "s", "t", expected=at_most(1), measured=math.nan)])
+    result = reproduce_figure("small-fig1")
+    assert not result.reproduced
+    assert json.loads(result.files[-1].read_text())["claims"][0]["measured"] is None
+
+
+@pytest.mark.usefixtures("small")
+def test_an_interrupted_run_is_continued() -> None:
+    whole = reproduce_figure("small-fig1").runs[0]
+    weights = whole.run.state(-1)["hidden_weight"]
+
+    @contextlib.contextmanager
+    def stop(name: str, total: int) -> Iterator[Callable[[int, float], None]]:
+        def tell(iteration: int, loss: float) -> None:
+            if iteration >= 10:
+                raise Interrupted("stopped", 2)
+
+        yield tell
+
+    with pytest.raises(Interrupted):
+        reproduce_figure("small-fig1", force=True, progress=stop)
+    again = reproduce_figure("small-fig1").runs[0]
+    assert not again.reused
+    assert again.run.status == "complete"
+    assert (again.run.state(-1)["hidden_weight"] == weights).all()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_run_that_diverges_fails_its_figure_and_the_next_one_follows() -> None:
+    results = dict(reproduce_figures(["small-fig1"], overrides=["optimizer.lr=1e6"]))
+    error = results["small-fig1"]
+    assert isinstance(error, RunError)
+    assert "diverged" in str(error)
+    assert "smaller step" in str(error)
+
+
+@pytest.mark.usefixtures("small")
+def test_progress_names_each_run_that_is_trained() -> None:
+    seen: list[tuple[str, int]] = []
+    last: list[int] = []
+
+    @contextlib.contextmanager
+    def watch(name: str, total: int) -> Iterator[Callable[[int, float], None]]:
+        seen.append((name, total))
+        yield lambda iteration, loss: last.append(iteration)
+
+    reproduce_figure("small-fig1", progress=watch)
+    assert seen == [("small", 50), ("small", 20)]
+    assert last[-1] == 20
+    last.clear()
+    reproduce_figure("small-fig1", progress=watch)
+    assert last == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(small: Callable[..., Figure], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DynError, match="cannot write"):
+        reproduce_figure("small-fig1", out=tmp_path / "file" / "below")
