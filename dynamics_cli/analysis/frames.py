@@ -13,7 +13,7 @@ from dynamics_cli.measures.arrays import Floats, Ints
 
 FRAMES = 100
 """Frames of an animation."""
-CANDIDATES = 400
+CANDIDATES = 1000
 """States that are looked at when frames are chosen."""
 EVEN = 0.4
 """Weight of frames that are spread evenly over the recorded states, where each group that moves weighs 1 at most."""
@@ -59,7 +59,11 @@ def _candidates(steps: Floats) -> Ints:
 
 def _changes(before: Sequence[Floats], after: Sequence[Floats]) -> list[float]:
     """Return the root mean square change of every group; a position moves by 1 at most, and by 0 if not finite."""
-    return [
-        float(np.sqrt(np.mean(np.nan_to_num(np.abs(b - a), nan=0.0, posinf=0.0).clip(max=1.0) ** 2))) if a.size else 0.0
-        for a, b in zip(before, after, strict=True)
-    ]
+    return [_change(a, b) for a, b in zip(before, after, strict=True)]
+
+
+def _change(before: Floats, after: Floats) -> float:
+    with np.errstate(invalid="ignore"):
+        moved = np.abs(after - before)
+    moved = np.where(np.isfinite(moved), moved, 0.0).clip(max=1.0)
+    return float(np.sqrt(np.mean(moved**2))) if moved.size else 0.0

@@ -83,7 +83,8 @@ def _on_the_way(view: View, end: float) -> list[float]:
         return late
     level, after = (before[0].value, before[0].last) if late else (float(losses[0]), 0)
     bottom = float(np.nanmin(np.where(np.isfinite(losses), losses, np.nan)))
-    for share in (0.5,) if late else (0.5, 0.05):
+    shares = (0.5,) if late else (0.5, 0.05)
+    for share in shares if level > bottom else ():
         fallen = iterations[(iterations > after) & (losses <= bottom + share * (level - bottom))]
         late += fallen[:1].tolist()
     return late
@@ -119,8 +120,13 @@ def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
     return bool(abs(middle - end) < STILL * plateau.value)
 
 
-def state_row(count: int, aspect: float, *, extra_height: float = 0.28) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` panels in a row, a quarter of a page wide each; a single one has a column."""
-    width = COLUMN_WIDTH if count == 1 else ROW_WIDTH * count / 4
-    single = 0.72 if aspect < 1 else 1.0
-    return new_figure(count, 1, width=width, aspect=single if count == 1 else aspect, extra_height=extra_height)
+def state_row(
+    count: int, aspect: float, *, single: float = 0.72, extra_height: float = 0.28
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `count` panels in a row, a quarter of a page wide each; a single one has a column.
+
+    `aspect` and `single` are the height of a panel of a row, or of the only panel, divided by its width.
+    """
+    if count == 1:
+        return new_figure(1, 1, width=COLUMN_WIDTH, aspect=single, extra_height=extra_height)
+    return new_figure(count, 1, width=ROW_WIDTH * count / 4, aspect=aspect, extra_height=extra_height)

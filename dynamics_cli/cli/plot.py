@@ -126,17 +126,16 @@ def _chosen(run: Run, panels: tuple[str, ...]) -> list[str]:
 
 
 def _states(run: Run, iterations: tuple[int, ...], *, quiet: bool) -> list[int | None]:
-    """Return the recorded iterations nearest to those asked for; None leaves the choice to the panel."""
+    """Return the iterations asked for, one for each recorded state; None leaves the choice to the panel."""
     from dynamics_cli.cli.output import say
 
-    states: list[int | None] = []
+    states: dict[int, int] = {}  # recorded iteration -> the first one asked for that it is nearest to
     for wanted in iterations:
         nearest = int(run.snapshot_iterations[run.index_of(wanted)])
         if nearest != wanted:
             say(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown", quiet=quiet)
-        if nearest not in states:
-            states.append(nearest)
-    return states or [None]
+        states.setdefault(nearest, wanted)
+    return list(states.values()) or [None]
 
 
 def _draw(run: Run, names: list[str], states: list[int | None], folder: Path, formats: tuple[str, ...]) -> list[Path]:

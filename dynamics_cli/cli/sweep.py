@@ -53,7 +53,7 @@ def sweep(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Train a config at every point of a grid, for several seeds, into one table.
+    """Train a config over a grid and several seeds.
 
     Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips what is
     done; a job that fails does not stop the others (exit code 6).

@@ -12,6 +12,7 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.figure import Wanted
+from dynamics_cli.reproduction.together import obtain_together
 from dynamics_cli.runs import Run
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.session import obtain_run, plan_run
@@ -91,6 +92,22 @@ class RunSource:
         }  # all before any work
         return [self._obtain(role, wanted[role], config) for role, config in configs.items()]
 
+    def obtain_seeds(
+        self, wanted: Mapping[str, Wanted], overrides: Sequence[str], offsets: Sequence[int]
+    ) -> list[list[ObtainedRun]]:
+        """Return, for every seed offset, a finished run for every role; all are trained together.
+
+        Raises as `obtain` does.
+        """
+        asked = [(offset, role) for offset in offsets for role in wanted]
+        configs = [self._config(wanted[role], overrides, offset) for offset, role in asked]
+        got = obtain_together(configs, force=self.force, progress=self.progress)
+        runs: dict[int, list[ObtainedRun]] = {offset: [] for offset in offsets}
+        for (offset, role), config, one in zip(asked, configs, got, strict=True):
+            _refuse_unfinished(one.run)
+            runs[offset].append(ObtainedRun(role, wanted[role], config.seed, one.run, one.reused, one.seconds))
+        return [runs[offset] for offset in offsets]
+
     def _config(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int) -> RunConfig:
         path, changes = config_path(wanted.config), [*wanted.overrides, *overrides]
         config = load_config(path, changes, device=self.device)
@@ -103,11 +120,13 @@ class RunSource:
         with watch as tell:
             got = obtain_run(plan, resume=True, force=force, progress=tell, on_wait=self.messages)
         self._made.add(plan.directory)
-        if got.run.status != "complete":
-            raise RunError(
-                f"{got.run.path} {got.run.status}: {' '.join(got.run.info.get('messages', []))}".rstrip(": ")
-            )
+        _refuse_unfinished(got.run)
         return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
+
+
+def _refuse_unfinished(run: Run) -> None:
+    if run.status != "complete":
+        raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
 
 
 def config_path(config: str) -> Path:

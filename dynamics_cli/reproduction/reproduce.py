@@ -113,8 +113,9 @@ def reproduce_figure(
         written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
     remarks = figure.remarks(evidence) if figure.remarks is not None else []
 
-    for offset in range(1, seeds):
-        more = source.obtain(figure.wanted(preset, first_seed=False), overrides, seed_offset=offset)
+    offsets = range(1, seeds)
+    others = source.obtain_seeds(figure.wanted(preset, first_seed=False), overrides, offsets) if figure.configs else []
+    for offset, more in zip(offsets, others or [[] for _ in offsets], strict=True):
         evidence = figure.evidence({one.role: one.run for one in more})
         claims[offset] = figure.claims(evidence)
         runs += more

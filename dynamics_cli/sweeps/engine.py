@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,19 +94,35 @@ def _run_batch(batch: Sequence[tuple[Job, Problem]], directory: Path) -> list[Re
 def _run_singles(
     work: Work, directory: Path, executor: Executor | None, workers: int | None, note: Callable[[Result], None]
 ) -> None:
-    if not work.singles:
+    todo = [(job.config, directory / _single(job)) for job in work.singles]
+    for number, message in run_in_processes(todo, executor=executor, workers=workers):
+        job, name = work.singles[number], _single(work.singles[number])
+        failed = Result(job, "failed", path=name, message=message)
+        note(failed if message else _result(job, Run(directory / name), name))
+
+
+def run_in_processes(
+    todo: Sequence[tuple[RunConfig, Path]], *, executor: Executor | None = None, workers: int | None = None
+) -> Iterator[tuple[int, str]]:
+    """Train configs in their directories, in any order; yield the place of each as it ends, and why it failed or "".
+
+    Args:
+        todo: configs and their run directories.
+        executor: where they run; by default spawned processes of one thread each, one per core.
+        workers: number of those processes.
+
+    """
+    if not todo:
         return
     own = executor is None
     if executor is None:
         spawn = multiprocessing.get_context("spawn")
-        count = min(workers or os.cpu_count() or 1, len(work.singles))
+        count = min(workers or os.cpu_count() or 1, len(todo))
         executor = ProcessPoolExecutor(count, mp_context=spawn, initializer=_one_thread)
-    futures: dict[Future[str], Job] = {}
     try:
-        for job in work.singles:
-            futures[executor.submit(run_job, job.config, directory / _single(job))] = job
+        futures = {executor.submit(run_job, config, directory): k for k, (config, directory) in enumerate(todo)}
         for future in as_completed(futures):
-            note(_single_result(futures[future], future, directory))
+            yield futures[future], future.result()
     finally:
         if own:
             executor.shutdown(wait=True, cancel_futures=True)
@@ -125,14 +141,6 @@ def run_job(config: RunConfig, directory: Path) -> str:
     except DynError as error:
         return str(error)
     return ""
-
-
-def _single_result(job: Job, future: Future[str], directory: Path) -> Result:
-    name = _single(job)
-    message = future.result()
-    if message:
-        return Result(job, "failed", path=name, message=message)
-    return _result(job, Run(directory / name), name)
 
 
 def _result(job: Job, run: Run, name: str, replica: int | None = None) -> Result:

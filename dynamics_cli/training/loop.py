@@ -70,10 +70,10 @@ class TrainingLoop:
             halted = self._start()
             chunk, saved = 1, time.monotonic()
             while halted is None and self.stepper.iteration < self.total and watch.received is None:
-                began = time.monotonic()
+                began, first = time.monotonic(), self.stepper.iteration
                 halted = self._advance(chunk)
                 now = time.monotonic()
-                chunk = _next_chunk(chunk, now - began)
+                chunk = _next_chunk(chunk, self.stepper.iteration - first, now - began)
                 if self.progress is not None:
                     self.progress(self.stepper.iteration, self.recorder.last_loss)
                 if now - saved > CHECKPOINT_SECONDS:
@@ -137,7 +137,7 @@ class TrainingLoop:
         self.writer.checkpoint(state, meta)
 
 
-def _next_chunk(chunk: int, seconds: float) -> int:
-    """Return how many updates the next call should do, given how long the last one took."""
-    wanted = chunk * CALL_SECONDS / max(seconds, 1e-9)
+def _next_chunk(chunk: int, done: int, seconds: float) -> int:
+    """Return how many updates the next call may do, given how many the last one did in which time."""
+    wanted = done * CALL_SECONDS / max(seconds, 1e-6)  # a recording point may have cut the call short
     return max(1, int(min(wanted, 4.0 * chunk)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config.optimizer import Adam, GradientDescent, StochasticGradientDescent
 from dynamics_cli.config.run import RunConfig
-from dynamics_cli.data import Dataset, build_dataset
+from dynamics_cli.data import Dataset, build_dataset, resolve_dataset
 from dynamics_cli.errors import InputError
 from dynamics_cli.losses import Loss, get_loss
 from dynamics_cli.models import parameter_shapes
@@ -21,6 +21,7 @@ class Problem:
     """Everything that a stepper starts from."""
 
     config: RunConfig
+    """The config, its data set resolved: it names the source that was used, never `auto`."""
     dataset: Dataset
     loss: Loss
     shapes: dict[str, tuple[int, ...]]
@@ -70,6 +71,7 @@ def build_problem(config: RunConfig, dataset: Dataset | None = None) -> Problem:
         InputError: the data cannot be used.
 
     """
+    config = config.model_copy(update={"dataset": resolve_dataset(config.dataset)})
     dataset = build_dataset(config.dataset, config.seed) if dataset is None else dataset
     loss = get_loss(config.loss)
     _check_labels(dataset, loss, config)

@@ -77,7 +77,7 @@ def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
     chosen_observers(problem)
     needs = estimate(problem, choice.seconds_per_iteration)
     refuse_if_too_large(problem, needs)
-    identity = run_hash(config, device=choice.device, backend=choice.backend)
+    identity = run_hash(problem.config, device=choice.device, backend=choice.backend)
     directory = directory or layout.runs_root() / run_directory_name(config, identity)
     return Plan(problem, choice, needs, identity, directory)
 

@@ -31,7 +31,7 @@ TREE = dict(walk(main))
 
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
-        "", "train", "plot", "reproduce", "show", "compare", "completion",
+        "", "train", "sweep", "plot", "reproduce", "show", "compare", "completion",
         "list", "list figures", "list papers", "list configs", "list datasets", "list architectures", "list runs",
         "runs", "runs prune", "runs verify", "config", "config check", "config schema",
     }  # fmt: skip
@@ -80,7 +80,7 @@ def test_version(dyn: Dyn) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "no command 'trian' (did you mean 'train'?); there are train, plot, reproduce, list, "),
+        (["trian"], "no command 'trian' (did you mean 'train'?); there are train, sweep, plot, reproduce, "),
         (["list", "figure"], "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
         (["runs", "xyz"], "no command 'xyz'; there are prune, verify\n"),
         (["train"], "Missing argument 'CONFIG'"),

@@ -50,11 +50,13 @@ def draw_classes(axes: Axes, view: View, i: int) -> list[Artist]:
         color, line = SERIES[c % len(SERIES)], LINES[c // len(SERIES) % len(LINES)]
         handles += axes.plot(grid, shares[:, c], color=color, ls=line, lw=1.6, label=f"class {c}", zorder=2)
         dot: dict[str, Any] = {"marker": "o", "ls": "none", "ms": 5.0, "mew": 0.5, "zorder": 3, "clip_on": False}
-        mine = x[data.y == c]
-        axes.plot(mine, np.full(len(mine), 1.08), mfc=color, mec="white", **dot)
+        shown: list[tuple[Floats, float, dict[str, Any]]] = [(x[data.y == c], 1.08, {"mfc": color, "mec": "white"})]
         if data.x_test is not None:
-            held_out = data.x_test[data.y_test == c, 0]
-            axes.plot(held_out, np.full(len(held_out), 1.16), mfc="white", mec=color, **{**dot, "ms": 4.0, "mew": 0.9})
+            ring: dict[str, Any] = {"mfc": "white", "mec": color, "ms": 4.0, "mew": 0.9}
+            shown.append((data.x_test[data.y_test == c, 0], 1.16, ring))
+        for places, height, look in shown:
+            if len(places):  # the extent of an empty line that is not clipped breaks the layout
+                axes.plot(places, np.full(len(places), height), **{**dot, **look})
     axes.set(xlim=(low, high), ylim=(0, 1.22 if data.x_test is not None else 1.14), yticks=[0, 0.5, 1])
     axes.set(xlabel="input $x$", ylabel="probability of the class")
     return handles

@@ -11,6 +11,8 @@ from dynamics_cli.plotting.style import PALETTE, SMALL
 
 MANY_NEURONS = 1000
 """More neurons than this are not all drawn over training; a note says how many are."""
+LETTER = 24.0
+"""Width of the letter of a panel and the gap after it, in points."""
 
 
 def mark_iteration(axes: Axes, view: View, iteration: int | None) -> None:
@@ -21,15 +23,17 @@ def mark_iteration(axes: Axes, view: View, iteration: int | None) -> None:
 
 
 def mark_time(axes: Axes, at: float, label: str) -> None:
-    """Mark a time by a dotted line with a label on top."""
+    """Mark a time by a dotted line with a label on top, to the right of the panel's letter if it has one."""
+    from_left = float(axes.transData.transform((at, 0))[0] - axes.bbox.x0) * 72 / axes.figure.dpi
+    crowded = bool(axes.get_title(loc="left")) and from_left < LETTER
     axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
     axes.annotate(
         label,
         (at, 1.0),
         xycoords=axes.get_xaxis_transform(),
-        xytext=(0, 1.5),
+        xytext=(max(LETTER - from_left, 0.0) if crowded else 0.0, 1.5),
         textcoords="offset points",
-        ha="center",
+        ha="left" if crowded else "center",
         va="bottom",
         fontsize=SMALL,
         color=PALETTE.theory,

@@ -65,9 +65,9 @@ def directions_figure(view: View, iteration: int | None) -> Figure:
         )
         if len(drawn) < m:
             note(panel, f"{len(drawn)} of {m} neurons")
-        mark_iteration(panel, view, iteration)
         if len(curves) > 1:
             panel_label(panel, k)
+        mark_iteration(panel, view, iteration)
     figure_legend(figure, [sign_handle(value) for value in (1, -1) if (signs == value).any()])
     return figure
 

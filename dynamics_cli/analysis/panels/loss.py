@@ -29,11 +29,11 @@ def loss_figure(view: View, iteration: int | None) -> Figure:
     times = flow_times(view)
     figure, axes = new_figure(1 if times is None else 2)
     draw_run_loss(axes[0], view)
-    mark_iteration(axes[0], view, iteration)
     if times is not None:
         panel_label(axes[0], 0)
-        _draw_over_time(axes[1], view, times, iteration)
         panel_label(axes[1], 1)
+        _draw_over_time(axes[1], view, times, iteration)
+    mark_iteration(axes[0], view, iteration)
     return figure
 
 

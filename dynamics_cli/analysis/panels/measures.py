@@ -56,9 +56,9 @@ def measures_figure(view: View, iteration: int | None) -> Figure:
     figure, axes = new_figure(columns, rows, width=width, aspect=0.8)
     for k, (panel, draw_one) in enumerate(zip(axes, draw, strict=False)):
         draw_one(panel, scale=scale)
-        mark_iteration(panel, view, iteration)
         if len(draw) > 1:
             panel_label(panel, k)
+        mark_iteration(panel, view, iteration)
     for unused in axes[len(draw) :]:
         unused.remove()
     return figure

@@ -43,7 +43,7 @@ def polar_figure(view: View, iteration: int | None) -> Figure:
     plane, names = plane_of(view)
     coordinates = [plane(state.index) for state in states]
     limit = common_limit(coordinates)
-    figure, axes = state_row(len(states), 1.0)
+    figure, axes = state_row(len(states), 1.0, single=1.0)
     handles: list[Artist] = []
     for panel, state, w in zip(axes, states, coordinates, strict=True):
         signs = view.signs(state.index)

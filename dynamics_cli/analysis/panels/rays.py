@@ -30,7 +30,7 @@ def rays_missing(view: View) -> str | None:
 def rays_figure(view: View, iteration: int | None) -> Figure:
     """Draw the neurons at the state nearest to `iteration`, or at four states, each on a scale of its own."""
     states = shown_states(view, iteration)
-    figure, axes = state_row(len(states), 1.05)
+    figure, axes = state_row(len(states), 1.05, single=1.0)
     x, y = plane_data(view)
     xlabel, ylabel = plane_labels(view)
     handles: list[Artist] = []

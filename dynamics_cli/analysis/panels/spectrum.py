@@ -44,9 +44,9 @@ def spectrum_figure(view: View, iteration: int | None) -> Figure:
     panels = []
     for k, (panel, (name, spectrum)) in enumerate(zip(axes, spectra.items(), strict=False)):
         panels.append(_draw(panel, spectrum, layer_title(name), "log" if "log" in scales else "linear"))
-        mark_iteration(panel, view, iteration)
         if len(spectra) > 1:
             panel_label(panel, k, layer_title(name))
+        mark_iteration(panel, view, iteration)
     for unused in axes[len(spectra) :]:
         unused.remove()
     widest = max(panels, key=lambda panel: len(panel.singular_values))

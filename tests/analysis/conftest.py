@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import RunConfig
+from dynamics_cli.runs import Run, RunWriter, load_run
+from dynamics_cli.training.api import train
+
+X, Y = [[-0.5], [2.0]], [-1.0, 1.0]
+
+ORTHOGONAL: dict[str, Any] = {
+    "name": "orthogonal",
+    "backend": "matrix",
+    "dataset": {"kind": "points", "x": X, "y": Y, "append_bias": True},
+    "architecture": {"kind": "two_layer", "width": 12},
+    "initialization": {"kind": "balanced", "scale": 1e-4},
+    "loss": {"kind": "mse"},
+    "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 1500},
+    "record": {"snapshots": {"kind": "geometric", "ratio": 1.2}},
+}
+
+SQUARE = [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]
+CLASSIFIED: dict[str, Any] = {
+    **ORTHOGONAL,
+    "name": "classified",
+    "dataset": {"kind": "points", "x": SQUARE, "y": [1, 1, -1, -1], "x_test": [[1, 0.5]], "y_test": [1]},
+    "loss": {"kind": "logistic"},
+    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 200, "loss_scaled": True},
+}
+
+CUBE: dict[str, Any] = {
+    **ORTHOGONAL,
+    "name": "cube",
+    "dataset": {"kind": "orthonormal", "n": 3, "dim": 5, "y": [1.0, -1.0, 0.5]},
+    "optimizer": {"kind": "gd", "lr": 0.05, "iterations": 600},
+}
+
+DEEP: dict[str, Any] = {
+    "name": "deep",
+    "dataset": {"kind": "points", "x": [[-1.0], [0.0], [1.0]], "y": [0, 1, 0], "x_test": [[0.5]], "y_test": [1]},
+    "architecture": {"kind": "fully_connected", "widths": [6, 5], "outputs": 2},
+    "initialization": {"kind": "default_scaled"},
+    "loss": {"kind": "cross_entropy"},
+    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 12},
+}
+
+DEEP_LINE: dict[str, Any] = {
+    **DEEP,
+    "name": "deep-line",
+    "dataset": {"kind": "points", "x": X, "y": Y},
+    "architecture": {"kind": "fully_connected", "widths": [6, 5]},
+    "loss": {"kind": "mse"},
+}
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, Any]], Run]:
+    """Train a config once a session."""
+    runs: dict[str, Run] = {}
+
+    def get(config: dict[str, Any]) -> Run:
+        name = config["name"]
+        if name not in runs:
+            runs[name] = train(config, out=tmp_path_factory.mktemp("runs") / name)
+        return runs[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def orthogonal(trained: Callable[[dict[str, Any]], Run]) -> Run:
+    """Two points, one input with a bias: neurons in the plane."""
+    return trained(ORTHOGONAL)
+
+
+@pytest.fixture(scope="session")
+def classified(trained: Callable[[dict[str, Any]], Run]) -> Run:
+    """Points in the plane, held-out ones too, and a rescaled time."""
+    return trained(CLASSIFIED)
+
+
+@pytest.fixture(scope="session")
+def cube(trained: Callable[[dict[str, Any]], Run]) -> Run:
+    """Points in five dimensions."""
+    return trained(CUBE)
+
+
+@pytest.fixture(scope="session")
+def deep(trained: Callable[[dict[str, Any]], Run]) -> Run:
+    """A deep classifier of one input."""
+    return trained(DEEP)
+
+
+@pytest.fixture(scope="session")
+def deep_line(trained: Callable[[dict[str, Any]], Run]) -> Run:
+    """A deep network with one input and one output."""
+    return trained(DEEP_LINE)
+
+
+Write = Callable[..., Run]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a run by hand: losses of iterations 0, 1, ..., and states by iteration; `status` None leaves it open."""
+
+    def make(
+        losses: list[float],
+        states: dict[int, dict[str, Any]],
+        status: str | None = "complete",
+        measures: dict[int, dict[str, Any]] | None = None,
+        **changes: Any,
+    ) -> Run:
+        config = RunConfig.model_validate({**ORTHOGONAL, **changes})
+        writer = RunWriter.create(tmp_path / "written", config, {"hash": "abc"})
+        if losses:
+            writer.append_losses(list(range(len(losses))), losses)
+        for iteration, parameters in states.items():
+            arrays = {name: np.asarray(value, dtype=np.float32) for name, value in parameters.items()}
+            writer.append_snapshot(iteration, arrays, (measures or {}).get(iteration, {}))
+        if status is not None:
+            last = losses[-1] if losses else float("nan")
+            writer.finish(status, iterations=max(len(losses) - 1, 0), final_loss=last, seconds=1.0)
+        writer.close()
+        return load_run(tmp_path / "written")
+
+    return make
+
+
+@pytest.fixture
+def layer() -> dict[str, Any]:
+    """Weights of two neurons with kinks at -1 and 2."""
+    return {"hidden_weight": [[1.0, 1.0], [3.0, -6.0]], "output_weight": [2.0, -0.5]}

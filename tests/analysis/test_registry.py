@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dynamics_cli import analysis
+from dynamics_cli.analysis.registry import PANELS, check_panel, draw_panel, panels_of
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.plotting.style import save
+from dynamics_cli.runs import Run, load_run
+
+from .conftest import CUBE, ORTHOGONAL, Write
+
+PLANE = ["rays", "polar", "norms", "directions", "spectrum"]
+OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
+
+
+def names(run: Run) -> list[str]:
+    return [panel.name for panel in panels_of(run)]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "offered"),
+    [
+        ("orthogonal", ["loss", "function", *PLANE]),
+        ("classified", ["loss", "measures", *PLANE]),
+        ("cube", ["loss", "polar", "norms", "directions", "spectrum", "explained_variance"]),
+        ("deep", ["loss", "measures", "function", "norms", "spectrum"]),
+        ("deep_line", ["loss", "function", "norms", "spectrum"]),
+    ],
+)
+def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
+    fixture: str, offered: list[str], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    run: Run = request.getfixturevalue(fixture)
+    assert names(run) == offered
+    assert all(panel.description == PANELS[panel.name].description for panel in panels_of(run))
+    for name in offered:
+        for iteration in (None, 5):
+            figure = draw_panel(run, name, iteration)
+            assert isinstance(figure, Figure)
+            (file,) = save(figure, tmp_path / name, ("png",))
+            assert file.stat().st_size > 5000
+
+
+def test_the_public_names() -> None:
+    assert set(analysis.__all__) == {"PanelSpec", "animate_run", "check_panel", "draw_panel", "panels_of"}
+    assert analysis.draw_panel is draw_panel
+    assert all(hasattr(analysis, name) for name in analysis.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'draw_pannel'"):
+        analysis.draw_pannel  # noqa: B018
+
+
+def test_importing_the_package_loads_no_matplotlib() -> None:
+    code = "import sys, dynamics_cli.analysis; sys.exit('matplotlib' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_unknown_panel_names_its_neighbour_and_the_others(orthogonal: Run) -> None:
+    known = "loss, function, rays, polar, norms, directions, spectrum"
+    with pytest.raises(UsageError) as caught:
+        draw_panel(orthogonal, "fuction")
+    assert str(caught.value) == f"no panel 'fuction' (did you mean 'function'?); this run offers {known}"
+
+
+@pytest.mark.parametrize(
+    ("fixture", "name", "reason"),
+    [
+        ("cube", "function", "it shows functions of one input, and here inputs have 5 dimensions"),
+        ("cube", "rays", "neurons have 5 weights and not 2, the bias included; see polar"),
+        ("orthogonal", "measures", "no measures are recorded (see record.measures in its config)"),
+        ("orthogonal", "explained_variance", "hidden weights of shape 12 x 2 have no more than two principal compo"),
+        ("deep", "polar", "the hidden weights of a two-layer network are not recorded"),
+        ("deep", "directions", "the hidden weights of a two-layer network are not recorded"),
+    ],
+)
+def test_a_panel_that_is_not_offered_says_why(
+    fixture: str, name: str, reason: str, request: pytest.FixtureRequest
+) -> None:
+    run: Run = request.getfixturevalue(fixture)
+    with pytest.raises(UsageError) as caught:
+        check_panel(run, name)
+    assert str(caught.value).startswith(f"this run has no panel {name!r}: {reason}")
+    assert str(caught.value).endswith(f"; it offers {', '.join(names(run))}")
+
+
+def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
+    run = write([1.0, 0.5, 0.25], {0: {}, 2: {}})
+    assert names(run) == ["loss"]
+    assert draw_panel(run, "loss", 1).axes[0].get_xlabel() == "iteration"
+    with pytest.raises(UsageError, match=r"no weight matrices are recorded \(see record.parameters in its config\)"):
+        draw_panel(run, "norms")
+    with pytest.raises(UsageError, match="not all parameters of the network are recorded"):
+        draw_panel(run, "function")
+
+
+def test_only_the_hidden_weights_recorded(write: Write, layer: dict[str, object]) -> None:
+    del layer["output_weight"]
+    run = write([1.0, 0.5], {0: layer, 1: layer})
+    assert names(run) == ["loss", *PLANE]
+    for name in PLANE:
+        assert draw_panel(run, name).axes
+
+
+def test_a_run_that_has_just_begun_offers_nothing(write: Write) -> None:
+    run = write([], {}, status=None)
+    assert names(run) == []
+    with pytest.raises(UsageError, match="this run has no panel 'loss': no loss is recorded yet; it offers none"):
+        draw_panel(run, "loss")
+
+
+def test_an_interrupted_run_is_drawn_up_to_where_it_came(write: Write, layer: dict[str, object]) -> None:
+    run = write([1.0, 0.5, 0.3], {0: layer, 2: layer}, status=None)
+    assert run.status == "interrupted"
+    assert names(run) == ["loss", "function", *PLANE]
+    assert draw_panel(run, "function").axes[1].get_title() == "iteration 2"
+
+
+def test_a_diverged_run_ends_at_its_last_finite_state(write: Write, layer: dict[str, object]) -> None:
+    huge = {name: np.multiply(value, 1e20) for name, value in layer.items()}
+    broken = {name: np.multiply(value, np.nan) for name, value in layer.items()}
+    run = write([1.0, 1e30, np.inf], {0: layer, 1: huge, 2: broken}, status="diverged")
+    assert names(run) == ["loss", "function", *PLANE]
+    for name in names(run):
+        figure = draw_panel(run, name)
+        figure.draw_without_rendering()
+        if name not in OVER_TRAINING:
+            titles = [axes.get_title() for axes in figure.axes]
+            assert [title for title in titles if title] == ["iteration 0", "iteration 1"]
+    low, high = draw_panel(run, "function").axes[0].get_ylim()
+    assert max(-low, high) < 20  # ten times the labels, with margins: what came before can be seen
+
+
+def test_states_that_are_not_finite_can_be_asked_for(write: Write, layer: dict[str, object]) -> None:
+    broken = {name: np.multiply(value, np.nan) for name, value in layer.items()}
+    run = write([1.0, np.nan], {0: layer, 1: broken}, status="diverged")
+    for name in ("function", "rays", "polar"):
+        assert draw_panel(run, name, 1).axes[0].get_title() == "iteration 1"
+
+
+def test_one_neuron(write: Write) -> None:
+    one = {"hidden_weight": [[1.0, 1.0]], "output_weight": [2.0]}
+    run = write([1.0, 0.5], {0: one, 1: one}, architecture={"kind": "two_layer", "width": 1})
+    assert names(run) == ["loss", "function", *PLANE]
+    for name in names(run):
+        draw_panel(run, name).draw_without_rendering()
+
+
+def test_one_neuron_in_space_spans_no_plane(write: Write) -> None:
+    one = {"hidden_weight": [[1.0, 1.0, 1.0, 0.0, 0.0]], "output_weight": [2.0]}
+    run = write([1.0], {0: one}, dataset=CUBE["dataset"], architecture={"kind": "two_layer", "width": 1})
+    assert names(run) == ["loss", "norms", "directions", "spectrum"]
+    with pytest.raises(UsageError, match="a single neuron spans no plane"):
+        draw_panel(run, "polar")
+
+
+def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path, orthogonal: Run) -> None:
+    from dynamics_cli.training.api import train
+
+    np.savez(tmp_path / "data.npz", x=np.array([[-0.5], [2.0]]), y=np.array([-1.0, 1.0]))
+    dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
+    optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}
+    train({**ORTHOGONAL, "dataset": dataset, "optimizer": optimizer}, out=tmp_path / "run")
+    assert names(load_run(tmp_path / "run")) == ["loss", "function", *PLANE]
+    shutil.move(tmp_path / "data.npz", tmp_path / "elsewhere.npz")
+    run = load_run(tmp_path / "run")
+    assert names(run) == ["loss", *PLANE]
+    for name in PLANE:
+        assert draw_panel(run, name).axes
+    with pytest.raises(UsageError, match="no panel 'function': its data cannot be read"):
+        draw_panel(run, "function")
+
+
+def test_a_damaged_run_is_told_and_not_drawn(write: Write, layer: dict[str, object]) -> None:
+    run = write([1.0, 0.5], {0: layer, 1: layer})
+    file = run.path / "trajectory" / "hidden_weight.npy"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(bytes(data))
+    with pytest.raises(RunError, match="damaged"):
+        draw_panel(load_run(run.path), "norms")

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.analysis.states import Shown, plateaus_of, shown_states, state_row, story
+from dynamics_cli.analysis.view import View
+from dynamics_cli.runs import Run
+
+from .conftest import Write
+
+
+def steps(low: float, high: float, at: float, t: np.ndarray) -> np.ndarray:
+    return low + (high - low) / (1 + np.exp((t - at) / 4))
+
+
+@pytest.fixture
+def told(write: Write, layer: dict[str, object]):  # type: ignore[no-untyped-def]
+    """The iterations shown of a run with these losses and all states."""
+
+    def tell(losses: np.ndarray, every: int = 5) -> list[int]:
+        run = write(losses.tolist(), {int(i): layer for i in range(0, len(losses), every)})
+        view = View(run)
+        return [int(view.iterations[i]) for i in story(view)]
+
+    return tell
+
+
+T = np.arange(1001.0)
+
+
+def test_two_plateaus_are_shown_late(told) -> None:  # type: ignore[no-untyped-def]
+    first, last_before, second, end = told(steps(0.5, 1, 300, T) * steps(0, 1, 700, T))
+    assert (first, end) == (0, 1000)
+    assert 180 <= last_before <= 270
+    assert 550 <= second <= 670
+
+
+def test_one_plateau_is_followed_by_the_fall(told) -> None:  # type: ignore[no-untyped-def]
+    first, late, halfway, end = told(steps(0, 1, 600, T))
+    assert (first, end) == (0, 1000)
+    assert 400 <= late <= 580
+    assert halfway == pytest.approx(600, abs=5)
+
+
+def test_without_plateau_the_loss_has_come_down_by_half_and_by_95_percent(told) -> None:  # type: ignore[no-untyped-def]
+    losses = 1 + np.exp(-T / 200)
+    least = np.exp(-5)
+    half, twentieth = (-200 * np.log(least + share * (1 - least)) for share in (0.5, 0.05))
+    assert told(losses) == [0, pytest.approx(half, abs=3), pytest.approx(twentieth, abs=3), 1000]
+
+
+def test_a_constant_loss_gives_geometric_iterations(told) -> None:  # type: ignore[no-untyped-def]
+    assert told(np.ones(1001), every=1) == [0, 10, 100, 1000]
+
+
+def test_few_states_are_all_shown(write: Write, layer: dict[str, object]) -> None:
+    view = View(write([1.0] * 9, dict.fromkeys((0, 3, 8), layer)))
+    assert story(view) == [0, 1, 2]
+
+
+def test_a_slow_decay_has_no_plateaus(write: Write, layer: dict[str, object]) -> None:
+    losses = 1 / (1 + np.arange(3000) / 10)
+    assert plateaus_of(View(write(losses.tolist(), {0: layer}))) == []
+
+
+def test_a_loss_that_stays_for_good_is_a_plateau(write: Write, layer: dict[str, object]) -> None:
+    losses = 0.5 + 0.5 * np.exp(-np.arange(500) / 10)
+    (plateau,) = plateaus_of(View(write(losses.tolist(), {0: layer})))
+    assert plateau.value == pytest.approx(0.5, rel=1e-6)
+    assert plateau.last == 499
+
+
+def test_the_state_shown_is_the_nearest_and_the_title_says_so(orthogonal: Run) -> None:
+    view = View(orthogonal)
+    recorded = set(view.iterations.tolist())
+    asked = next(i for i in range(1200, 1400) if i not in recorded and i + 1 in recorded)
+    (state,) = shown_states(view, asked)
+    assert state == Shown(int(np.flatnonzero(view.iterations == asked + 1)[0]), asked + 1, asked)
+    assert state.title == f"iteration 1\N{THIN SPACE}{(asked + 1) % 1000} (nearest to 1\N{THIN SPACE}{asked % 1000})"
+    (exact,) = shown_states(view, asked + 1)
+    assert exact.title == f"iteration 1\N{THIN SPACE}{(asked + 1) % 1000}"
+    (beyond,) = shown_states(view, 10**9)
+    assert beyond.iteration == 1500
+
+
+def test_a_row_is_as_wide_as_a_page_and_a_single_panel_as_a_column() -> None:
+    row, axes = state_row(4, 1.0)
+    assert (row.get_figwidth(), len(axes)) == (7.0, 4)
+    single, _ = state_row(1, 1.0)
+    assert single.get_figwidth() == 3.4
+    assert single.get_figheight() < row.get_figheight() * 1.4

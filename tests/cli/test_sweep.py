@@ -1,0 +1,115 @@
+"""`dyn sweep`, `dyn train --replicas` and the pictures of a sweep."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Dyn
+
+GRID = ["--grid", "initialization.scale=0.1:1:log:3", "--grid", "optimizer.lr=0.01,0.02"]
+
+
+def only(folder: Path) -> Path:
+    (found,) = folder.iterdir()
+    return found
+
+
+def test_a_sweep_writes_a_table_and_says_where(dyn: Dyn, place: Path) -> None:
+    answer = dyn("sweep", "toy.yaml", *GRID, "--seeds", 2)
+    assert answer.code == 0, answer.err
+    directory = only(place / "outputs" / "sweeps")
+    assert directory.name.startswith("toy-")
+    assert answer.out == (
+        f"sweep  outputs/sweeps/{directory.name}\n"
+        f"table  outputs/sweeps/{directory.name}/results.csv\n"
+        "jobs   12 complete\n"
+    )
+    with (directory / "results.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(float(r["initialization.scale"]), float(r["optimizer.lr"]), int(r["seed"])) for r in rows[:4]] == [
+        (0.1, 0.01, 0), (0.1, 0.01, 1), (0.1, 0.02, 0), (0.1, 0.02, 1),
+    ]  # fmt: skip
+    assert {row["status"] for row in rows} == {"complete"}
+
+
+def test_json(dyn: Dyn, place: Path) -> None:
+    answer = dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json")
+    assert answer.err == ""
+    document = answer.json
+    assert (document["complete"], document["diverged"], document["failed"]) == (2, 0, 0)
+    assert document["path"] == str(only(place / "outputs" / "sweeps"))
+    assert [job["settings"] for job in document["jobs"]] == [{"architecture.width": 2}, {"architecture.width": 4}]
+    assert dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json").out == answer.out
+
+
+def test_failed_jobs_give_exit_code_6(dyn: Dyn, place: Path) -> None:
+    (place / "sgd.yaml").write_text(
+        (place / "toy.yaml")
+        .read_text()
+        .replace("{kind: gd, lr: 0.01, iterations: 30}", "{kind: sgd, lr: 0.01, epochs: 3}")
+    )
+    answer = dyn("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3", "--seeds", 2, "--quiet")
+    assert answer.code == 6
+    assert answer.err == (
+        "Error: 2 of 4 jobs failed, the first: optimizer.batch_size is 3, the training set has 2 samples\n"
+    )
+    assert "2 complete, 2 failed" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--grid", "optimizer.lr"], 2, "--grid 'optimizer.lr' must have the form key=v1,v2,... or"),
+        (["--grid", "optimizer.rl=1,2"], 3, "optimizer.rl: unknown key"),
+        (["--grid", "optimizer.lr=1,2", "--grid", "optimizer.lr=3,4"], 2, "--grid names optimizer.lr twice"),
+        (["--seeds", "0"], 2, "0 is not in the range x>=1"),
+    ],
+)
+def test_mistakes(dyn: Dyn, arguments: list[str], code: int, message: str) -> None:
+    answer = dyn("sweep", "toy.yaml", *arguments)
+    assert answer.code == code
+    assert message in answer.err
+
+
+def test_another_sweep_is_not_overwritten(dyn: Dyn, place: Path) -> None:
+    assert dyn("sweep", "toy.yaml", "--seeds", 2, "--out", "here").code == 0
+    answer = dyn("sweep", "toy.yaml", "--seeds", 3, "--out", "here")
+    assert (answer.code, answer.err.splitlines()[-1]) == (
+        2, "Error: here holds another sweep; give --out another directory",
+    )  # fmt: skip
+
+
+def test_replicas(dyn: Dyn, place: Path) -> None:
+    answer = dyn("train", "toy.yaml", "--replicas", 5, "--json")
+    assert answer.code == 0, answer.err
+    assert [job["seed"] for job in answer.json["jobs"]] == [0, 1, 2, 3, 4]
+    alone = dyn("train", "toy.yaml", "--seed", 3, "--json").json
+    assert answer.json["jobs"][3]["final_loss"] == pytest.approx(alone["final_loss"], rel=1e-5)
+    batch = Path(answer.json["path"]) / "batches" / "000000"
+    refused = dyn("plot", batch, "--list")
+    assert (refused.code, refused.err) == (
+        7, f"Error: {batch} holds several runs trained together: name one, {batch}:0 to {batch}:4\n",
+    )  # fmt: skip
+    assert "function" in dyn("plot", f"{batch}:3", "--list").out
+    drawn = dyn("plot", f"{batch}:3", "--panel", "loss", "--out", place / "pictures")
+    assert Path(drawn.out.strip()).stat().st_size > 5000
+    compared = dyn("compare", f"{batch}:0", f"{batch}:1", "--json")
+    assert compared.code == 0, compared.err
+    assert "none with number 9" in dyn("plot", f"{batch}:9", "--list").err
+
+
+def test_pictures_of_a_sweep(dyn: Dyn, place: Path) -> None:
+    dyn("sweep", "toy.yaml", *GRID, "--grid", "loss.kind=mse,half_mse", "--seeds", 2, "--out", "s")
+    listed = dyn("plot", "s", "--list", "--json").json
+    assert [panel["name"] for panel in listed] == ["phase", "curve", "losses", "spread"]
+    files = dyn("plot", "s", "--json").json["files"]
+    assert [Path(file).name for file in files] == ["phase.png", "curve.png", "losses.png", "spread.png"]
+    assert all(Path(file).stat().st_size > 5000 for file in files)
+    wrong = dyn("plot", "s", "--panel", "phse")
+    assert (wrong.code, "did you mean 'phase'" in wrong.err) == (2, True)
+    wrong = dyn("plot", "s", "--measure", "final_los")
+    assert (wrong.code, "did you mean 'final_loss'" in wrong.err) == (2, True)
+    assert dyn("plot", "s", "--animate").code == 2

@@ -1,0 +1,119 @@
+"""The loop: what is recorded when, stopping, divergence, rescaled time, many short calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import UsageError
+from dynamics_cli.runs import Run
+from dynamics_cli.training.session import obtain_run, plan_run
+
+BASE = {
+    "name": "toy",
+    "dataset": {
+        "kind": "points",
+        "x": [[-1.5], [-1.0], [0.0], [0.25]],
+        "y": [0.7, -0.3, -0.3, 0.4],
+        "append_bias": True,
+    },
+    "architecture": {"kind": "two_layer", "width": 20},
+    "initialization": {"kind": "balanced", "scale": 0.3},
+    "loss": {"kind": "mse"},
+    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 400},
+}
+SIGNS = ["dataset.y=[1, -1, -1, 1]", "loss.kind=logistic"]
+
+
+def trained(directory, *overrides: str) -> Run:
+    return obtain_run(plan_run(load_config(BASE, overrides), directory)).run
+
+
+def test_states_0_to_n_and_their_losses(tmp_path):
+    run = trained(tmp_path / "r")
+    assert run.loss_iterations.tolist() == list(range(401))
+    assert (run.snapshot_iterations[0], run.snapshot_iterations[-1]) == (0, 400)
+    assert run.final_loss == run.losses[-1]
+    y = run.dataset().y
+    for i, iteration in enumerate(run.snapshot_iterations):
+        loss = np.mean((run.network(i)(run.dataset().x) - y) ** 2)
+        assert loss == pytest.approx(run.losses[iteration], rel=1e-5)
+
+
+def test_thinned_losses_keep_the_last_state(tmp_path):
+    assert trained(tmp_path / "r", "record.loss_every=150").loss_iterations.tolist() == [0, 150, 300, 400]
+
+
+@pytest.mark.parametrize("overrides", [[], ["backend=autograd"], ["record.loss_every=7"]])
+def test_stops_at_the_first_small_loss(tmp_path, overrides):
+    free = trained(tmp_path / "free", *overrides[:1] if "backend" in "".join(overrides) else [])
+    level = 1.0001 * float(free.losses[200])
+    run = trained(tmp_path / "r", *overrides, f"optimizer.stop_below={level!r}")
+    expected = int(np.argmax(np.asarray(free.losses) <= level))
+    assert (run.status, run.iterations, run.info["stopped_early"]) == ("complete", expected, True)
+    assert run.loss_iterations[-1] == run.snapshot_iterations[-1] == expected
+    assert run.final_loss == run.losses[-1] <= level
+
+
+def test_divergence_keeps_everything_up_to_it(tmp_path):
+    run = trained(tmp_path / "r", "optimizer.lr=30", "architecture.activation=linear")
+    assert run.status == "diverged"
+    assert np.isfinite(run.losses[:-1]).all()
+    assert not np.isfinite(run.losses[-1])
+    assert run.iterations == run.loss_iterations[-1] == run.snapshot_iterations[-1]
+    assert run.info["messages"] == [
+        f"the loss is not finite at iteration {run.iterations}; everything up to it is kept. "
+        "Try a smaller step, e.g. --set optimizer.lr=3"
+    ]
+
+
+def test_rescaled_time_follows_the_flow(tmp_path):
+    """Loss-scaled descent and plain descent are two discretisations of one flow: same loss at the same time."""
+    scaled = trained(
+        tmp_path / "s", *SIGNS, "optimizer={kind: gd, lr: 1e-4, iterations: 4000, loss_scaled: true}", "dtype=float64"
+    )
+    plain = trained(tmp_path / "p", *SIGNS, "optimizer={kind: gd, lr: 1e-4, iterations: 20000}", "dtype=float64")
+    assert scaled.times is not None
+    assert plain.times is None
+    times = np.asarray(scaled.times)
+    np.testing.assert_allclose(np.diff(times), 1e-4 / np.asarray(scaled.losses[:-1]), rtol=1e-9)
+    at = np.interp(times, 1e-4 * np.arange(20001), plain.losses)
+    inside = times < 2.0
+    np.testing.assert_allclose(np.asarray(scaled.losses)[inside], at[inside], rtol=2e-3)
+
+
+def test_batches_record_the_full_loss_once_an_epoch(tmp_path):
+    run = trained(tmp_path / "r", "optimizer={kind: sgd, lr: 0.01, batch_size: 3, epochs: 3000}")
+    assert run.iterations == 6000
+    assert run.loss_iterations[:4].tolist() == [0, 2, 4, 6]
+    assert run.losses[-1] < run.losses[0]
+
+
+def test_accuracies_on_training_and_held_out_samples(tmp_path):
+    held_out = ["dataset.x_test=[[-1.4], [0.3]]", "dataset.y_test=[1, -1]"]
+    run = trained(tmp_path / "r", *SIGNS, *held_out, "optimizer={kind: adam, lr: 0.05, iterations: 300}")
+    assert sorted(run.measures) == ["test_accuracy", "test_loss", "train_accuracy"]
+    for i in (0, -1):
+        h, data = run.network(i), run.dataset()
+        assert run.measures["train_accuracy"][i] == np.mean(np.sign(h(data.x)) == data.y)
+        assert run.measures["test_accuracy"][i] == np.mean(np.sign(h(data.x_test)) == data.y_test)
+        assert run.measures["test_loss"][i] == pytest.approx(np.mean(np.log1p(np.exp(-data.y_test * h(data.x_test)))))
+    assert run.measures["train_accuracy"][-1] == 1.0
+
+
+def test_what_is_recorded_can_be_chosen(tmp_path):
+    run = trained(tmp_path / "r", "record.parameters=[output_weight]", "record.measures=[weight_norm]")
+    assert list(run.parameters) == ["output_weight"]
+    assert list(run.measures) == ["weight_norm"]
+    none = trained(tmp_path / "n", "record.parameters=none")
+    assert (len(none.parameters), len(none.snapshot_iterations) > 0) == (0, True)
+
+
+def test_a_directory_of_another_run_is_not_overwritten(tmp_path):
+    trained(tmp_path / "r")
+    with pytest.raises(UsageError, match="holds a run of another config"):
+        trained(tmp_path / "r", "seed=1")
+    plan = plan_run(load_config(BASE, ["seed=1"]), tmp_path / "r")
+    assert obtain_run(plan, force=True).run.config.seed == 1
+    assert obtain_run(plan).reused
