@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 
 from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
-from dynamics_cli.config.dataset import FileDataset, OrthonormalDataset, PointsDataset
+from dynamics_cli.config.dataset import FileDataset, MnistDataset, MnistPairDataset, OrthonormalDataset, PointsDataset
 from dynamics_cli.config.errors import Path
 from dynamics_cli.config.initialization import (
     BalancedInitialization,
@@ -33,6 +33,7 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
         _points,
         _orthonormal,
         _dataset_file,
+        _mnist,
         _slope,
         _length,
         _outputs,
@@ -120,6 +121,26 @@ def _dataset_file(sections: Sections) -> Iterator[Finding]:
             yield ("dataset", key), f"must name a .npz or a .csv file, not {file!r}"
     if dataset.test_path is not None and dataset.test_fraction is not None:
         yield ("dataset", "test_fraction"), "cannot be given together with test_path"
+
+
+def _mnist(sections: Sections) -> Iterator[Finding]:
+    dataset, loss = sections.get("dataset"), sections.get("loss")
+    if not isinstance(dataset, MnistDataset | MnistPairDataset):
+        return
+    if dataset.test_per_class is not None and not dataset.test:
+        yield ("dataset", "test_per_class"), "makes no sense with test: false"
+    if isinstance(dataset, MnistDataset):
+        if isinstance(loss, MarginLoss):
+            yield ("dataset", "kind"), f"mnist has ten classes, the loss {loss.kind} tells two apart: take mnist_pair"
+        elif isinstance(loss, CrossEntropyLoss) and 1 < getattr(sections.get("architecture"), "outputs", 10) < 10:
+            yield ("architecture", "outputs"), "must be at least 10, the number of digits"
+        return
+    if dataset.digits[0] == dataset.digits[1]:
+        yield ("dataset", "digits"), f"must be two different digits, not {dataset.digits[0]} twice"
+    if dataset.labels == "classes" and isinstance(loss, MarginLoss):
+        yield ("dataset", "labels"), f"must be signs for the loss {loss.kind}, not classes"
+    if dataset.labels == "signs" and isinstance(loss, CrossEntropyLoss):
+        yield ("dataset", "labels"), "must be classes for the loss cross_entropy, not signs"
 
 
 def _slope(sections: Sections) -> Iterator[Finding]:

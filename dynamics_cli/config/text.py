@@ -27,6 +27,8 @@ def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR091
         case "string":
             return f"a text{_text_limits(node)}"
         case "array":
+            if "maxItems" in node and node["maxItems"] == node.get("minItems"):
+                return f"a list of {node['maxItems']} {_plural(node['items'])}"
             empty = "non-empty " if node.get("minItems") else ""
             return f"a {empty}list of {_plural(node['items'])}"
         case _:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from dynamics_cli.config.dataset import MnistDataset, MnistPairDataset
@@ -14,7 +12,7 @@ from dynamics_cli.data.mnist import HOW_TO_GET, is_there, load_mnist
 from dynamics_cli.data.mnist_subset import COUNTS
 from dynamics_cli.errors import DataMissingError, InputError
 
-Config = TypeVar("Config", MnistDataset, MnistPairDataset)
+Config = MnistDataset | MnistPairDataset
 
 
 def resolve(config: Config) -> Config:
@@ -34,11 +32,11 @@ def resolve(config: Config) -> Config:
     if is_there():
         return config.model_copy(update={"source": "full"})
     if any(count is not None and count > most for count, most in asked):
-        raise DataMissingError(f"dataset: so many images a digit need the full MNIST set, which is not here: {HOW_TO_GET}")
+        raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {HOW_TO_GET}")
     return config.model_copy(update={"source": "subset"})
 
 
-def load(config: MnistDataset | MnistPairDataset, seed: int) -> Dataset:
+def load(config: Config, seed: int) -> Dataset:
     """Return images as rows of 784 numbers, ordered by class; `seed` plays no part.
 
     Raises:
@@ -49,46 +47,35 @@ def load(config: MnistDataset | MnistPairDataset, seed: int) -> Dataset:
     config = resolve(config)
     digits = config.digits if isinstance(config, MnistPairDataset) else list(range(10))
     mnist = load_mnist(config.source, digits=digits, parts=("train", "test") if config.test else ("train",))
-    x, classes = _rows(mnist.train, digits, config.per_class, "per_class", config)
-    x_test, classes_test = _rows(mnist.test, digits, config.test_per_class, "test_per_class", config)
+    x, y = _rows(_first(mnist.train, config.per_class, "per_class", mnist.source), config)
+    x_test, y_test = None, None
+    if config.test:
+        x_test, y_test = _rows(_first(mnist.test, config.test_per_class, "test_per_class", mnist.source), config)
     if config.center:
         mean = x.mean(axis=0)  # (784,)
         x -= mean
-        x_test -= mean
-    return make_dataset(
-        x,
-        _labels(classes, config),
-        x_test=x_test if config.test else None,
-        y_test=_labels(classes_test, config) if config.test else None,
-        append_bias=config.append_bias,
-    )
+        if x_test is not None:
+            x_test -= mean
+    return make_dataset(x, y, x_test=x_test, y_test=y_test, append_bias=config.append_bias)
 
 
-def _rows(
-    images: dict[int, Bytes],
-    digits: list[int],
-    count: int | None,
-    key: str,
-    config: MnistDataset | MnistPairDataset,
-) -> tuple[Floats, Floats]:
-    """Return pixels (n, 784) and class numbers (n,): the place of each image's digit in `digits`."""
-    chosen = [images.get(digit, np.empty((0, 28, 28), np.uint8))[:count] for digit in digits]
-    for digit, found in zip(digits, chosen, strict=True):
-        if images and count is not None and len(found) < count:
-            raise InputError(
-                f"dataset.{key} is {count}, but source {config.source} has {len(found)} such images of digit {digit}"
-            )
-    pixels = np.concatenate(chosen)  # (n, 28, 28)
-    classes = np.repeat(np.arange(len(digits)), [len(found) for found in chosen])  # (n,)
+def _first(images: dict[int, Bytes], count: int | None, key: str, source: str) -> list[Bytes]:
+    """Return the first `count` images (count, 28, 28) of each digit; all for None."""
+    for digit, found in images.items():
+        if count is not None and len(found) < count:
+            raise InputError(f"dataset.{key} is {count}, source {source} has {len(found)} such images of digit {digit}")
+    return [found[:count] for found in images.values()]
+
+
+def _rows(images: list[Bytes], config: Config) -> tuple[Floats, Floats]:
+    """Return pixels (n, 784) and labels (n,) of images (., 28, 28) sorted by class."""
+    pixels = np.concatenate(images)  # (n, 28, 28)
+    classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
     if isinstance(config, MnistPairDataset) and config.light_effect:
         pixels = light_effect(pixels, classes == 1)
     x = pixels.reshape(len(pixels), -1).astype(np.float64)
     if config.scale == "unit":
         x /= 255
-    return x, classes.astype(np.float64)
-
-
-def _labels(classes: Floats, config: MnistDataset | MnistPairDataset) -> Floats:
-    if isinstance(config, MnistPairDataset) and config.labels == "signs":
-        return 1 - 2 * classes
-    return classes
+    signs = isinstance(config, MnistPairDataset) and config.labels == "signs"
+    y: Floats = 1.0 - 2.0 * classes if signs else classes
+    return x, y

@@ -28,6 +28,8 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes received so far, and all that will come (None: the mirror does not say)."""
 
 _CHUNK = 2**16
+_SLACK = 2**20
+"""Bytes by which gzip may make a file longer."""
 _GZIP = 16 + zlib.MAX_WBITS
 _BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
 
@@ -112,33 +114,42 @@ def _received(
     opener: urllib.request.OpenerDirector, address: str, file: IdxFile, progress: Progress | None, timeout: float
 ) -> Iterator[bytes]:
     """Yield what a mirror sends; all that can go wrong on the way is a `MirrorError`."""
+    with _open(opener, address, timeout) as answer:
+        length = answer.headers.get("Content-Length", "")
+        total = int(length) if length.isdecimal() else None
+        done = 0
+        while piece := _read(answer):
+            done += len(piece)
+            if done > file.size + _SLACK:
+                raise MirrorError(f"it sends more than {file.size} bytes")
+            if progress is not None:
+                progress(file.name, done, total)
+            yield piece
+        if total is not None and done < total:
+            raise MirrorError(f"the connection ended after {done} of {total} bytes")
+
+
+# Errors of the network are told apart from those of the disk here: nothing but these two functions uses the network.
+
+
+def _open(opener: urllib.request.OpenerDirector, address: str, timeout: float) -> Any:
     request = urllib.request.Request(address, headers={"User-Agent": f"dyn/{__version__}"})
     try:
-        with opener.open(request, timeout=timeout) as answer:
-            length = answer.headers.get("Content-Length", "")
-            total = int(length) if length.isdigit() else None
-            done = 0
-            while piece := _read(answer):
-                done += len(piece)
-                if progress is not None:
-                    progress(file.name, done, total)
-                yield piece
-            if total is not None and done < total:
-                raise MirrorError(f"the connection ended after {done} of {total} bytes")
+        return opener.open(request, timeout=timeout)
     except urllib.error.HTTPError as error:
         with error:
             raise MirrorError(f"it answers {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         raise MirrorError(str(error.reason)) from error
-    except (http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise MirrorError(str(error) or type(error).__name__) from error
 
 
 def _read(answer: Any) -> bytes:
     try:
         piece: bytes = answer.read(_CHUNK)
-    except OSError as error:  # of the network: errors of the disk must not be taken for a mirror's
-        raise MirrorError(str(error)) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise MirrorError(str(error) or type(error).__name__) from error
     return piece
 
 
@@ -156,10 +167,11 @@ def _contents(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
                     raise MirrorError(f"its contents are longer than {size} bytes")
                 yield out
                 rest = unzip.unconsumed_tail
+            if unzip.eof:
+                return  # what may follow is not looked at
     except zlib.error as error:
         raise MirrorError(f"it does not send a gzip file ({error})") from error
-    if not unzip.eof:
-        raise MirrorError("the file ends early")
+    raise MirrorError("the file ends early")
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

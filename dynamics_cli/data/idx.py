@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from dynamics_cli.errors import InputError
 
 Bytes = NDArray[np.uint8]
+Handle = IO[bytes] | gzip.GzipFile
 
-MAX_VALUES = 2**30
+MAX_VALUES = 2**28
 """More values than this in one file are refused: a header can claim anything."""
 
 _GZIP = b"\x1f\x8b"
@@ -56,7 +57,7 @@ def header(shape: tuple[int, ...]) -> bytes:
     return bytes([0, 0, _UNSIGNED_BYTE, len(shape)]) + sizes
 
 
-def _parse(handle: IO[bytes], path: Path, shape: tuple[int, ...] | None) -> Bytes:
+def _parse(handle: Handle, path: Path, shape: tuple[int, ...] | None) -> Bytes:
     found = _read_shape(handle, path, None if shape is None else len(shape))
     if shape is not None and found != shape:
         raise InputError(f"{path}: holds {_times(found)} values, not {_times(shape)}")
@@ -71,7 +72,7 @@ def _parse(handle: IO[bytes], path: Path, shape: tuple[int, ...] | None) -> Byte
     return np.frombuffer(data, dtype=np.uint8).reshape(found)
 
 
-def _read_shape(handle: IO[bytes], path: Path, dimensions: int | None) -> tuple[int, ...]:
+def _read_shape(handle: Handle, path: Path, dimensions: int | None) -> tuple[int, ...]:
     magic = handle.read(4)
     if len(magic) < 4:
         raise InputError(f"{path}: is cut short: {len(magic)} bytes are no IDX file")

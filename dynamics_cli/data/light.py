@@ -31,4 +31,6 @@ def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArra
             f"for {images.shape[:1]}"
         )
     offset = np.where(bright, np.uint8(128), np.uint8(0)).astype(np.uint8)  # (n,)
-    return (images >> 1) + offset.reshape(-1, *[1] * (images.ndim - 1))
+    halved: NDArray[np.uint8] = np.right_shift(images, np.uint8(1))
+    halved += offset.reshape(-1, *[1] * (images.ndim - 1))
+    return halved

@@ -56,9 +56,7 @@ FILES = {
             (10000, 28, 28),
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
         ),
-        IdxFile(
-            "t10k-labels-idx1-ubyte", (10000,), "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-        ),
+        IdxFile("t10k-labels-idx1-ubyte", (10000,), "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
     ),
 }
 """The original files; SHA-256 of their contents."""
@@ -113,12 +111,19 @@ def load_mnist(
 
     """
     source: Source = ("full" if is_there() else "subset") if which == "auto" else which
-    read = _read_full if source == "full" else mnist_subset.read_subset
+    read = read_full if source == "full" else mnist_subset.read_subset
     found = {part: read(part, digits) for part in parts}
     return Mnist(source, found.get("train", {}), found.get("test", {}))
 
 
-def _read_full(part: str, digits: Sequence[int], files: Mapping[str, Part] = FILES) -> dict[int, Bytes]:
+def read_full(part: str, digits: Sequence[int], files: Mapping[str, Part] = FILES) -> dict[int, Bytes]:
+    """Return the images (n, 28, 28) of each digit in the full set's `part`, train or test; contents are checked.
+
+    Raises:
+        DataMissingError: the full set is not there.
+        InputError: a file is damaged.
+
+    """
     directory, chosen = mnist_directory(), files[part]
     if missing_files(directory, [chosen.images, chosen.labels]):
         raise DataMissingError(f"the full MNIST set is not in {directory}: {HOW_TO_GET}")

@@ -42,7 +42,7 @@ def read_subset(part: str, digits: Iterable[int], path: Path = PATH) -> dict[int
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
             return {d: _unpack(arrays[f"{part}_{d}_ink"], arrays[f"{part}_{d}_values"]) for d in digits}
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: the MNIST subset of this installation is damaged ({error}); reinstall dyn") from error
+        raise InputError(f"{path}: this MNIST subset is damaged ({error}); install dyn again") from error
 
 
 def write_subset(path: Path, images: Mapping[str, Mapping[int, Bytes]]) -> None:

@@ -97,8 +97,7 @@ def fresh_file(path: Path) -> Iterator[BinaryIO]:
     try:
         with temporary.open("xb") as handle:
             yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
+            sync(handle)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -114,6 +113,12 @@ def fresh_directory(path: Path) -> Iterator[Path]:
         temporary.rename(path)
     finally:
         delete(temporary)
+
+
+def sync(handle: BinaryIO) -> None:
+    """Return when all that was written to a file is on the disk."""
+    handle.flush()
+    os.fsync(handle.fileno())
 
 
 def delete(path: Path) -> None:

@@ -33,7 +33,7 @@ def as_finite(values: ArrayLike, name: str) -> Floats:
 
 
 def as_share(values: ArrayLike, name: str, *, closed: bool = False) -> Floats:
-    """Return `values` as float64; raises ValueError, naming `name`, unless all are in (0, 1), or (0, 1] when `closed`."""
+    """Return `values` as float64; raises ValueError unless all are in (0, 1), in (0, 1] when `closed`."""
     array = as_finite(values, name)
     if not ((array > 0) & ((array <= 1) if closed else (array < 1))).all():
         raise ValueError(f"{name} must be in (0, 1{']' if closed else ')'}, not in [{array.min()}, {array.max()}]")

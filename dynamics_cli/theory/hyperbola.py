@@ -146,7 +146,7 @@ class Mode:
 def outcome(y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, label: int = 1) -> NDArray[np.int8]:
     """Return how learning ends from `(z0, y0)` (Section 3.3, Fig. 2 left), as values of `Outcome`.
 
-    `y0`, `z0` and `norm` = `||x||` of any shape broadcast. Raises ValueError when one is not finite or norm not positive.
+    `y0`, `z0` and `norm` = `||x||` broadcast. Raises ValueError when one is not finite or norm is not positive.
     """
     return Mode.of(y0, z0, norm, 1.0, label).outcome
 
@@ -158,9 +158,10 @@ def invariant(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0) -> Floats:
 
 
 def theta(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0, *, label: int = 1) -> Floats:
-    """Return the angle of Eqs. 20 and 21 with the sign of `s y z`: `ln|A / B|`, so that `s u = c sinh(theta)/(2 ||x||)`.
+    """Return the angle of Eqs. 20 and 21 with the sign of `s y z`: `ln|A / B|`.
 
-    It is plus infinity on `y = s ||x|| z` and minus infinity on `y = -s ||x|| z`, where `c = 0` and there is none.
+    The logit is `s u = c sinh(theta) / (2 ||x||)`. Infinite on `y = s ||x|| z`, minus infinity on `y = -s ||x|| z`,
+    where `c = 0` and there is none. Raises ValueError as `outcome`.
     """
     mode = Mode.of(y, z, norm, 1.0, label)
     with np.errstate(divide="ignore", invalid="ignore"):

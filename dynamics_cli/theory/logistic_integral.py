@@ -43,7 +43,7 @@ def scaled_rise(u: Floats, k: Floats) -> Floats:
     """Return `exp(-max(u, 0)) H(u)` for `u (n,)` and `k (n,) >= 0`, to a relative error of about 1e-15.
 
     Where `k = 0` and |u| >= 1 this is the exponential integral. Else Gauss quadrature on panels that shrink by 4
-    towards 0 (the singularities are at +-i k), and no longer than 4 (the exponential), until the rest is below rounding.
+    towards 0 (the singularities are at +-i k), and no longer than 4 (the exponential), until the rest is negligible.
     """
     w, up = np.abs(u), u > 0
     total = np.zeros_like(u)

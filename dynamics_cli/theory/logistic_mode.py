@@ -2,8 +2,8 @@
 
     y' = s p ||x||^2 z / (1 + exp(s y z)),   z' = s p y / (1 + exp(s y z))          (Eqs. 1, 12, 16)
 
-Time is (learning rate) x (updates) with samples drawn from the data set, of which the class is a share p; `p = 1` is one
-sample of the class per update. A full batch with mean loss is the same, with a summed loss n times as fast.
+Time is (learning rate) x (updates) with samples drawn from the data set, of which the class is a share p; `p = 1` is
+one sample of the class per update. A full batch with mean loss is the same, with a summed loss n times as fast.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def logistic_mode(
 ) -> ModePath:
     """Return y, z, logit and confidence at times `t` from `(y0, z0)`: Theorem 3.2 for all hyperbolas and both classes.
 
-    All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. Times up to 1e300 and beyond are fine. With
-    the ReLU y stops at 0 (Section 3.3). Raises ValueError for negative or non-finite times, non-finite weights, a norm
-    or p that is not positive.
+    All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. Times up to 1e300 and beyond are fine.
+    With the ReLU y stops at 0 (Section 3.3). Raises ValueError for negative or non-finite times, non-finite weights, a
+    norm or p that is not positive.
     """
     mode, times = Mode.of(y0, z0, norm, p, label).spread(t)
     tau = _progress(times, mode.rate, mode.a, mode.b)
@@ -50,7 +50,7 @@ def balanced_logit(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: Arr
 def time_to_logit(
     logit: ArrayLike, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
 ) -> Floats:
-    """Return when `s z y` reaches `logit` (Eq. 15 and its analogue for `c > 0`): 0 if it has, infinity if it never will.
+    """Return when `s z y` reaches `logit` (Eq. 15; for `c > 0` A.3): 0 if it has, infinity if it never will.
 
     Arguments broadcast; time as in `logistic_mode`, infinite also where it exceeds 1.8e308. Raises as `logistic_mode`.
     """
@@ -58,9 +58,7 @@ def time_to_logit(
     return _time_after(mode, mode.progress_to(logit))
 
 
-def death_time(
-    y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
-) -> Floats:
+def death_time(y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1) -> Floats:
     """Return when y reaches 0 (Section 3.3, case 3); infinity where it never does. Arguments as in `logistic_mode`."""
     mode = Mode.of(y0, z0, norm, p, label)
     return _time_after(mode, np.where(mode.outcome == Outcome.DIES, mode.last_progress, np.inf))
@@ -79,7 +77,7 @@ def logit_bound(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayL
 def vanishing_time_bound(u: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
     """Return `log(u0 / u) / (2 ||x|| p)`, at least the time that a logit on the line takes from `u0 < 0` to `u < 0`.
 
-    Eq. 23, whose last expression lacks the factor `1 / (2 ||x||)` in print. Raises ValueError unless u0 and u are negative.
+    Eq. 23, whose last expression lacks the factor `1 / (2 ||x||)` in print. Raises ValueError unless both are negative.
     """
     far, near = as_positive(-as_finite(u0, "u0"), "-u0"), as_positive(-as_finite(u, "u"), "-u")
     return np.asarray(np.log(far / near) / (2.0 * as_positive(norm, "norm") * as_positive(p, "p")))
@@ -101,4 +99,4 @@ def _time_after(mode: Mode, tau: Floats) -> Floats:
     flat = [array.ravel()[reached] for array in (tau, a, b)]
     log_time[reached] = log_elapsed(flat[0], flat[1], flat[2], np.ones(flat[0].shape))
     with np.errstate(over="ignore"):
-        return np.exp(log_time.reshape(tau.shape) - np.log(rate))
+        return np.asarray(np.exp(log_time.reshape(tau.shape) - np.log(rate)))

@@ -42,7 +42,7 @@ def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
     options = ["--panel", "function", "--at", 5, "--at", 21, "--format", "pdf", "--format", "svg", "--out", "there"]
     answer = dyn("plot", "here", *options)
     assert answer.code == 0
-    assert drawn == [("function", 5), ("function", 20)]
+    assert drawn == [("function", 5), ("function", 21)]
     assert answer.err == "no state was recorded at iteration 21; the nearest, 20, is shown\n"
     assert answer.out.split() == [f"there/function-{i}.{kind}" for i in (5, 20) for kind in ("pdf", "svg")]
     assert Path("there/function-5.pdf").read_bytes().startswith(b"%PDF")
@@ -50,7 +50,7 @@ def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
 
 def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
     answer = dyn("plot", "here", "--panel", "loss", "--at", 21, "--json")
-    assert answer.json == {"run": str(place / "here"), "files": [str(place / "here/plots/loss-20.png")]}
+    assert answer.json == {"run": str(place / "here"), "files": [str(place / "here/plots/loss-21.png")]}
     assert answer.err == ""
 
 

@@ -104,10 +104,11 @@ class TwoLayerStepper(Stepper):
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
         hidden, output = self.read()
-        z = self.x @ hidden.swapaxes(-1, -2)  # (R, n, m)
         alpha = self.alpha[:, None, None]
-        h = ((np.maximum(z, 0) + alpha * np.minimum(z, 0)) @ output[:, :, None])[:, :, 0]  # (R, n)
-        return np.asarray(self.criterion.total(h, self.y), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverged replica; its loss says so
+            z = self.x @ hidden.swapaxes(-1, -2)  # (R, n, m)
+            h = ((np.maximum(z, 0) + alpha * np.minimum(z, 0)) @ output[:, :, None])[:, :, 0]  # (R, n)
+            return np.asarray(self.criterion.total(h, self.y), dtype=np.float64)
 
     def loss(self) -> float:
         """Return the loss of the current state; with replicas, their mean."""
