@@ -11,8 +11,8 @@ from dynamics_cli.config.base import NonNegative, Positive, PositiveInt, Section
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
-class OptimizerSection(Section):
-    """What all optimizers share."""
+class DescentSection(Section):
+    """What all optimizers that take steps of a given size share."""
 
     lr: Positive
     """Step size."""
@@ -20,7 +20,7 @@ class OptimizerSection(Section):
     """Stop at the first recorded loss at or below this value."""
 
 
-class GradientDescent(OptimizerSection):
+class GradientDescent(DescentSection):
     """Full-batch gradient descent."""
 
     kind: Literal["gd"]
@@ -30,7 +30,7 @@ class GradientDescent(OptimizerSection):
     """Divide the gradient by the loss: the same path in rescaled time."""
 
 
-class MinibatchSection(OptimizerSection):
+class MinibatchSection(DescentSection):
     """What optimizers that may work on batches share; exactly one of `iterations` and `epochs` is given."""
 
     iterations: PositiveInt | None = None
@@ -63,4 +63,24 @@ class Adam(MinibatchSection):
     """Added to the denominator."""
 
 
-Optimizer = Annotated[GradientDescent | StochasticGradientDescent | Adam, Field(discriminator="kind")]
+class GradientFlow(Section):
+    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`."""
+
+    kind: Literal["gradient_flow"]
+    until: Positive
+    """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""
+    points: PositiveInt = 2000
+    """Number N of states after the initial one; how they are chosen does not change the integration."""
+    spacing: Literal["uniform", "geometric"] = "uniform"
+    """`t_i = i until / N`, or `t_1 = first` and a constant ratio from there on."""
+    first: Positive | None = None
+    """Time `t_1` (geometric spacing only)."""
+    rtol: Annotated[float, Field(ge=1e-12, le=0.5)] = 1e-6
+    """Local error allowed in a step, relative to the size of each neuron."""
+    stop_below: NonNegative | None = None
+    """Stop at the first recorded loss at or below this value."""
+
+
+Optimizer = Annotated[
+    GradientDescent | StochasticGradientDescent | Adam | GradientFlow, Field(discriminator="kind")
+]

@@ -44,7 +44,7 @@ def test_chosen_panels_states_and_formats(dyn: Dyn, drawn: Drawn) -> None:
     assert answer.code == 0
     assert drawn == [("function", 5), ("function", 21)]
     assert answer.err == "no state was recorded at iteration 21; the nearest, 20, is shown\n"
-    assert answer.out.split() == [f"there/function-{i}.{kind}" for i in (5, 20) for kind in ("pdf", "svg")]
+    assert answer.out.split() == [f"there/function-{i}.{kind}" for i in (5, 21) for kind in ("pdf", "svg")]
     assert Path("there/function-5.pdf").read_bytes().startswith(b"%PDF")
 
 
