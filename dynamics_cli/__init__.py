@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dynamics_cli.config import load_config
-    from dynamics_cli.reproduction import reproduce
+    from dynamics_cli.reproduction.reproduce import reproduce
     from dynamics_cli.runs import load_run
     from dynamics_cli.training.api import train
 
@@ -38,7 +38,7 @@ __all__ = ["__version__", "load_config", "load_run", "reproduce", "train"]
 _LAZY = {
     "load_config": "dynamics_cli.config",
     "load_run": "dynamics_cli.runs",
-    "reproduce": "dynamics_cli.reproduction",
+    "reproduce": "dynamics_cli.reproduction.reproduce",
     "train": "dynamics_cli.training.api",
 }
 """Name -> module that has it; imported when first used, so that `dyn --help` stays light."""

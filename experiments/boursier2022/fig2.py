@@ -100,11 +100,12 @@ def _turned(before: LineState, after: LineState, groups: Clusters) -> float:
 
 def claims(found: Evidence) -> list[Claim]:
     """Compare the states with Sections 4.2 and 5."""
+    return [*_first_phases(found), *_end(found)]
+
+
+def _first_phases(found: Evidence) -> list[Claim]:
+    """The states up to the end of the second phase."""
     aligned = found.states[1]
-    angles = sorted(angle_of(found.groups[1].directions).tolist())
-    D = {"D+": found.setting.D_plus, "-D-": -found.setting.D_minus}
-    expected = sorted((float(angle_of(vector)), name) for name, vector in D.items())
-    two = len(angles) == 2
     tiny = found.states[0].norms.max()
     return [
         assumption_claim(found.setting),
@@ -157,6 +158,16 @@ def claims(found: Evidence) -> list[Claim]:
             expected=exactly(1),
             measured=found.groups[0].count,
         ),
+    ]
+
+
+def _end(found: Evidence) -> list[Claim]:
+    """The end of the third phase."""
+    angles = sorted(angle_of(found.groups[1].directions).tolist())
+    D = {"D+": found.setting.D_plus, "-D-": -found.setting.D_minus}
+    expected = sorted((float(angle_of(vector)), name) for name, vector in D.items())
+    two = len(angles) == 2
+    return [
         claim(
             "both-fitted",
             "After the third phase both labels are fitted (largest |h - y|)",

@@ -115,6 +115,11 @@ def turn(before: Floats, after: Floats, members: Bools) -> float:
 
 def claims(found: Evidence) -> list[Claim]:
     """Compare clusters with Appendix A.2."""
+    return [*_alignment(found), *_growth(found), *_findings(found)]
+
+
+def _alignment(found: Evidence) -> list[Claim]:
+    """The end of the alignment phase."""
     return [
         claim(
             "two-directions",
@@ -137,6 +142,12 @@ def claims(found: Evidence) -> list[Claim]:
             expected=less_than(0.01),
             measured=found.norm,
         ),
+    ]
+
+
+def _growth(found: Evidence) -> list[Claim]:
+    """The two clusters grow, and the final state."""
+    return [
         claim(
             "first-cluster",
             "In the second phase a first cluster grows (its share of the sum of squared norms at 80000)",
@@ -172,6 +183,12 @@ def claims(found: Evidence) -> list[Claim]:
             expected=at_least(3),
             measured=found.final_groups,
         ),
+    ]
+
+
+def _findings(found: Evidence) -> list[Claim]:
+    """What the paper does not say."""
+    return [
         finding(
             "directions-space",
             "Groups of directions at the end of alignment in all dimensions: the plane shows two",

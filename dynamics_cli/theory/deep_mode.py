@@ -1,0 +1,150 @@
+"""One balanced mode of a deep diagonal network (Tachet des Combes et al. 2018, Section 4, Appendix B).
+
+With N weights in a row (N - 1 hidden layers), all equal to `z = y / ||x||` (y the first preactivation), the logit obeys
+
+    u' = p N ||x||^(2/N) u^(2 - 2/N) / (1 + exp(u))                                  (Eqs. 5, 25)
+
+and time is an integral that ends in known functions: Eq. 2 for N = 2, the Wright omega function for N = 1 (logistic
+regression), and for N > 2, with `s = 1 - 2/N`,
+
+    p N ||x||^(2/N) t = J(u) - J(u_0),   J(u) = int (1 + exp(v)) v^(-1-s) dv = -u^(-s) (1 + 1F1(-s; 1 - s; u)) / s.
+
+The inner diagonals must be positive for both classes: with those of class D_2 negative, as printed in Appendix B, the
+ReLU makes that class dead for every N > 2. For a class D_2 the output is `-u`. Time is (learning rate) x (updates) with
+samples drawn from the data set, of which the class is a share p.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import hyp1f1, logit, wrightomega
+
+from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.theory.arguments import as_finite, as_positive, as_times
+from dynamics_cli.theory.inversion import log_residual, solve_increasing
+from dynamics_cli.theory.logistic_integral import LARGE, scaled_power_integral
+from dynamics_cli.theory.logistic_mode import balanced_logit, time_to_logit
+
+
+def deep_rate(u: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+    """Return `u'` of Eq. 5 at logits `u > 0` (any sign for `depth` N = 1). Arguments broadcast."""
+    value = _start(u, _check_depth(depth))
+    front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
+    damping = np.exp(-np.logaddexp(0.0, value))
+    return np.asarray(front * (damping if depth == 1 else value ** (2.0 - 2.0 / depth) * damping))
+
+
+def deep_logit(t: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+    """Return the logit at times `t` of a mode of `depth` N weights, from `u0 > 0` (Eq. 5).
+
+    `t`, `u0`, `norm` and `p` broadcast; times up to 1e300 are fine. `depth` 1 is logistic regression, with `u0` of any
+    sign. Raises ValueError for a depth below 1, negative or non-finite times, u0, norm or p that is not positive.
+    """
+    start = _start(u0, _check_depth(depth))
+    if depth == 2:
+        return balanced_logit(t, start, norm, p=p)
+    front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
+    times, start, front = np.broadcast_arrays(as_times(t), start, front)
+    with np.errstate(divide="ignore"):
+        log_time = np.log(times) + np.log(front)
+    if depth == 1:
+        return _shallow(log_time, start)
+    return _deep(log_time.ravel(), start.ravel(), 1.0 - 2.0 / depth).reshape(times.shape)
+
+
+def deep_weight(u: ArrayLike, depth: int, norm: ArrayLike = 1.0) -> Floats:
+    """Return `z = (u / ||x||)^(1/N)`, each of the N - 1 weights above the first (Appendix B); `y = ||x|| z`."""
+    return np.asarray((as_positive(u, "u") / as_positive(norm, "norm")) ** (1.0 / _check_depth(depth)))
+
+
+def deep_time(u: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+    """Return when the logit reaches `u` from `u0`: 0 where `u <= u0`, infinity beyond 1.8e308.
+
+    Arguments but `depth` broadcast. Raises ValueError as `deep_logit`.
+    """
+    start = _start(u0, _check_depth(depth))
+    end, start = np.broadcast_arrays(np.maximum(as_finite(u, "u"), start), start)
+    if depth == 2:
+        root = np.sqrt(start * as_positive(norm, "norm"))
+        return np.where(end > start, time_to_logit(end, root, root / norm, norm, p=p), 0.0)
+    front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
+    with np.errstate(over="ignore", divide="ignore"):
+        if depth == 1:
+            return np.asarray((end - start + np.exp(start) * np.expm1(end - start)) / front)
+        gap = _log_elapsed(end.ravel(), start.ravel(), 1.0 - 2.0 / depth).reshape(end.shape)
+        return np.where(end > start, np.exp(gap - np.log(front)), 0.0)
+
+
+def depth_crossing(depth: int, norm: float = 1.0, *, confidence: float = 0.99, against: int = 2) -> float:
+    """Return the initial logit above which `depth` reaches the confidence sooner than the depth `against`.
+
+    "The deeper the network, the faster the learning" holds only above it. Raises ValueError when the confidence is not
+    in (0.5, 1) or when there is no crossing between 1e-12 and 0.9 times the logit of the confidence.
+    """
+    if not 0.5 < confidence < 1.0:
+        raise ValueError(f"confidence must be in (0.5, 1), not {confidence}")
+    end = float(logit(confidence))
+
+    def lead(log_u0: float) -> float:
+        start = float(np.exp(log_u0))
+        return float(np.log(deep_time(end, start, depth, norm)) - np.log(deep_time(end, start, against, norm)))
+
+    low, high = np.log(1e-12), np.log(0.9 * end)
+    if not lead(low) * lead(high) < 0:
+        raise ValueError(f"depths {depth} and {against} take the same time from no u0 in [1e-12, {0.9 * end:.3g}]")
+    return float(np.exp(brentq(lead, low, high, xtol=1e-13)))
+
+
+def _check_depth(depth: int) -> int:
+    if depth < 1:
+        raise ValueError(f"depth, the number N of weights in a row, must be at least 1, not {depth}")
+    return depth
+
+
+def _start(u: ArrayLike, depth: int) -> Floats:
+    return as_finite(u, "u") if depth == 1 else as_positive(u, "u")
+
+
+def _shallow(log_time: Floats, start: Floats) -> Floats:
+    """Solve `u + exp(u) = exp(log_time) + u_0 + exp(u_0)`: `exp(u)` is the Wright omega function of the right side."""
+    with np.errstate(over="ignore"):
+        total = np.exp(log_time) + start + np.exp(start)
+    # beyond the range of floats u is the logarithm of the right side to rounding
+    right = np.where(np.isfinite(total), total, 1.0)
+    omega = np.real(wrightomega(right))
+    u = np.where(right > 1.0, np.log(np.maximum(omega, 1e-300)), right - omega)
+    far = np.where(np.isfinite(total), u, np.logaddexp(log_time, start))
+    return np.where(log_time > -np.inf, np.maximum(far, start), start)
+
+
+def _scaled_integral(u: Floats, s: float) -> Floats:
+    """Return `exp(-u) J(u)` for `u (n,) > 0`."""
+    near, far = np.minimum(u, LARGE), np.maximum(u, LARGE)
+    plain = -(near**-s) / s * (1.0 + hyp1f1(-s, 1.0 - s, near)) * np.exp(-near)
+    return np.where(u < LARGE, plain, scaled_power_integral(far, 1.0 + s) - far**-s / s * np.exp(-far))
+
+
+def _log_elapsed(u: Floats, u_0: Floats, s: float) -> Floats:
+    """Return `ln(J(u) - J(u_0))` for `u >= u_0 > 0`, minus infinity where they are equal."""
+    gap = _scaled_integral(u, s) - _scaled_integral(u_0, s) * np.exp(u_0 - u)
+    with np.errstate(divide="ignore"):
+        return np.where(u > u_0, u + np.log(np.maximum(gap, 0.0)), -np.inf)
+
+
+def _deep(log_time: Floats, start: Floats, s: float) -> Floats:
+    """Invert `J(u) - J(u_0) = exp(log_time)` in the variable `ln u`."""
+    u = start.copy()
+    moving = np.flatnonzero(log_time > -np.inf)
+    target, u_0 = log_time[moving], start[moving]
+    # exp(u) u^(-1-s) exceeds the target here
+    log1p_time = np.logaddexp(0.0, target)
+    top = u_0 + log1p_time + 3.0 * np.log(2.0 + log1p_time + u_0) + 5.0
+
+    def residual(x: Floats, index: Ints) -> tuple[Floats, Floats]:
+        here = np.exp(x)
+        return log_residual(_log_elapsed(here, u_0[index], s), np.logaddexp(0.0, here) - s * x, target[index])
+
+    u[moving] = np.exp(solve_increasing(residual, np.log(u_0), np.log(top)))
+    return np.maximum(u, start)

@@ -1,0 +1,152 @@
+"""Gradient starvation: the system of a frequent and a rare feature (Tachet des Combes et al. 2018, Section 6, Eq. 8).
+
+All points of class D_1 contain the feature `x_1`, a share lambda of them also `x_2`. With `alpha = w (x_1, 0)`,
+`beta = w (0, x_2)` and output weight z,
+
+    alpha' = ||x_1||^2 z (lambda / (1 + exp(z (alpha + beta))) + (1 - lambda) / (1 + exp(z alpha))),
+    beta'  = ||x_2||^2 z lambda / (1 + exp(z (alpha + beta))),
+    z'     = lambda (alpha + beta) / (1 + exp(z (alpha + beta))) + (1 - lambda) alpha / (1 + exp(z alpha)).
+
+The paper's Eq. 8 is the case of unit norms. Time is (learning rate) x (updates) with samples of the class.
+`alpha^2 / ||x_1||^2 + beta^2 / ||x_2||^2 - z^2` is conserved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
+from scipy.special import expit, log_expit
+
+from dynamics_cli.measures.arrays import Floats, as_floats
+from dynamics_cli.theory.arguments import as_finite, as_positive, as_times
+from dynamics_cli.theory.confidence_times import required_logit
+
+RTOL, ATOL = 1e-12, 1e-15
+
+
+@dataclass(frozen=True)
+class StarvationPath:
+    """The neuron at times, or at the instants at which training stops; all arrays have one shape."""
+
+    t: Floats
+    alpha: Floats
+    beta: Floats
+    z: Floats
+
+    @property
+    def frequent(self) -> Floats:
+        """Confidence on `(x_1, 0)`, `sigmoid(z alpha)`."""
+        return np.asarray(expit(self.z * self.alpha))
+
+    @property
+    def both(self) -> Floats:
+        """Confidence on `(x_1, x_2)`."""
+        return np.asarray(expit(self.z * (self.alpha + self.beta)))
+
+    @property
+    def rare(self) -> Floats:
+        """Confidence on `(0, x_2)` alone, `sigmoid(z max(0, beta))`."""
+        return np.asarray(expit(self.z * np.maximum(self.beta, 0.0)))
+
+
+def starvation_invariant(
+    alpha: ArrayLike, beta: ArrayLike, z: ArrayLike, *, norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0
+) -> Floats:
+    """Return `alpha^2 / ||x_1||^2 + beta^2 / ||x_2||^2 - z^2` (not in the paper); arguments broadcast."""
+    a = as_finite(alpha, "alpha") / as_positive(norm1, "norm1")
+    b = as_finite(beta, "beta") / as_positive(norm2, "norm2")
+    return np.asarray(a**2 + b**2 - as_finite(z, "z") ** 2)
+
+
+def starvation_path(
+    t: ArrayLike,
+    alpha0: float,
+    beta0: float,
+    z0: float,
+    lambda_: float,
+    *,
+    norm1: float = 1.0,
+    norm2: float = 1.0,
+) -> StarvationPath:
+    """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`.
+
+    Raises ValueError for times that do not ascend from at least 0, a lambda outside [0, 1], norms that are not
+    positive, and starts that are not active on the class: needed are `alpha0 > 0`, `alpha0 + beta0 > 0`, `z0 > 0`.
+    """
+    start, share, squares = _checked(alpha0, beta0, z0, lambda_, norm1, norm2)
+    times = as_times(as_floats(t, "t", axes=1))
+    if (np.diff(times) < 0).any():
+        raise ValueError("times must ascend")
+    if times.max(initial=0.0) == 0:
+        return StarvationPath(times, *(np.full(len(times), value) for value in start))
+
+    def field(_: float, state: Floats) -> Floats:
+        alpha, beta, z = state
+        both, alone = share * expit(-z * (alpha + beta)), (1.0 - share) * expit(-z * alpha)
+        return _velocity(state, both, alone, squares)
+
+    end = float(times[-1])
+    path = solve_ivp(field, (0.0, end), start, t_eval=times, method="DOP853", rtol=RTOL, atol=ATOL)
+    return StarvationPath(times, *path.y)
+
+
+def stopping_points(
+    delta: ArrayLike,
+    alpha0: ArrayLike,
+    beta0: ArrayLike,
+    z0: ArrayLike,
+    lambda_: ArrayLike,
+    *,
+    norm1: ArrayLike = 1.0,
+    norm2: ArrayLike = 1.0,
+) -> StarvationPath:
+    """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
+
+    All arguments broadcast; all cases are integrated at once (relative tolerance 1e-12), in the variable `ln(z alpha)`,
+    which ascends from the start to `ln log((1 - delta) / delta)` at t* however far away that time is. At t* every point
+    of D_1 has the confidence if `beta >= 0`. Raises ValueError unless `0 < delta < 1` and every confidence exceeds the
+    one at the start, and as `starvation_path`.
+    """
+    level, *rest = np.broadcast_arrays(required_logit(delta), alpha0, beta0, z0, lambda_, norm1, norm2)
+    shape = level.shape
+    start, share, squares = _checked(*(np.ravel(array) for array in rest))
+    first, last = start[2] * start[0], level.ravel()
+    if not (last > first).all():
+        raise ValueError("every confidence 1 - delta must exceed the one at the start")
+    span = np.log(last) - np.log(first)
+
+    def field(_: float, flat: Floats) -> Floats:
+        state = flat.reshape(4, -1)[:3]
+        alpha, beta, z = state
+        logit = z * alpha
+        # everything times 1 + exp(z alpha), which neither vanishes nor overflows
+        ratio = np.exp(log_expit(-logit - z * beta) - log_expit(-logit))
+        slow = _velocity(state, share * ratio, 1.0 - share, squares)
+        pace = span * logit / (slow[0] * z + slow[2] * alpha)
+        return np.concatenate([slow * pace, ((1.0 + np.exp(logit)) * pace)[None]]).ravel()
+
+    initial = np.concatenate([start, np.zeros((1, last.size))]).ravel()
+    end = solve_ivp(field, (0.0, 1.0), initial, method="DOP853", rtol=RTOL, atol=ATOL).y[:, -1].reshape(4, *shape)
+    return StarvationPath(t=end[3], alpha=end[0], beta=end[1], z=end[2])
+
+
+def _velocity(state: Floats, both: Floats, alone: Floats, squares: Floats) -> Floats:
+    """Return `(alpha', beta', z')` for the shares of points with both features and with one, damped already."""
+    alpha, beta, z = state
+    return np.stack([squares[0] * z * (both + alone), squares[1] * z * both, (alpha + beta) * both + alpha * alone])
+
+
+def _checked(
+    alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike, norm1: ArrayLike, norm2: ArrayLike
+) -> tuple[Floats, Floats, Floats]:
+    """Return the start `(3, ...)`, lambda and the squared norms `(2, ...)`, or raise ValueError."""
+    start = np.stack([as_finite(alpha0, "alpha0"), as_finite(beta0, "beta0"), as_finite(z0, "z0")])
+    if not ((start[0] > 0) & (start[0] + start[1] > 0) & (start[2] > 0)).all():
+        raise ValueError("need alpha0 > 0, alpha0 + beta0 > 0 and z0 > 0: the neuron must be active on the class")
+    share = as_finite(lambda_, "lambda_")
+    if not ((share >= 0) & (share <= 1)).all():
+        raise ValueError("lambda, a share of the points, must be in [0, 1]")
+    return start, share, np.stack([as_positive(norm1, "norm1"), as_positive(norm2, "norm2")]) ** 2

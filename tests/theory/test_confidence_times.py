@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expi, expit
+
+from dynamics_cli.theory.confidence_times import (
+    cross_entropy_time,
+    exact_time_ratio,
+    hinge_time,
+    required_logit,
+    time_ratio,
+)
+from dynamics_cli.theory.hinge_mode import balanced_hinge_logit
+from dynamics_cli.theory.logistic_mode import balanced_logit
+
+
+def bar_time(u_f, u0):
+    """Return the time of A.5 for ||x|| = p = 1 as printed."""
+    return 0.5 * (np.log(u_f / u0) + expi(u_f) - expi(u0))
+
+
+def test_the_time_of_a5_as_printed():
+    delta = np.array([0.3, 0.1, 1e-2, 1e-6])
+    u_f = np.log(1 / delta - 1)
+    np.testing.assert_allclose(cross_entropy_time(delta, 0.2), bar_time(u_f, 0.2), rtol=1e-12)
+    np.testing.assert_allclose(cross_entropy_time(delta, 0.2, 2.0, p=0.3), bar_time(u_f, 0.2) / 0.6, rtol=1e-12)
+
+
+@given(st.floats(-12, -0.5), st.floats(0.01, 0.5), st.floats(0.3, 3), st.floats(0.1, 0.9))
+def test_at_that_time_the_confidence_is_reached(log_delta, u0, norm, p):
+    delta = 10.0**log_delta
+    if required_logit(delta) <= u0:
+        return
+    t = cross_entropy_time(delta, u0, norm, p=p)
+    assert expit(-balanced_logit(t, u0, norm, p=p)) == pytest.approx(delta, rel=1e-10)
+    t = hinge_time(1 - delta, u0, norm, p=p)
+    assert balanced_hinge_logit(t, u0, norm, p=p) == pytest.approx(max(1 - delta, u0), rel=1e-12)
+
+
+def test_cross_entropy_diverges_and_hinge_does_not():
+    delta = np.array([1e-2, 1e-4, 1e-8, 1e-16, 1e-100, 1e-300])
+    slow, fast = cross_entropy_time(delta, 0.1), hinge_time(1 - delta, 0.1)
+    assert (np.diff(slow) > 0).all()
+    assert slow[-1] == pytest.approx(1e300 / (2 * np.log(1e300)), rel=0.01)  # Ei(u) ~ exp(u) / u
+    assert (fast <= -np.log(0.1) / 2).all()
+    assert hinge_time(1.0, 0.1) == pytest.approx(-np.log(0.1) / 2)
+    assert (fast < slow).all()
+
+
+@pytest.mark.parametrize(("norm1", "norm2", "p"), [(1.0, 1.0, 0.7), (2.0, 0.5, 0.5), (0.6, 1.4, 0.2)])
+def test_corollary_3_3(norm1, norm2, p):
+    leading = float(time_ratio(norm1, norm2, p))
+    assert leading == pytest.approx(norm1 / norm2 * p / (1 - p))
+    assert exact_time_ratio(0.01, 0.1, 0.1, norm1, norm2, p) == pytest.approx(leading, rel=1e-12)
+    u0, v0, delta = 0.05, 0.2, 0.01
+    factor = 1 - bar_time(v0, u0) / bar_time(np.log(99), u0)
+    assert exact_time_ratio(delta, u0, v0, norm1, norm2, p) == pytest.approx(leading * factor, rel=1e-12)
+    gaps = [abs(float(exact_time_ratio(d, u0, v0, norm1, norm2, p)) / leading - 1) for d in (1e-1, 1e-2, 1e-4, 1e-8)]
+    assert (np.diff(gaps) < 0).all()
+    assert gaps[-1] < 1e-6
+
+
+def test_corollary_3_3_with_trained_networks():
+    norm1, norm2, share, lr, delta = 1.5, 0.8, 0.6, 1e-3, 0.05
+    reached = []
+    for norm, p in ((norm1, share), (norm2, 1 - share)):
+        y, steps = np.sqrt(0.1 * norm), 0
+        z = y / norm
+        while expit(y * z) < 1 - delta:
+            f = lr * p * expit(-y * z)
+            y, z, steps = y + f * norm**2 * z, z + f * y, steps + 1
+        reached.append(steps)
+    assert reached[1] / reached[0] == pytest.approx(float(time_ratio(norm1, norm2, share)), rel=1e-3)
+
+
+def test_reached_already_and_bad_arguments():
+    assert cross_entropy_time(0.4, 3.0) == 0.0
+    assert hinge_time(0.5, 0.8) == 0.0
+    assert required_logit(1e-300) == pytest.approx(300 * np.log(10))
+    with pytest.raises(ValueError, match="delta must be in"):
+        cross_entropy_time(0.0, 0.1)
+    with pytest.raises(ValueError, match="confidence must be in"):
+        hinge_time(1.1, 0.1)
+    with pytest.raises(ValueError, match="p must be in"):
+        time_ratio(1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="already"):
+        exact_time_ratio(0.4, 3.0, 0.1, 1.0, 1.0, 0.5)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+from dynamics_cli.theory.deep_mode import deep_logit, deep_rate, deep_time, deep_weight, depth_crossing
+from dynamics_cli.theory.logistic_mode import balanced_logit
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 8, 20])
+@pytest.mark.parametrize("norm", [0.5, 1.0, 2.0])
+def test_agrees_with_an_ode_solver_and_inverts(depth, norm):
+    t, u0 = np.linspace(0, 60, 61), 0.05
+    path = solve_ivp(
+        lambda _, u: norm ** (2 / depth) * depth * u ** (2 - 2 / depth) * expit(-u),
+        (0, 60),
+        [u0],
+        method="DOP853",
+        rtol=1e-13,
+        atol=1e-15,
+        t_eval=t,
+        max_step=0.5,
+    )
+    u = deep_logit(2 * t, u0, depth, norm, p=0.5)
+    np.testing.assert_allclose(u, path.y[0], rtol=1e-11)
+    assert u[0] == u0
+    np.testing.assert_allclose(deep_time(u, u0, depth, norm), t, atol=1e-11)
+    around = deep_logit(np.array([7.0 - 1e-4, 7.0, 7.0 + 1e-4]), u0, depth, norm)
+    assert deep_rate(around[1], depth, norm) == pytest.approx((around[2] - around[0]) / 2e-4, rel=1e-6)
+
+
+def train(depth, norm, u0, *, lr, time):
+    """Train a deep network with full inner matrices on one point of each class; return both logits per update."""
+    x1, x2 = norm * np.array([0.6, 0.8]), -norm * np.array([0.6, 0.8])
+    X, labels = np.stack([x1, x2]), np.array([1.0, -1.0])
+    z0 = (u0 / norm) ** (1 / depth)
+    W = z0 / norm * X
+    inner = [z0 * np.eye(2) for _ in range(depth - 2)]
+    Z = z0 * np.array([1.0, -1.0])
+    logits = []
+    for _ in range(round(time / lr)):
+        hidden = [np.maximum(X @ W.T, 0)]
+        for M in inner:
+            hidden.append(np.maximum(hidden[-1] @ M.T, 0))
+        u = hidden[-1] @ Z
+        g = labels * expit(-labels * u) / 2  # mean over the two points: p = 1/2
+        back = g[:, None] * Z * (hidden[-1] > 0)
+        gradients = []
+        for M, below in zip(inner[::-1], hidden[-2::-1], strict=True):
+            gradients.append(back.T @ below)
+            back = (back @ M) * (below > 0)
+        Z = Z + lr * g @ hidden[-1]
+        W = W + lr * back.T @ X
+        inner = [M + lr * G for M, G in zip(inner, gradients[::-1], strict=True)]
+        logits.append(u)
+    assert all(np.count_nonzero(M - np.diag(np.diag(M))) == 0 for M in inner)
+    return np.array(logits)
+
+
+@pytest.mark.parametrize(("depth", "norm"), [(2, 0.7), (3, 1.5), (4, 1.0), (8, 1.0)])
+def test_trained_deep_networks_converge_to_it_at_first_order(depth, norm):
+    errors = []
+    for lr in (1e-2, 5e-3):
+        u = train(depth, norm, 0.2, lr=lr, time=20)
+        theory = expit(deep_logit(lr * np.arange(len(u)), 0.2, depth, norm, p=0.5))
+        errors.append(max(np.abs(expit(u[:, 0]) - theory).max(), np.abs(expit(-u[:, 1]) - theory).max()))
+    assert errors[1] < 2e-3
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
+
+
+def test_negative_inner_weights_are_dead():
+    """Appendix B asks for negative inner diagonals for class D_2: the ReLU then outputs 0, for every N > 2."""
+    active = np.maximum(np.array([0.0, 0.4]), 0)
+    assert np.maximum(np.diag([0.3, -0.3]) @ active, 0).tolist() == [0.0, 0.0]
+    assert np.maximum(np.diag([0.3, 0.3]) @ active, 0)[1] > 0
+
+
+def test_two_layers_are_equation_2():
+    t = np.linspace(0, 100, 11)
+    np.testing.assert_array_equal(deep_logit(t, 0.1, 2, 0.8), balanced_logit(t, 0.1, 0.8))
+
+
+@given(st.integers(3, 20), st.floats(-8, 1), st.floats(-2, 290), st.floats(0.2, 5))
+@settings(max_examples=150, deadline=None)
+def test_logit_and_time_are_inverse_up_to_1e290(depth, log_u0, log_t, norm):
+    u0, t = 10.0**log_u0, 10.0**log_t
+    u = float(deep_logit(t, u0, depth, norm))
+    assert u0 <= u < 800
+    ulp = 1e-14 * max(u, u0) / float(deep_rate(u, depth, norm))  # what rounding of u means in time
+    whole = 1e-14 * u0 ** (2 / depth - 1)  # the integral is a difference of values of this size
+    assert float(deep_time(u, u0, depth, norm)) == pytest.approx(t, rel=1e-11, abs=ulp + whole)
+
+
+def test_one_layer_is_logistic_regression():
+    t = np.array([0.0, 1.0, 100.0, 1e300])
+    u = deep_logit(t, -3.0, 1, 2.0)
+    np.testing.assert_allclose((u + np.exp(u) + 3 - np.exp(-3.0))[:3], 4 * t[:3], rtol=1e-13, atol=1e-13)
+    assert u[3] == pytest.approx(np.log(4) + 300 * np.log(10), rel=1e-13)
+    assert deep_logit([0.0, 1.0], -800.0, 1).tolist() == [-800.0, pytest.approx(-799.0)]
+    assert deep_logit([0.0, 1.0], 800.0, 1).tolist() == [800.0, 800.0]
+    np.testing.assert_allclose(deep_time(u[:3], -3.0, 1, 2.0), t[:3], rtol=1e-12)
+
+
+def test_times_and_crossings_of_the_notes():
+    times = [float(deep_time(np.log(99), 1e-3, depth)) for depth in (2, 4, 8)]
+    assert times == [pytest.approx(22.3, abs=0.05), pytest.approx(35.4, abs=0.05), pytest.approx(61.0, abs=0.05)]
+    assert depth_crossing(4) == pytest.approx(0.0033, abs=5e-5)
+    assert depth_crossing(8) == pytest.approx(0.0045, abs=5e-5)
+    for depth in (4, 8):
+        u0 = depth_crossing(depth)
+        assert deep_time(np.log(99), 1.1 * u0, depth) < deep_time(np.log(99), 1.1 * u0, 2)
+        assert deep_time(np.log(99), 0.9 * u0, depth) > deep_time(np.log(99), 0.9 * u0, 2)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 8])
+def test_larger_inputs_learn_faster_but_less_so_with_depth(depth):
+    slow, fast = deep_time(3.0, 0.05, depth, np.array([0.5, 2.0]))
+    assert slow / fast == pytest.approx(4.0 ** (2 / depth), rel=1e-11)
+
+
+def test_weights_multiply_to_the_logit():
+    for depth in (2, 4, 8):
+        z = deep_weight(0.7, depth, 1.6)
+        assert z ** (depth - 1) * (1.6 * z) == pytest.approx(0.7, rel=1e-14)
+
+
+def test_reached_already_and_out_of_reach():
+    assert deep_time([0.01, 0.05], 0.05, 4).tolist() == [0.0, 0.0]
+    assert deep_time([0.01, 0.05], 0.05, 2).tolist() == [0.0, 0.0]
+    assert np.isinf(deep_time(5000.0, 0.05, 4))
+    assert deep_logit(np.zeros((3, 1)), np.array([0.1, 0.2]), 4).shape == (3, 2)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="depth"):
+        deep_logit(1.0, 0.1, 0)
+    with pytest.raises(ValueError, match="u must be positive"):
+        deep_logit(1.0, -0.1, 4)
+    with pytest.raises(ValueError, match="times"):
+        deep_logit(-1.0, 0.1, 4)
+    with pytest.raises(ValueError, match="confidence"):
+        depth_crossing(4, confidence=1.0)
+    with pytest.raises(ValueError, match="same time"):
+        depth_crossing(4, against=4)

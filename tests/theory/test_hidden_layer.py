@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+from dynamics_cli.theory.hidden_layer import hidden_layer
+from dynamics_cli.theory.hyperbola import invariant
+from dynamics_cli.theory.logistic_mode import balanced_logit, logistic_mode
+from dynamics_cli.theory.softmax_mode import softmax_mode
+
+Y0, Z0 = np.array([0.4, 0.1, 0.3, 0.2, -0.5]), np.array([0.1, 0.5, -0.2, 0.2, 1.0])
+
+
+def train_two_classes(*, lr, time, neurons=3):
+    """Train a network of 2 x `neurons` hidden neurons under H1-H3 on 3 points of D_1 and 1 of D_2 (mean loss)."""
+    x1, x2 = np.array([1.0, 0.5]), np.array([-0.6, -0.9])
+    X, labels = np.stack([x1, x1, x1, x2]), np.array([1.0, 1.0, 1.0, -1.0])
+    scale = np.linspace(0.2, 0.5, neurons)[:, None]
+    W = np.concatenate([scale * x1, scale * x2])
+    Z = np.concatenate([np.linspace(0.1, 0.4, neurons), -np.linspace(0.3, 0.1, neurons)])
+    start, signs, patterns = (W.copy(), Z.copy()), np.sign(Z), (X @ W.T > 0)
+    outputs = []
+    for _ in range(round(time / lr)):
+        active = np.maximum(X @ W.T, 0)
+        u = active @ Z
+        outputs.append(u[[0, 3]])
+        g = labels * expit(-labels * u) / 4
+        W, Z = W + lr * ((g[:, None] * Z) * (active > 0)).T @ X, Z + lr * g @ active
+        assert ((X @ W.T > 0) == patterns).all()  # Lemma 3.1
+        assert (np.sign(Z) == signs).all()
+    return np.array(outputs), start, (x1, x2)
+
+
+def test_trained_layers_converge_to_it_at_first_order():
+    errors = []
+    for lr in (8e-3, 4e-3):
+        outputs, (W, Z), (x1, x2) = train_two_classes(lr=lr, time=20)
+        t = lr * np.arange(len(outputs))
+        first = hidden_layer(t, W @ x1, Z, np.linalg.norm(x1), p=0.75)
+        second = hidden_layer(t, W @ x2, Z, np.linalg.norm(x2), p=0.25, label=-1)
+        gaps = expit(outputs[:, 0]) - first.confidence, expit(-outputs[:, 1]) - second.confidence
+        errors.append(np.abs(gaps).max())
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
+
+
+def test_agrees_with_an_ode_solver_and_conserves_every_invariant():
+    t, norm = np.linspace(0, 40, 21), 1.4
+    on = Y0 > 0
+
+    def field(_, state):
+        y, z = state.reshape(2, -1)
+        f = 0.6 * expit(-(z[on] @ y[on])) * on
+        return np.concatenate([norm**2 * z * f, y * f])
+
+    y, z = solve_ivp(
+        field, (0, 40), np.concatenate([Y0, Z0]), t_eval=t, method="DOP853", rtol=1e-13, atol=1e-15, max_step=0.5
+    ).y.reshape(2, 5, -1)
+    path = hidden_layer(t, Y0, Z0, norm, p=0.6)
+    np.testing.assert_allclose(path.y, y.T, atol=1e-11)
+    np.testing.assert_allclose(path.z, z.T, atol=1e-11)
+    np.testing.assert_allclose(invariant(path.y, path.z, norm), np.tile(invariant(Y0, Z0, norm), (21, 1)), atol=1e-13)
+    assert (path.y[:, 4] == -0.5).all()
+
+
+def test_a4_as_printed_breaks_the_invariant():
+    """With z' = y / exp(u) instead of y / (1 + exp(u)) the hyperbola is left; the corrected equations keep it."""
+
+    def drift(denominator):
+        def field(_, state):
+            y, z = state
+            return [z / (1 + np.exp(y * z)), y / denominator(y * z)]
+
+        path = solve_ivp(field, (0, 20), [0.5, 0.3], rtol=1e-11, atol=1e-13).y
+        return np.ptp(invariant(path[0], path[1], 1.0))
+
+    assert drift(np.exp) > 0.1
+    assert drift(lambda u: 1 + np.exp(u)) < 1e-9
+
+
+def test_one_neuron_and_balanced_neurons():
+    t = np.array([0.0, 1.0, 50.0, 1e300])
+    np.testing.assert_allclose(hidden_layer(t, [0.3], [0.2], 1.5).u, logistic_mode(t, 0.3, 0.2, 1.5).u, rtol=1e-14)
+    z = np.array([0.1, 0.3, 0.2])
+    np.testing.assert_allclose(hidden_layer(t, 2 * z, z, 2.0).u, balanced_logit(t, 2 * np.sum(z**2), 2.0), rtol=1e-13)
+
+
+def test_a_dying_neuron_is_refused():
+    with pytest.raises(ValueError, match="dies"):
+        hidden_layer(1.0, [0.3, 0.1], [0.3, -0.2])
+    with pytest.raises(ValueError, match="same length"):
+        hidden_layer(1.0, [0.3, 0.1], [0.3])
+
+
+def train_softmax(classes, *, lr, time):
+    """Train W (C, C) and Z (C, C) with softmax under H4-H6 on one point per class; return P and the start."""
+    shares = np.linspace(1, 2, classes) / np.linspace(1, 2, classes).sum()
+    sizes = np.linspace(0.8, 1.4, classes)
+    X = np.diag(sizes)
+    W = 0.4 * np.eye(classes) - 0.1 * (1 - np.eye(classes))
+    Z = 0.3 * np.eye(classes) - 0.1 * (1 - np.eye(classes))
+    confidences = []
+    for _ in range(round(time / lr)):
+        active = np.maximum(X @ W.T, 0)
+        F = active @ Z.T
+        P = np.exp(F - F.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        confidences.append(np.diag(P).copy())
+        g = shares[:, None] * (np.eye(classes) - P)
+        W, Z = W + lr * ((g @ Z) * (active > 0)).T @ X, Z + lr * g.T @ active
+        assert (Z * (2 * np.eye(classes) - 1) > 0).all()  # Lemma A.1
+    return np.array(confidences), sizes, shares
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_softmax_networks_converge_to_it_at_first_order(classes):
+    errors = []
+    for lr in (1e-2, 5e-3):
+        trained, sizes, shares = train_softmax(classes, lr=lr, time=20)
+        t = lr * np.arange(len(trained))[:, None]
+        theory = softmax_mode(t, 0.4 * sizes, 0.4, classes, sizes, p=shares).confidence
+        errors.append(np.abs(trained - theory).max())
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
+
+
+@given(st.integers(2, 1000), st.floats(0.01, 2), st.floats(-0.5, 2))
+@settings(max_examples=60, deadline=None)
+def test_softmax_conserves_its_invariant_and_follows_its_equation(classes, y0, z0):
+    ratio = classes / (classes - 1)
+    path = softmax_mode([0.0, 1.0, 7.0, 1e200], y0, z0, classes, 1.3)
+    values = ratio * path.y**2 - 1.69 * path.z**2
+    np.testing.assert_allclose(values, ratio * y0**2 - 1.69 * z0**2, atol=1e-11)
+    step = 1e-5
+    around = softmax_mode([1.0 - step, 1.0, 1.0 + step], y0, z0, classes, 1.3)
+    slope = (around.y[2] - around.y[0]) / (2 * step)
+    if around.y[2] > 0:
+        assert slope == pytest.approx(1.69 * around.z[1] * (1 - around.confidence[1]), rel=1e-6, abs=1e-7)
+
+
+def test_two_classes_are_the_logistic_mode_of_the_difference():
+    t = np.linspace(0, 30, 7)
+    soft, root = softmax_mode(t, 0.3, 0.2, 2, 0.9), np.sqrt(2)
+    # both columns of Z learn, so that the difference learns twice as fast
+    plain = logistic_mode(t, root * 0.3, 0.2 / root, root * 0.9)
+    np.testing.assert_allclose(soft.confidence, plain.confidence, rtol=1e-13)
+    with pytest.raises(ValueError, match="2 classes"):
+        softmax_mode(t, 0.3, 0.2, 1)

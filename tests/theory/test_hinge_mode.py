@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamics_cli.theory.hinge_class import hinge_class
+from dynamics_cli.theory.hinge_mode import balanced_hinge_logit, hinge_death_time, hinge_mode, hinge_time_to_logit
+from dynamics_cli.theory.hyperbola import invariant, theta
+
+STARTS = [(0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.3, -0.1, 2.0, -1)]
+
+
+def descend(y0, z0, norm, label, *, lr, steps):
+    """Train w (d=2) and z on one point under the hinge loss; return y and z after every update."""
+    x = norm * np.array([0.6, -0.8])
+    w, z, path = y0 * x / norm**2, z0, []
+    for _ in range(steps):
+        y = w @ x
+        f = lr * label * (label * z * y < 1) * (y > 0)
+        w, z = w + f * z * x, z + f * y
+        path.append((w @ x, z))
+    return np.array(path).T
+
+
+@pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
+def test_trained_networks_converge_to_it_at_first_order(y0, z0, norm, label):
+    errors = []
+    for lr in (2e-3, 1e-3):
+        t = lr * np.arange(1, round(6 / lr) + 1)
+        y, z = descend(y0, z0, norm, label, lr=lr, steps=len(t))
+        path = hinge_mode(t, y0, z0, norm, label=label)
+        smooth = t < 0.98 * min(
+            float(hinge_time_to_logit(1.0, y0, z0, norm, label=label)),
+            float(hinge_death_time(y0, z0, norm, label=label)),
+        )  # beyond, descent overshoots by one step of its own
+        errors.append(np.abs(path.u - z * np.maximum(y, 0))[smooth].max())
+        one_step = lr * (y**2 + (norm * z) ** 2).max()
+        assert np.abs(path.u - z * np.maximum(y, 0)).max() < 1.1 * one_step
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
+
+
+@pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
+def test_invariant_start_and_end(y0, z0, norm, label):
+    t = np.array([0.0, 0.3, 1.0, 3.0, 50.0, 1e300])
+    path = hinge_mode(t, y0, z0, norm, label=label, p=0.4)
+    assert path.y[0] == y0
+    assert path.z[0] == z0
+    np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-13)
+    if np.isfinite(hinge_death_time(y0, z0, norm, label=label)):
+        assert path.u[-1] == 0.0
+    else:
+        np.testing.assert_allclose(label * path.u[-2:], 1.0, rtol=1e-14)
+
+
+@given(st.floats(0.01, 0.9), st.floats(0.2, 3.0), st.floats(0.1, 1.0))
+def test_equation_6_for_balanced_modes(u0, norm, p):
+    t = np.linspace(0, 20, 41)
+    expected = np.minimum(1.0, u0 * np.exp(2 * p * norm * t))
+    np.testing.assert_allclose(balanced_hinge_logit(t, u0, norm, p=p), expected, rtol=1e-12)
+    root = np.sqrt(u0 * norm)
+    np.testing.assert_allclose(hinge_mode(t, root, root / norm, norm, p=p).u, expected, rtol=1e-11)
+    assert hinge_time_to_logit(1.0, root, root / norm, norm, p=p) == pytest.approx(
+        -np.log(u0) / (2 * p * norm), rel=1e-11
+    )
+
+
+def test_equation_6_otherwise():
+    y0, z0, norm, p = 0.4, 0.1, 1.3, 0.6
+    c, angle = float(invariant(y0, z0, norm)), float(theta(y0, z0, norm))
+    t = np.linspace(0, 5, 51)
+    expected = np.minimum(1.0, c / (2 * norm) * np.sinh(angle + 2 * p * norm * t))
+    np.testing.assert_allclose(hinge_mode(t, y0, z0, norm, p=p).u, expected, rtol=1e-13)
+
+
+def test_death_in_case_3_comes_at_theta_over_twice_the_rate():
+    y0, z0, norm, p = 0.2, -0.6, 0.7, 0.5
+    t = float(hinge_death_time(y0, z0, norm, p=p))
+    assert t == pytest.approx(abs(float(theta(y0, z0, norm))) / (2 * p * norm), rel=1e-13)
+    assert hinge_mode(t, y0, z0, norm, p=p).y == 0.0
+    assert hinge_mode(t * (1 - 1e-9), y0, z0, norm, p=p).y > 0.0
+    assert np.isinf(hinge_death_time([0.5, 0.7, -0.2], [-0.3, -1.0, 1.0], 0.7)).all()
+
+
+def test_margins_above_1_stay_and_are_not_cut():
+    path = hinge_mode([0.0, 5.0], 2.0, 1.0)
+    assert path.u.tolist() == [2.0, 2.0]
+    assert balanced_hinge_logit([0.0, 5.0], 2.0).tolist() == [2.0, 2.0]
+    half, beyond = hinge_time_to_logit([0.5, 1.5], 0.3, 0.1)
+    assert hinge_mode(half, 0.3, 0.1).u == pytest.approx(0.5, rel=1e-13)
+    assert np.isinf(beyond)
+    assert hinge_mode([0.0, 9.0], -0.4, 1.0).y.tolist() == [-0.4, -0.4]
+
+
+POINTS = np.array([[1.0, 0.5, 0.0], [0.3, 1.0, 0.2], [0.5, 0.5, 2.0]])
+W0 = np.array([0.1, 0.05, 0.02])
+
+
+def test_a_class_of_many_points_against_training():
+    path = hinge_class([0.0, 0.45, 0.7], POINTS, W0, -0.2, label=-1)
+    assert 0.45 < path.valid_until < path.satisfied.max() < 0.7
+    errors = []
+    for lr in (2e-4, 1e-4):
+        w, z, outputs = W0.copy(), -0.2, []
+        for _ in range(round(0.7 / lr)):
+            total = POINTS[-z * (POINTS @ w) < 1].sum(axis=0)
+            w, z = w - lr * z * total, z - lr * (w @ total)
+            outputs.append(z * (POINTS @ w))
+        errors.append(np.abs(path.outputs[1] - outputs[round(0.45 / lr) - 1]).max())
+        # in the end each point is past its margin by at most a step of its own, and carries the others with it
+        assert np.abs(path.outputs[2] - outputs[-1]).max() < 20 * lr
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.02)
+    np.testing.assert_allclose(path.outputs[0], -0.2 * (POINTS @ W0), rtol=1e-14)
+    assert (path.outputs[2] <= -1 + 1e-9).all()
+
+
+def test_appendix_c2_until_the_first_margin_and_not_after():
+    path = hinge_class(np.linspace(0, 1, 201), POINTS, W0, 0.2)
+    total = POINTS.sum(axis=0)
+    length = np.linalg.norm(total)
+    c, angle = -float(invariant(W0 @ total, 0.2, length)), float(theta(W0 @ total, 0.2, length))
+    y, z = np.sqrt(c) * np.sinh(angle / 2 + length * path.t), np.sqrt(c) / length * np.cosh(angle / 2 + length * path.t)
+    rest = W0 - (W0 @ total) * total / length**2
+    printed = (z * y / length**2)[:, None] * (POINTS @ total) + z[:, None] * (POINTS @ rest)
+    early = path.t <= path.valid_until
+    assert 50 < early.sum() < 190
+    np.testing.assert_allclose(path.outputs[early], printed[early], rtol=1e-12)
+    assert (np.abs(path.outputs - printed)[~early] > 1e-4).all()
+    assert 0 < path.valid_until < path.satisfied.max() < 1
+    for i, moment in enumerate(path.satisfied):
+        assert hinge_class([moment], POINTS, W0, 0.2).outputs[0, i] == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_array_equal(path.outputs[-1], hinge_class([9.0], POINTS, W0, 0.2).outputs[0])
+
+
+def test_a_class_of_one_point_is_a_mode():
+    t = np.linspace(0, 4, 9)
+    path = hinge_class(t, [[0.6, 0.0]], [0.5, 3.0], 0.3)
+    np.testing.assert_allclose(path.outputs[:, 0], hinge_mode(t, 0.3, 0.3, 0.6).u, rtol=1e-12)
+    np.testing.assert_array_equal(path.w[:, 1], 3.0)
+    same = hinge_class(t, [[0.6, 0.0], [0.6, 0.0]], [0.5, 3.0], 0.3)
+    np.testing.assert_allclose(same.satisfied[0], same.satisfied[1], rtol=1e-12)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="H1"):
+        hinge_class([1.0], np.eye(2), [1.0, 1.0], 0.1)
+    with pytest.raises(ValueError, match="H2"):
+        hinge_class([1.0], POINTS, -W0, 0.1)
+    with pytest.raises(ValueError, match="H3"):
+        hinge_class([1.0], POINTS, W0, 0.1, label=-1)
+    with pytest.raises(ValueError, match="times"):
+        hinge_mode(-1.0, 0.1, 0.1)
+    with pytest.raises(ValueError, match="u0 must be positive"):
+        balanced_hinge_logit(1.0, -0.1)

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad, solve_ivp
+from scipy.special import expi, expit
+
+from dynamics_cli.theory.hyperbola import Outcome, invariant, outcome
+from dynamics_cli.theory.logistic_mode import (
+    balanced_logit,
+    death_time,
+    logistic_mode,
+    logit_bound,
+    time_to_logit,
+    vanishing_time_bound,
+)
+
+# (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
+STARTS = [
+    (0.3, 0.1, 1.0, 1),
+    (0.1, 0.3, 0.7, 1),
+    (0.5, -0.3, 0.7, 1),
+    (0.2, -0.6, 0.7, 1),
+    (0.7, 1.0, 0.7, 1),
+    (0.7, -1.0, 0.7, 1),
+    (-0.3, 0.2, 1.0, 1),
+    (1e-3, 1e-5, 3.0, 1),
+    (0.3, -0.1, 2.0, -1),
+    (0.1, -0.4, 0.5, -1),
+    (0.2, 0.6, 0.7, -1),
+    (0.5, -0.5, 1.0, -1),
+]
+weights = st.floats(-2, 2).map(lambda v: round(v, 6))
+norms = st.floats(0.2, 4)
+labels = st.sampled_from([1, -1])
+
+
+def integrate(t, y0, z0, norm, label, p):
+    """Return y and z of Eqs. 12 and 16 by DOP853, the neuron stopped where y reaches 0."""
+
+    def field(_, state):
+        f = label * p * expit(-label * state[0] * state[1])
+        return [norm**2 * state[1] * f, state[0] * f]
+
+    def dead(_, state):
+        return state[0]
+
+    dead.terminal = True
+    if y0 <= 0:
+        return np.full_like(t, y0), np.full_like(t, z0)
+    path = solve_ivp(
+        field,
+        (0, t[-1]),
+        [y0, z0],
+        method="DOP853",
+        rtol=1e-13,
+        atol=1e-15,
+        dense_output=True,
+        events=dead,
+        max_step=0.5,
+    )
+    return path.sol(np.minimum(t, path.t[-1]))
+
+
+@pytest.mark.parametrize(("y0", "z0", "norm", "label"), STARTS)
+def test_agrees_with_an_ode_solver(y0, z0, norm, label):
+    t = np.linspace(0, 40, 81)
+    y, z = integrate(t, y0, z0, norm, label, 0.5)
+    path = logistic_mode(t, y0, z0, norm, p=0.5, label=label)
+    np.testing.assert_allclose(path.y, y, atol=2e-12, rtol=0)
+    np.testing.assert_allclose(path.z, z, atol=2e-12, rtol=0)
+    np.testing.assert_allclose(path.confidence, expit(label * z * np.maximum(y, 0)), atol=1e-12, rtol=0)
+    np.testing.assert_allclose(invariant(path.y, path.z, norm), invariant(y0, z0, norm), atol=1e-13)
+
+
+def descend(y0, z0, norm, label, *, lr, time):
+    """Train w (d=3) and z on one point by plain gradient descent; return confidences after every update."""
+    x = norm * np.array([2.0, -1.0, 2.0]) / 3.0
+    w, z = y0 * x / norm**2 + np.array([1.0, 2.0, 0.0]), z0  # the second term is orthogonal to x
+    confidences = []
+    for _ in range(round(time / lr)):
+        y = w @ x
+        f = label * expit(-label * z * y) * (y > 0)
+        w, z = w + lr * f * z * x, z + lr * f * y
+        confidences.append(expit(label * z * max(w @ x, 0.0)))
+    return np.array(confidences)
+
+
+@pytest.mark.parametrize(("y0", "z0", "norm", "label"), [STARTS[i] for i in (0, 1, 2, 4, 9)])
+def test_gradient_descent_converges_to_it_at_first_order(y0, z0, norm, label):
+    errors = []
+    for lr in (4e-3, 2e-3, 1e-3):
+        t = lr * np.arange(1, round(20 / lr) + 1)
+        trained = descend(y0, z0, norm, label, lr=lr, time=20)
+        errors.append(np.abs(trained - logistic_mode(t, y0, z0, norm, label=label).confidence).max())
+    assert errors[-1] < 1e-3
+    order = np.log2(errors[0] / errors[1]), np.log2(errors[1] / errors[2])
+    np.testing.assert_allclose(order, 1.0, atol=0.02)
+
+
+def test_random_sampling_of_classes_follows_the_rescaled_time():
+    rng, lr, share = np.random.default_rng(0), 1e-3, 0.3
+    drawn = rng.random(20_000) < share
+    y, z, trained = 0.3, 0.2, []
+    for hit in drawn:
+        if hit:
+            f = lr * expit(-y * z)
+            y, z = y + f * z, z + f * y
+        trained.append(expit(y * z))
+    theory = logistic_mode(lr * np.arange(1, 20_001), 0.3, 0.2, p=share).confidence
+    assert np.abs(theory - np.array(trained)).mean() < 0.02
+
+
+def test_start_exact_and_small_times_linear():
+    path = logistic_mode([0.0, 1e-300, 1e-9], 0.3, 0.1, 2.0)
+    assert path.y[0] == 0.3
+    assert path.z[0] == 0.1
+    assert path.y[1] == pytest.approx(0.3, rel=1e-15)
+    slope = 4.0 * 0.1 * expit(-0.03)
+    assert (path.y[2] - 0.3) / 1e-9 == pytest.approx(slope, rel=1e-6)
+
+
+def test_times_up_to_1e300_and_beyond():
+    t = np.array([1e3, 1e10, 1e100, 1e300, 1.7e308])
+    for norm in (1e-3, 1.0, 1e3):
+        u = balanced_logit(t, 1e-3, norm)
+        assert np.isfinite(u).all()
+        # Ei(u) ~ exp(u) / u (1 + 1/u + 2/u^2 + ...) = 2 ||x|| t, taken as logarithms
+        far = u > 200
+        series = np.log(sum(np.prod(np.arange(1, n + 1)) / u[far] ** n for n in range(8)))
+        np.testing.assert_allclose(u[far] - np.log(u[far]) + series, np.log(2 * norm) + np.log(t[far]), rtol=1e-13)
+    path = logistic_mode(t, 0.5, -0.4, 0.7, p=1e-3)
+    assert (np.diff(path.u) > 0).all()
+    assert path.confidence[-1] == 1.0
+    line = logistic_mode(t, 0.7, -1.0, 0.7)
+    assert (line.y[1:] < 1e-100).all()
+    assert (line.confidence >= 0.5 - 1e-15).all()
+
+
+@given(weights, weights, norms, labels, st.floats(-3, 290))
+@settings(max_examples=150, deadline=None)
+def test_logit_and_time_are_inverse(y0, z0, norm, label, log_t):
+    path = logistic_mode(10.0**log_t, y0, z0, norm, p=0.3, label=label)
+    logit = float(label * path.y * path.z)
+    rate = norm * 0.3 * expit(-logit) * float(path.y**2 + (norm * path.z) ** 2) / norm  # d logit / dt
+    if outcome(y0, z0, norm, label=label) == Outcome.SOLVED and logit > label * y0 * z0:
+        t = float(time_to_logit(logit, y0, z0, norm, p=0.3, label=label))
+        # t is as precise as the logit is, to rounding
+        assert t == pytest.approx(10.0**log_t, rel=1e-11, abs=4e-15 * max(1.0, abs(logit)) / rate)
+
+
+@given(weights, weights, norms, labels, st.floats(0.01, 30), st.floats(0.01, 30))
+@settings(max_examples=80, deadline=None)
+def test_restart_in_the_middle(y0, z0, norm, label, first, second):
+    middle = logistic_mode(first, y0, z0, norm, label=label)
+    resumed = logistic_mode(second, middle.y, middle.z, norm, label=label)
+    through = logistic_mode(first + second, y0, z0, norm, label=label)
+    if outcome(y0, z0, norm, label=label) != Outcome.VANISHES:  # unstable: rounding decides
+        np.testing.assert_allclose([resumed.y, resumed.z], [through.y, through.z], rtol=1e-7, atol=1e-9)
+
+
+@given(norms, st.floats(0.05, 1.0), st.floats(0.01, 1.5))
+@settings(deadline=None)
+def test_balanced_modes_depend_on_norm_and_share_through_time_only(norm, p, u0):
+    """Eq. 3: P = sigmoid(u(||x|| p t)) with one function u."""
+    t = np.linspace(0, 50, 11)
+    np.testing.assert_allclose(balanced_logit(t, u0, norm, p=p), balanced_logit(norm * p * t, u0), rtol=1e-12)
+    y0 = np.sqrt(u0 * norm)
+    np.testing.assert_allclose(
+        logistic_mode(t, y0, y0 / norm, norm, p=p).u, balanced_logit(t, u0, norm, p=p), rtol=1e-11
+    )
+
+
+def test_equation_2_holds_as_printed():
+    t, u0, norm = np.linspace(0, 200, 41), 0.05, 1.3
+    u = balanced_logit(t, u0, norm)
+    left, right = np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0)
+    np.testing.assert_allclose(left, right, rtol=1e-13, atol=1e-12)
+
+
+def test_the_two_classes_mirror_each_other():
+    t = np.linspace(0, 30, 7)
+    first, second = logistic_mode(t, 0.3, 0.2, 1.4), logistic_mode(t, 0.3, -0.2, 1.4, label=-1)
+    np.testing.assert_array_equal(first.u, -second.u)
+    np.testing.assert_array_equal(first.confidence, second.confidence)
+
+
+def test_death_time_is_where_the_ode_crosses_zero():
+    t = death_time(0.2, -0.6, 0.7)
+    assert t == pytest.approx(2.8816535585569 / 2, rel=1e-11)  # the crossing for p = 1/2, by DOP853 at 1e-13
+    after = logistic_mode([t * (1 - 1e-9), t, 10 * t, 1e300], 0.2, -0.6, 0.7)
+    assert after.y[0] > 0
+    assert (after.y[1:] == 0).all()
+    np.testing.assert_allclose(after.z[1:], -np.sqrt(0.36 - 0.04 / 0.49), rtol=1e-14)
+    assert (after.confidence[1:] == 0.5).all()
+    assert np.isinf(death_time([0.5, 0.7, -1.0], [-0.3, -1.0, -1.0], 0.7)).all()
+
+
+def test_equation_22_without_the_division():
+    """(y z)' = y' z + y z'; as printed it is divided by 1 + exp(y z) once too often."""
+    t, step = 2.0, 1e-4
+    path = logistic_mode([t - step, t, t + step], 0.5, 0.3, 0.7)
+    y, z = path.y[1], path.z[1]
+    product = (0.49 * z * z + y * y) * expit(-y * z)  # y' z + y z'
+    slope = (path.u[2] - path.u[0]) / (2 * step)
+    assert slope == pytest.approx(product, rel=1e-7)
+    assert slope != pytest.approx(product * expit(-y * z), rel=0.3)
+
+
+def test_equation_19_bounds_balanced_modes_only():
+    t = np.concatenate([[0.0], np.geomspace(1e-3, 1e12, 60)])
+    for u0 in (1e-3, 0.3, 4.0):
+        assert (balanced_logit(t, u0, 1.3) <= logit_bound(t, u0, 1.3) + 1e-12).all()
+    excess = logistic_mode(t, 3.0, 0.1, 1.0).u - logit_bound(t, 0.3, 1.0)
+    fine = np.linspace(0, 5, 2001)
+    assert max(excess.max(), (logistic_mode(fine, 3.0, 0.1).u - logit_bound(fine, 0.3)).max()) == pytest.approx(
+        0.66, abs=5e-3
+    )
+
+
+def test_equation_23_needs_its_factor():
+    u0, u, norm = -0.4, -0.05, 2.0
+    y0 = np.sqrt(-u0 * norm)
+    t = float(time_to_logit(u, y0, -y0 / norm, norm))
+    expected = quad(lambda v: (1 + np.exp(-v)) / v, 0.05, 0.4, epsabs=1e-14)[0] / (2 * norm)
+    assert t == pytest.approx(expected, rel=1e-12)
+    assert vanishing_time_bound(u, u0, norm) <= t
+    assert np.log(u0 / u) > t  # as printed, without 1 / (2 ||x||), it is no lower bound
+    assert balanced_logit(t, u0, norm) == pytest.approx(u, rel=1e-12)
+
+
+def test_time_to_logit_at_the_ends():
+    assert time_to_logit(0.01, 0.3, 0.1) == 0.0
+    assert np.isinf(time_to_logit([1.0, 1.0, 1.0], [0.2, 0.7, -0.1], [-0.6, -1.0, 1.0], 0.7)).all()
+    assert np.isinf(time_to_logit(5000.0, 0.3, 0.1))
+    assert time_to_logit(np.zeros((2, 1)) + 3.0, 0.3, np.array([0.1, 0.2, 0.3])).shape == (2, 3)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="times"):
+        logistic_mode(-1.0, 0.1, 0.1)
+    with pytest.raises(ValueError, match="times"):
+        logistic_mode(np.inf, 0.1, 0.1)
+    with pytest.raises(ValueError, match="norm must be positive"):
+        logistic_mode(1.0, 0.1, 0.1, 0.0)
+    with pytest.raises(ValueError, match="p must be positive"):
+        logistic_mode(1.0, 0.1, 0.1, p=0.0)
+    with pytest.raises(ValueError, match="y0 must be finite"):
+        logistic_mode(1.0, np.nan, 0.1)
+    with pytest.raises(ValueError, match="label"):
+        logistic_mode(1.0, 0.1, 0.1, label=2)
+    with pytest.raises(ValueError, match="u0 must not be 0"):
+        balanced_logit(1.0, 0.0)

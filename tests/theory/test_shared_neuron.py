@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from dynamics_cli.theory.logistic_mode import logistic_mode
+from dynamics_cli.theory.separatrix import saddle, saddle_eigenvalues, separatrix
+from dynamics_cli.theory.shared_neuron import Pair, hyperboloid, shared_neuron, winner
+
+OTHER = Pair(norm1=0.7, norm2=1.6, p1=0.8, p2=0.3)
+positive = st.floats(0.02, 1.5)
+
+
+def test_the_three_trajectories_of_figure_3():
+    """Times, confidences and invariants as measured in the notes with independent code."""
+    t = np.linspace(0, 50, 501)
+    first = shared_neuron(t, 0.1, 0.1, 0.1)
+    assert first.beta_zero == pytest.approx(1.623, abs=5e-4)
+    assert np.isinf(first.alpha_zero)
+    assert first.confidence_1[-1] == pytest.approx(0.9976, abs=5e-5)
+    second = shared_neuron(t, 0.2, 0.9, 0.2)
+    assert second.alpha_zero == pytest.approx(2.247, abs=5e-4)
+    assert second.confidence_2[-1] == pytest.approx(0.9978, abs=5e-5)
+    assert second.confidence_1[-1] == 0.5
+    third = shared_neuron(t, 1.0, 0.0, -1.1)
+    assert third.alpha_zero == pytest.approx(2.662, abs=5e-4)
+    assert (third.beta == 0).all()
+    assert third.confidence_1[-1] == 0.5
+    for path, c in ((first, 0.01), (second, 0.81), (third, -0.21)):
+        np.testing.assert_allclose(hyperboloid(path.alpha, path.beta, path.z), c, atol=1e-12)
+    assert [winner(0.1, 0.1, 0.1), winner(0.2, 0.9, 0.2), winner(1.0, 0.0, -1.1)] == [1, 2, 0]
+
+
+def train(alpha0, beta0, z0, pair, *, lr, time):
+    """Train w (d=3) and z on x_1 with label 1 and x_2 with label -1, weights p1 and p2; return (alpha, beta, z)."""
+    x1, x2 = pair.norm1 * np.array([0.6, 0.8, 0.0]), pair.norm2 * np.array([0.8, -0.6, 0.0])
+    w = alpha0 * x1 / pair.norm1**2 + beta0 * x2 / pair.norm2**2 + np.array([0.0, 0.0, 2.0])
+    z, path = z0, []
+    for _ in range(round(time / lr)):
+        a, b = w @ x1, w @ x2
+        f1, f2 = pair.p1 * expit(-z * a) * (a > 0), -pair.p2 * expit(z * b) * (b > 0)
+        w, z = w + lr * z * (f1 * x1 + f2 * x2), z + lr * (f1 * a + f2 * b)
+        path.append((w @ x1, w @ x2, z))
+    return np.array(path)
+
+
+@pytest.mark.parametrize("pair", [Pair(), OTHER])
+@pytest.mark.parametrize("start", [(0.1, 0.1, 0.1), (0.2, 0.9, 0.2), (1.0, 0.4, -0.6)])
+def test_trained_networks_approach_it(start, pair):
+    errors = []
+    for lr in (2e-3, 1e-3):
+        trained = train(*start, pair, lr=lr, time=15)
+        path = shared_neuron(lr * np.arange(1, len(trained) + 1), *start, pair)
+        errors.append(np.abs(np.maximum(trained[:, :2], 0) - np.stack([path.alpha, path.beta], axis=1)).max())
+    assert errors[1] < 2e-3  # descent may overshoot the freezing by one step of its own: first order up to that
+    assert errors[1] < 0.8 * errors[0]
+
+
+@given(positive, positive, st.floats(-1.5, 1.5))
+@settings(max_examples=40, deadline=None)
+def test_invariant_and_freezing(alpha0, beta0, z0):
+    t = np.concatenate([np.linspace(0, 30, 61), [1e6, 1e300]])[:-1]
+    path = shared_neuron(t, alpha0, beta0, z0, OTHER)
+    c = hyperboloid(alpha0, beta0, z0, OTHER)
+    np.testing.assert_allclose(hyperboloid(path.alpha, path.beta, path.z, OTHER), c, atol=1e-8)
+    assert (path.alpha[t >= path.alpha_zero] == 0).all()
+    assert (path.beta[t >= path.beta_zero] == 0).all()
+    assert (path.alpha[t < path.alpha_zero] > 0).all()
+    assert (path.beta[t < path.beta_zero] > 0).all()
+    assert (path.alpha[0], path.beta[0], path.z[0]) == (alpha0, beta0, z0)
+
+
+@given(positive, positive, st.floats(-1.5, 1.5))
+@settings(max_examples=25, deadline=None)
+def test_the_symmetry_between_the_classes(alpha0, beta0, z0):
+    t = np.linspace(0, 20, 21)
+    path = shared_neuron(t, alpha0, beta0, z0, OTHER)
+    swapped = Pair(norm1=OTHER.norm2, norm2=OTHER.norm1, p1=OTHER.p2, p2=OTHER.p1)
+    mirror = shared_neuron(t, beta0, alpha0, -z0, swapped)
+    if abs(alpha0 * OTHER.p1 - beta0 * OTHER.p2) + abs(z0) > 1e-3:
+        np.testing.assert_allclose(path.alpha, mirror.beta, atol=1e-8)
+        np.testing.assert_allclose(path.z, -mirror.z, atol=1e-8)
+
+
+def test_theorem_3_4_for_c_not_positive():
+    rng = np.random.default_rng(1)
+    for alpha, beta in rng.uniform(0.05, 1.0, (20, 2)):
+        z = np.hypot(alpha, beta) * rng.uniform(1.0, 2.0)
+        assert winner(alpha, beta, z) == 1
+
+
+def test_appendix_a8_bound_on_the_decay_of_beta():
+    """For c < 0 beta falls at least at the rate ||x_2||^2 sqrt(-c) / 2; in print it is -c, which fails for c < -1."""
+    c = -4.0
+    alpha, beta = 0.05, 0.05
+    z = np.sqrt(alpha**2 + beta**2 - c)
+    slope = Pair().field(np.array([alpha, beta, z]))[1]
+    assert slope <= -np.sqrt(-c) / 2
+    assert not slope <= c / 2
+
+
+def test_one_class_active_is_a_mode_for_any_time():
+    t = np.array([0.0, 3.0, 1e300])
+    path = shared_neuron(t, 0.3, -0.2, 0.1, OTHER)
+    mode = logistic_mode(t, 0.3, 0.1, OTHER.norm1, p=OTHER.p1)
+    np.testing.assert_array_equal(path.alpha, mode.y)
+    assert (path.beta == -0.2).all()
+    other = shared_neuron(t, 0.0, 0.3, 0.1, OTHER)
+    assert other.alpha_zero == 0.0
+    np.testing.assert_array_equal(other.z, logistic_mode(t, 0.3, 0.1, OTHER.norm2, p=OTHER.p2, label=-1).z)
+    late = shared_neuron([1e300], 0.1, 0.1, 0.1)
+    assert late.confidence_1[0] == 1.0
+
+
+def test_times_in_any_order_and_restart():
+    path = shared_neuron([5.0, 0.0, 1.0], 0.1, 0.1, 0.1)
+    again = shared_neuron([4.0], path.alpha[2], path.beta[2], path.z[2])
+    np.testing.assert_allclose([again.alpha[0], again.beta[0], again.z[0]], [path.alpha[0], 0.0, path.z[0]], rtol=1e-9)
+    assert path.alpha[1] == 0.1
+    assert shared_neuron([0.0], 0.1, 0.2, 0.3).beta.tolist() == [0.2]
+
+
+@pytest.mark.parametrize("pair", [Pair(), OTHER])
+def test_the_saddle_is_stationary_with_these_eigenvalues(pair):
+    c = 1.3
+    point = saddle(c, pair)
+    np.testing.assert_allclose(pair.field(point), 0.0, atol=1e-15)
+    assert hyperboloid(*point, pair) == pytest.approx(c, rel=1e-14)
+    step = 1e-6
+    jacobian = np.stack(
+        [(pair.field(point + step * e) - pair.field(point - step * e)) / (2 * step) for e in np.eye(3)], axis=1
+    )
+    measured = np.sort(np.linalg.eigvals(jacobian).real)
+    np.testing.assert_allclose(
+        measured, [saddle_eigenvalues(c, pair)[1], 0.0, saddle_eigenvalues(c, pair)[0]], atol=1e-9
+    )
+
+
+def test_numbers_of_the_notes_for_c_equal_1():
+    assert saddle_eigenvalues(1.0) == (pytest.approx(0.5931, abs=5e-5), pytest.approx(-0.8431, abs=5e-5))
+    curve = separatrix(1.0)
+    np.testing.assert_allclose(curve[0], [0.0, 1.781, 1.474], atol=5e-4)
+    np.testing.assert_allclose(curve[200], [np.sqrt(0.5), np.sqrt(0.5), 0.0], rtol=1e-15)
+    np.testing.assert_allclose(curve[::-1], curve[:, [1, 0, 2]] * [1, 1, -1], atol=1e-9)  # mirror images
+    np.testing.assert_allclose(hyperboloid(*curve.T), 1.0, atol=1e-10)
+    assert (curve[:, :2] >= 0).all()
+
+
+@pytest.mark.parametrize("pair", [Pair(), OTHER])
+def test_the_separatrix_separates_and_leads_to_the_saddle(pair):
+    curve = separatrix(0.8, pair, points=40)
+    for point in curve[[3, 15, 30, 50, 65, 77]]:
+        path = shared_neuron(np.linspace(0, 25, 251), *point, pair)
+        distance = np.linalg.norm(np.stack([path.alpha, path.beta, path.z], axis=1) - saddle(0.8, pair), axis=1)
+        assert distance.min() < 1e-4
+        z_up = np.array([0.0, 0.0, 1e-4])
+        assert winner(*(point + z_up), pair) == 1
+        assert winner(*(point - z_up), pair) == 2
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="norms and rates"):
+        Pair(norm1=0.0)
+    with pytest.raises(ValueError, match="finite"):
+        shared_neuron([1.0], np.nan, 0.1, 0.1)
+    with pytest.raises(ValueError, match="times"):
+        shared_neuron([-1.0], 0.1, 0.1, 0.1)
+    with pytest.raises(ValueError, match="c > 0"):
+        separatrix(-1.0)
+    with pytest.raises(ValueError, match="points"):
+        separatrix(1.0, points=0)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+from dynamics_cli.theory.starvation import starvation_invariant, starvation_path, stopping_points
+from dynamics_cli.theory.starvation_bounds import (
+    assumed_z_star,
+    corrected_bound,
+    effective_lambda,
+    printed_bound,
+    simple_bound,
+    table_1,
+)
+
+
+def eq_8(state, share, norm1=1.0, norm2=1.0):
+    alpha, beta, z = state
+    both, alone = share / (1 + np.exp(z * (alpha + beta))), (1 - share) / (1 + np.exp(z * alpha))
+    return np.array([norm1**2 * z * (both + alone), norm2**2 * z * both, (alpha + beta) * both + alpha * alone])
+
+
+def draws(count, seed=0):
+    rng = np.random.default_rng(seed)
+    lambda_ = rng.uniform(0.005, 1.0, count)
+    delta = 10.0 ** rng.uniform(-8, -0.4, count)
+    alpha0, beta0, z0 = 10.0 ** rng.uniform(-3, 0, (3, count))
+    keep = z0 * alpha0 < 0.95 * np.log((1 - delta) / delta)
+    return lambda_[keep], delta[keep], alpha0[keep], beta0[keep], z0[keep]
+
+
+def test_table_1_as_published():
+    np.testing.assert_array_equal(np.round(table_1(), 1), [[90.9, 71.5, 61.3, 51.1], [99.0, 86.3, 71.5, 52.3]])
+    np.testing.assert_array_equal(np.round(table_1()), [[91, 71, 61, 51], [99, 86, 72, 52]])
+
+
+def test_the_counterexample_to_theorem_d2():
+    """lambda = 0.1, delta = 0.01, alpha0 = beta0 = z0 = 0.1: 0.6407 > 0.6129; the corrected bound is 0.6577 (notes)."""
+    end = stopping_points(0.01, 0.1, 0.1, 0.1, 0.1)
+    printed = printed_bound(0.01, 0.1, 0.1, 0.1, end.z)
+    corrected = corrected_bound(0.01, 0.1, 0.1, 0.1, end.z)
+    assert end.rare == pytest.approx(0.6407, abs=5e-5)
+    assert printed == pytest.approx(0.6129, abs=5e-5)
+    assert corrected == pytest.approx(0.6577, abs=5e-5)
+    assert printed < end.rare < corrected
+    assert simple_bound(0.01, 0.1) == pytest.approx(printed, rel=1e-14)  # a fair start: alpha0 = beta0
+    # the same by plain integration with an event
+    event = lambda _, s: s[2] * s[0] - np.log(99)  # noqa: E731
+    event.terminal = True
+    path = solve_ivp(
+        lambda _, s: eq_8(s, 0.1), (0, 100), [0.1] * 3, method="DOP853", rtol=1e-12, atol=1e-14, events=event
+    )
+    np.testing.assert_allclose([end.alpha, end.beta, end.z], path.y[:, -1], rtol=1e-9)
+    assert end.t == pytest.approx(path.t[-1], rel=1e-9)
+
+
+def train(alpha0, beta0, z0, lambda_, *, lr, steps, norm1=1.0, norm2=1.0):
+    """Train w (d=4) and z on (x_1, x_2) with weight lambda and (x_1, 0) with 1 - lambda."""
+    x1, x2 = norm1 * np.array([0.6, 0.8, 0, 0]), norm2 * np.array([0, 0, 0.8, -0.6])
+    X, shares = np.stack([x1 + x2, x1]), np.array([lambda_, 1 - lambda_])
+    w, z, path = alpha0 * x1 / norm1**2 + beta0 * x2 / norm2**2, z0, []
+    for _ in range(steps):
+        y = X @ w
+        f = lr * shares * expit(-z * y) * (y > 0)
+        w, z = w + z * f @ X, z + f @ y
+        path.append((w @ x1, w @ x2, z))
+    return np.array(path).T
+
+
+@pytest.mark.parametrize(("norm1", "norm2", "beta0"), [(1.0, 1.0, 0.1), (0.7, 1.5, 0.3), (1.0, 1.0, -0.05)])
+def test_trained_networks_converge_to_it_at_first_order(norm1, norm2, beta0):
+    errors = []
+    for lr in (4e-3, 2e-3):
+        steps = round(20 / lr)
+        trained = train(0.1, beta0, 0.2, 0.3, lr=lr, steps=steps, norm1=norm1, norm2=norm2)
+        path = starvation_path(lr * np.arange(1, steps + 1), 0.1, beta0, 0.2, 0.3, norm1=norm1, norm2=norm2)
+        errors.append(np.abs(trained - np.stack([path.alpha, path.beta, path.z])).max())
+        drift = starvation_invariant(path.alpha, path.beta, path.z, norm1=norm1, norm2=norm2)
+        np.testing.assert_allclose(drift, starvation_invariant(0.1, beta0, 0.2, norm1=norm1, norm2=norm2), atol=1e-9)
+    assert errors[1] < 2e-3
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
+
+
+def test_the_corrected_bound_is_never_violated():
+    lambda_, delta, alpha0, beta0, z0 = draws(1150)
+    assert len(delta) >= 1000
+    end = stopping_points(delta, alpha0, beta0, z0, lambda_)
+    np.testing.assert_allclose(end.z * end.alpha, np.log((1 - delta) / delta), rtol=1e-9)
+    before = starvation_invariant(alpha0, beta0, z0)
+    np.testing.assert_allclose(starvation_invariant(end.alpha, end.beta, end.z), before, atol=1e-8)
+    assert (end.rare <= corrected_bound(delta, lambda_, alpha0, beta0, end.z) + 1e-12).all()
+    assert (end.both >= end.frequent).all()
+    printed = end.rare > printed_bound(delta, lambda_, alpha0, beta0, end.z) + 1e-6
+    assert printed.sum() > 50  # the printed one often is
+    simple = end.rare > simple_bound(delta, lambda_) + 1e-9
+    assert simple.sum() > 50
+    assert not simple[alpha0 >= beta0 / lambda_].any()  # Theorem 6.1 holds under its hypothesis
+
+
+def test_the_corrected_bound_for_features_of_different_norms():
+    lambda_, delta, alpha0, beta0, z0 = draws(120, seed=1)
+    norm1, norm2 = np.random.default_rng(2).uniform(0.5, 2.0, (2, len(delta)))
+    end = stopping_points(delta, alpha0, beta0, z0, lambda_, norm1=norm1, norm2=norm2)
+    effective = effective_lambda(lambda_, norm1, norm2)
+    assert (end.rare <= corrected_bound(delta, effective, alpha0, beta0, end.z) + 1e-12).all()
+    assert (end.rare > corrected_bound(delta, lambda_, alpha0, beta0, end.z) + 1e-6).any()
+
+
+def test_negative_beta0_keeps_equation_7():
+    lambda_, delta, alpha0, beta0, z0 = draws(120, seed=3)
+    beta0 = -0.9 * np.minimum(beta0, alpha0)
+    end = stopping_points(delta, alpha0, beta0, z0, lambda_)
+    assert (end.rare <= simple_bound(delta, lambda_) + 1e-12).all()
+    np.testing.assert_array_equal(corrected_bound(delta, lambda_, alpha0, beta0, end.z), simple_bound(delta, lambda_))
+    np.testing.assert_array_equal(printed_bound(delta, lambda_, alpha0, beta0, end.z), simple_bound(delta, lambda_))
+
+
+def test_stopping_points_agree_with_the_path_and_with_each_other():
+    delta = np.array([[0.2, 0.05], [0.01, 1e-3]])
+    end = stopping_points(delta, 0.1, 0.1, 0.2, 0.4)
+    assert end.t.shape == (2, 2)
+    order = np.argsort(end.t.ravel())
+    path = starvation_path(np.sort(end.t.ravel()), 0.1, 0.1, 0.2, 0.4)
+    np.testing.assert_allclose(path.beta, end.beta.ravel()[order], rtol=1e-8)
+    np.testing.assert_allclose(1 - path.frequent, delta.ravel()[order], rtol=1e-8)
+    alone = stopping_points(1e-3, 0.1, 0.1, 0.2, 0.4)
+    assert alone.beta == pytest.approx(end.beta[1, 1], rel=1e-9)
+
+
+def test_extreme_confidences_and_shares():
+    end = stopping_points([1e-100, 1e-300], 0.1, 0.1, 0.1, 0.1)
+    assert np.isfinite(end.t).all()
+    assert end.t[1] > 1e290
+    none = stopping_points(0.01, 0.1, 0.0, 0.1, 0.0)
+    assert none.beta == 0.0
+    assert none.rare == 0.5
+    always = stopping_points(0.01, 0.1, 0.1, 0.1, 1.0)
+    assert always.beta == pytest.approx(float(always.alpha), rel=1e-12)
+
+
+def test_fig_6_assumes_equal_weights_at_the_end():
+    """z* = alpha* follows from a balanced start without x_2; with it z* is larger."""
+    assert assumed_z_star(0.01) == pytest.approx(np.sqrt(np.log(99)))
+    balanced = stopping_points(0.01, 0.1, 0.0, 0.1, 0.0)
+    assert balanced.z == pytest.approx(float(assumed_z_star(0.01)), rel=1e-10)
+    fair = stopping_points(0.01, 0.1, 0.1, 0.1, 0.5)
+    assert fair.z > assumed_z_star(0.01)
+
+
+def test_start_and_bad_arguments():
+    path = starvation_path([0.0, 0.0], 0.1, 0.2, 0.3, 0.5)
+    assert path.beta.tolist() == [0.2, 0.2]
+    with pytest.raises(ValueError, match="lambda"):
+        starvation_path([1.0], 0.1, 0.1, 0.1, 1.5)
+    with pytest.raises(ValueError, match="active"):
+        starvation_path([1.0], 0.1, -0.2, 0.1, 0.5)
+    with pytest.raises(ValueError, match="ascend"):
+        starvation_path([1.0, 0.5], 0.1, 0.1, 0.1, 0.5)
+    with pytest.raises(ValueError, match="exceed"):
+        stopping_points(0.4, 1.0, 0.1, 1.0, 0.5)
+    with pytest.raises(ValueError, match="delta"):
+        stopping_points(0.0, 0.1, 0.1, 0.1, 0.5)
+    with pytest.raises(ValueError, match="positive"):
+        assumed_z_star(0.6)
+    with pytest.raises(ValueError, match="lambda"):
+        simple_bound(0.1, -0.1)
