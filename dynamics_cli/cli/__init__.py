@@ -19,6 +19,7 @@ COMMANDS = {
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",
     "compare": "dynamics_cli.cli.compare:compare",
+    "data": "dynamics_cli.cli.data:data",
     "runs": "dynamics_cli.cli.runs:runs",
     "config": "dynamics_cli.cli.config:config",
     "completion": "dynamics_cli.cli.completion:completion",

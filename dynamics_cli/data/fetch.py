@@ -79,7 +79,8 @@ def fetch_mnist(
     opener = urllib.request.build_opener(_Redirects(schemes))
     with store.locked(directory, on_wait), store.told(directory):
         for file in missing_files(directory, files):
-            _fetch_one(opener, mirrors, file, directory / file.name, progress, timeout)
+            good = _fetch_one(opener, mirrors, file, directory / file.name, progress, timeout)
+            mirrors = [good, *(mirror for mirror in mirrors if mirror != good)]  # one that is down is waited for once
     return directory
 
 
@@ -90,7 +91,8 @@ def _fetch_one(
     target: Path,
     progress: Progress | None,
     timeout: float,
-) -> None:
+) -> str:
+    """Download one file and return the mirror that gave it."""
     reasons = []
     for mirror in mirrors:
         address = f"{mirror.rstrip('/')}/{file.name}.gz"
@@ -105,7 +107,7 @@ def _fetch_one(
         except MirrorError as error:
             reasons.append(f"  {address}: {error}")
             continue
-        return
+        return mirror
     tried = "\n".join(reasons) or "  no mirror was named"
     raise DataMissingError(f"MNIST's {file.name} could not be downloaded:\n{tried}\ntry again later, or {_BY_HAND}")
 

@@ -24,8 +24,7 @@ PATH = Path(__file__).parent / "assets" / "mnist_subset.npz"
 COUNTS = {"train": 1000, "test": 200}
 """Images of each digit in each part."""
 ATTRIBUTION = (
-    "MNIST by Yann LeCun and Corinna Cortes, licensed under CC BY-SA 3.0; "
-    "a subset: the first 1 000 training and 200 test images of each digit, pixels unchanged"
+    "MNIST by Yann LeCun and Corinna Cortes (CC BY-SA 3.0): the first 1 000 training and 200 test images of each digit"
 )
 
 _SIDE = 28

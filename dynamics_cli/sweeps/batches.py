@@ -55,7 +55,7 @@ def divide(jobs: Sequence[Job]) -> Work:
 
 def _dataset(job: Job, known: dict[str, Dataset]) -> Dataset:
     section = job.config.dataset
-    drawn = section.kind not in ("points",)  # what may depend on the seed
+    drawn = section.kind not in ("points", "mnist_pair", "mnist")  # what may depend on the seed
     key = f"{section.model_dump_json()} {job.config.seed if drawn else None}"
     if key not in known:
         known[key] = build_dataset(section, job.config.seed)

@@ -33,7 +33,7 @@ class CountBar:
             self._bar = tqdm(
                 total=total,
                 desc=label or None,
-                unit=self.unit,
+                unit=self.unit if self.unit == "B" else f" {self.unit}",
                 unit_scale=self.unit == "B",
                 # a log file gets a line now and then, a terminal ten a second
                 mininterval=0.1 if sys.stderr.isatty() else 10.0,

@@ -10,7 +10,7 @@ from dynamics_cli.cli.options import json_option
 @click.command("list", epilog="Example: dyn data list --json")
 @json_option
 def list_(as_json: bool) -> None:
-    """List the data sets that dyn knows, those that are missing included."""
+    """List data sets, missing ones included."""
     from dataclasses import asdict
 
     from dynamics_cli.cli.output import emit, emit_json, say, size, table

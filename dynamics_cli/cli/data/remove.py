@@ -12,9 +12,10 @@ from dynamics_cli.cli.options import quiet_option
 @click.argument("name", shell_complete=complete_name)
 @quiet_option
 def remove(name: str, quiet: bool) -> None:
-    """Delete what dyn keeps of data set NAME: downloads, copies and decoded images.
+    """Delete what dyn keeps of data set NAME.
 
-    Files of your own that were added with `dyn data add` stay where they are.
+    That is downloads, copies, decoded images and the remembered place. Files of your own that were added with
+    `dyn data add` stay where they are.
     """
     from dynamics_cli.cli.output import say, size
     from dynamics_cli.data.catalogue import remove_data

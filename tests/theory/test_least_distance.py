@@ -1,0 +1,59 @@
+"""Least distance programs: solutions by hand, certificates, infeasibility, agreement with a general solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from dynamics_cli.theory.least_distance import InfeasibleError, least_distance
+
+
+def test_by_hand():
+    solution = least_distance([[2.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(solution.w, [0.5, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(solution.multipliers, [0.25, 1.0], rtol=1e-14)
+    assert solution.support.tolist() == [0, 1]
+
+
+def test_slack_inequalities_have_no_multiplier():
+    solution = least_distance([[1.0, 0.0], [5.0, 0.1]])
+    np.testing.assert_allclose(solution.w, [1.0, 0.0], atol=1e-14)
+    assert solution.support.tolist() == [0]
+
+
+def test_bounds_of_both_signs():
+    solution = least_distance([[1.0, 0.0], [0.0, 1.0]], [2.0, -3.0])
+    np.testing.assert_allclose(solution.w, [2.0, 0.0], atol=1e-14)
+    np.testing.assert_allclose(least_distance([[1.0, 2.0]], -1.0).w, [0.0, 0.0], atol=1e-14)
+
+
+def test_infeasible():
+    with pytest.raises(InfeasibleError, match="not separable"):
+        least_distance([[1.0, 0.0], [-1.0, 0.0]])
+    with pytest.raises(InfeasibleError, match="a row of A is 0"):
+        least_distance([[0.0, 0.0]])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 60), st.integers(2, 12), st.integers(0, 1000), st.floats(1e-6, 1e6))
+def test_certificate_of_random_separable_points(n, d, seed, size):
+    rng = np.random.default_rng(seed)
+    teacher = rng.standard_normal(d)
+    x = size * rng.standard_normal((n, d))
+    A = x * np.sign(x @ teacher)[:, None]
+    solution = least_distance(A)
+    assert solution.kkt_residual < 1e-8
+    assert (A @ solution.w >= 1 - 1e-8).all()
+
+
+def test_agrees_with_a_general_solver():
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((8, 5)) + 0.8
+    constraint = {"type": "ineq", "fun": lambda w: A @ w - 1, "jac": lambda w: A}
+    slow = minimize(
+        lambda w: w @ w / 2, np.ones(5), jac=lambda w: w, constraints=[constraint], method="SLSQP", tol=1e-14
+    )
+    np.testing.assert_allclose(least_distance(A).w, slow.x, rtol=1e-6)
