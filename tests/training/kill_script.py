@@ -32,17 +32,17 @@ RUNS = {
     },
     "autograd": {
         "backend": "autograd",
-        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 4000, "loss_scaled": True},
-        "record": {"snapshots": {"kind": "every", "interval": 300}},
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 1500, "loss_scaled": True},
+        "record": {"snapshots": {"kind": "every", "interval": 150}},
     },
     "sgd": {
-        "optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 30000},
+        "optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 12000},
         "record": {"snapshots": {"kind": "geometric", "ratio": 1.3}, "loss_every": 200},
     },
     "adam": {
         "architecture": {"kind": "fully_connected", "widths": [8, 8]},
         "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 3000, "batch_size": 3},
+        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 1000, "batch_size": 3},
         "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 10},
     },
 }

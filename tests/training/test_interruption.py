@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).with_name("kill_script.py")
 
 
 def kill_runs(folder: Path, kills: int, number: int, seed: int = 0) -> int:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(SCRIPT), str(folder), str(kills), str(number), str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
@@ -34,7 +34,7 @@ def kill_runs(folder: Path, kills: int, number: int, seed: int = 0) -> int:
     "number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=["SIGKILL", "SIGINT", "SIGTERM"]
 )
 def test_killed_and_resumed_runs_have_the_same_bits(tmp_path, number):
-    assert kill_runs(tmp_path, 20, number) >= 20
+    assert kill_runs(tmp_path, 17, number) >= 17  # 51 over the three signals
 
 
 @pytest.mark.long
@@ -58,11 +58,11 @@ def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, 
     obtain_run(plan_run(config, tmp_path / "whole"))
     plan = plan_run(config, tmp_path / "stopped")
     with pytest.raises(Interrupted, match="interrupted at iteration .*--resume continues it") as stop:
-        obtain_run(plan, progress=interrupt_at(500, number))
+        obtain_run(plan, progress=interrupt_at(300, number))
     assert stop.value.exit_code == code
     run = load_run(tmp_path / "stopped")
     assert run.status == "interrupted"
-    assert 500 <= run.iterations < plan.problem.iterations
+    assert 300 <= run.iterations < plan.problem.iterations
     whole = load_run(tmp_path / "whole")
     np.testing.assert_array_equal(run.losses, whole.losses[: len(run.losses)])
     with pytest.raises(UsageError, match="unfinished run at iteration .*--resume continues it, --force starts over"):
