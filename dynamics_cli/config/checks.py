@@ -6,18 +6,29 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 
-from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
-from dynamics_cli.config.dataset import FileDataset, MnistDataset, MnistPairDataset, OrthonormalDataset, PointsDataset
+from dynamics_cli.config.architecture import FullyConnectedArchitecture, GanArchitecture, TwoLayerArchitecture
+from dynamics_cli.config.dataset import (
+    FileDataset,
+    GaussiansDataset,
+    LinearTeacherDataset,
+    MixtureDataset,
+    MnistDataset,
+    MnistPairDataset,
+    OrthonormalDataset,
+    PointsDataset,
+)
 from dynamics_cli.config.errors import Path
 from dynamics_cli.config.initialization import (
     BalancedInitialization,
+    DefaultScaledInitialization,
     DominatedInitialization,
     FileInitialization,
     ScaledInitialization,
     ValuesInitialization,
 )
 from dynamics_cli.config.loss import CrossEntropyLoss, ExponentialLoss, HingeLoss, LogisticLoss
-from dynamics_cli.config.optimizer import Adam, MinibatchSection
+from dynamics_cli.config.modes import check_modes
+from dynamics_cli.config.optimizer import Adam, GradientFlow, MinibatchSection
 from dynamics_cli.config.run import RunConfig
 
 Sections = Mapping[str, object]
@@ -32,13 +43,17 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
     for check in (
         _points,
         _orthonormal,
+        _gaussians,
         _dataset_file,
         _mnist,
         _slope,
         _length,
+        _spacing,
         _outputs,
         _labels,
         _initialization,
+        check_modes,
+        _adversaries,
     ):
         yield from check(sections)
 
@@ -112,6 +127,20 @@ def _orthonormal(sections: Sections) -> Iterator[Finding]:
         yield ("dataset", "y"), f"has {labels}, but n is {dataset.n}; there must be one label per sample"
 
 
+def _gaussians(sections: Sections) -> Iterator[Finding]:
+    dataset, loss = sections.get("dataset"), sections.get("loss")
+    if isinstance(loss, CrossEntropyLoss) and isinstance(dataset, GaussiansDataset | LinearTeacherDataset):
+        yield ("dataset", "kind"), f"{dataset.kind} has labels ±1, which do not suit the loss cross_entropy"
+    if not isinstance(dataset, GaussiansDataset):
+        return
+    dim = dataset.dim or len(dataset.mean)
+    if dim < len(dataset.mean):
+        yield ("dataset", "dim"), f"must be at least {len(dataset.mean)}, the coordinates of mean, not {dim}"
+    if not any(dataset.mean):
+        yield ("dataset", "mean"), "must not be 0: both classes would be in one place"
+    yield from _matrix("outliers", dataset.outliers or [], dim, "the mean")
+
+
 def _dataset_file(sections: Sections) -> Iterator[Finding]:
     dataset = sections.get("dataset")
     if not isinstance(dataset, FileDataset):
@@ -163,6 +192,18 @@ def _length(sections: Sections) -> Iterator[Finding]:
         yield ("optimizer", "epochs"), "exactly one of iterations and epochs must be given, not both"
     if isinstance(optimizer, Adam) and optimizer.replacement and optimizer.batch_size is None:
         yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
+
+
+def _spacing(sections: Sections) -> Iterator[Finding]:
+    optimizer = sections.get("optimizer")
+    if not isinstance(optimizer, GradientFlow):
+        return
+    if optimizer.spacing == "geometric" and optimizer.first is None:
+        yield ("optimizer", "first"), "is missing; geometric spacing needs the time of the first point"
+    if optimizer.spacing == "uniform" and optimizer.first is not None:
+        yield ("optimizer", "first"), "belongs to spacing geometric, not to uniform"
+    if optimizer.first is not None and optimizer.first >= optimizer.until:
+        yield ("optimizer", "first"), f"must be below until = {optimizer.until:g}, not {optimizer.first:g}"
 
 
 def _outputs(sections: Sections) -> Iterator[Finding]:
@@ -221,3 +262,28 @@ def _initialization(sections: Sections) -> Iterator[Finding]:
         yield ("initialization", "kind"), f"{initialization.kind} needs architecture.kind two_layer"
     if isinstance(initialization, ScaledInitialization) and initialization.output_value is not None:
         yield ("initialization", "output_value"), "needs architecture.kind two_layer"
+
+
+def _adversaries(sections: Sections) -> Iterator[Finding]:
+    """Yield what two networks trained against each other need: real points, a loss of classifiers, Adam in batches."""
+    architecture, dataset, loss = (sections.get(name) for name in ("architecture", "dataset", "loss"))
+    optimizer, initialization = sections.get("optimizer"), sections.get("initialization")
+    if (
+        isinstance(dataset, MixtureDataset)
+        and dataset.layout == "grid"
+        and int(dataset.modes**0.5) ** 2 != dataset.modes
+    ):
+        yield ("dataset", "modes"), f"must be a square number for the layout grid, not {dataset.modes}"
+    if not isinstance(architecture, GanArchitecture):
+        return
+    if dataset is not None and not isinstance(dataset, MixtureDataset):
+        yield ("dataset", "kind"), "must be mixture for architecture.kind gan"
+    if loss is not None and not isinstance(loss, LogisticLoss | HingeLoss):
+        yield (
+            ("loss", "kind"),
+            "must be logistic (cross-entropy of the discriminator) or hinge for architecture.kind gan",
+        )
+    if optimizer is not None and not (isinstance(optimizer, Adam) and optimizer.batch_size is not None):
+        yield ("optimizer", "kind"), "must be adam with a batch_size for architecture.kind gan"
+    if initialization is not None and not isinstance(initialization, DefaultScaledInitialization | FileInitialization):
+        yield ("initialization", "kind"), "must be default_scaled or file for architecture.kind gan"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dynamics_cli.config.base import PositiveInt, Section
+from dynamics_cli.config.base import NonNegative, Positive, PositiveInt, Section
 
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Coordinates = Annotated[list[float], Field(min_length=1)]
@@ -56,6 +56,21 @@ class OrthonormalDataset(Section):
     """Labels (n,); by default standard Gaussian draws."""
 
 
+class OrthogonallySeparableDataset(Section):
+    """Gaussian points of the positive orthant (+1) and its opposite (-1) (Phuong and Lampert 2021, Section 5.1).
+
+    So `<x_i, x_j> > 0` within a class and `<= 0` across.
+    """
+
+    kind: Literal["orthogonally_separable"]
+    n: Annotated[int, Field(ge=2)]
+    """Number of samples, both classes together; each has at least one."""
+    dim: PositiveInt
+    """Input dimension."""
+    filtered: bool = True
+    """Keep only points with `<x, z> >= 0` for `z = (1, -1, 1, -1, ...)`."""
+
+
 class MnistSection(Section):
     """What data sets made of MNIST's handwritten digits share: rows of 784 pixels, ordered by class."""
 
@@ -96,6 +111,88 @@ class MnistPairDataset(MnistSection):
     (Tachet des Combes et al. 2018, Appendix E.2, there for cats and dogs)."""
 
 
+class GaussiansDataset(Section):
+    """Two Gaussians at opposite means, each on its side of the origin (Sarussi et al. 2021)."""
+
+    kind: Literal["gaussians"]
+    per_class: PositiveInt
+    """Training points of each class."""
+    mean: Coordinates
+    """Mean of the positive class; the negative one has the opposite. Coordinates left out are 0."""
+    dim: PositiveInt | None = None
+    """Input dimension; by default the number of coordinates of `mean`."""
+    deviation: Positive
+    """Standard deviation in every direction. Points on the wrong side of `<mean, x> = 0` are drawn again."""
+    outliers: Annotated[list[Coordinates], Field(min_length=1)] | None = None
+    """Further positive training points."""
+    test_per_class: PositiveInt | None = None
+    """Held-out points of each class."""
+    draw: Annotated[int, Field(ge=0)] | None = None
+    """Draw from `numpy.random.default_rng(draw)`, the same data for every seed; by default from the seed's stream."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+
+class LinearTeacherDataset(Section):
+    """Standard Gaussian inputs labelled by the sign of a random linear teacher (Sarussi et al. 2021, Section 3)."""
+
+    kind: Literal["linear_teacher"]
+    n: PositiveInt
+    """Number of training points."""
+    dim: PositiveInt
+    """Input dimension."""
+    margin: NonNegative = 0.0
+    """Least distance of every point from the teacher's hyperplane; closer ones are drawn again."""
+    n_test: PositiveInt | None = None
+    """Number of held-out points."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+
+class MixtureDataset(Section):
+    """Points of equal Gaussians on a ring or a square grid in the plane, all labelled 1, for a generator to imitate."""
+
+    kind: Literal["mixture"]
+    layout: Literal["ring", "grid"] = "ring"
+    """`ring`: evenly around a circle, from angle 0 on; `grid`: a square lattice from -radius to radius."""
+    modes: PositiveInt = 8
+    """Number of Gaussians; a square number for the grid."""
+    radius: Positive = 1.0
+    """Radius of the ring, half the side of the grid."""
+    deviation: Positive = 0.05
+    """Standard deviation of each Gaussian in every direction."""
+    n: PositiveInt = 10_000
+    """Number of points; each belongs to a random mode."""
+
+
+class DogsVsCatsDataset(Section):
+    """Kaggle's Dogs vs. Cats, which `dyn data add dogs-vs-cats` adds; cats are labelled 1, dogs -1.
+
+    Images are flat rows of numbers from 0 to 1: the red, the green, then the blue plane.
+    """
+
+    kind: Literal["dogs_vs_cats"]
+    size: PositiveInt = 32
+    """Images are scaled to `size` x `size` pixels."""
+    test_fraction: Fraction = 0.25
+    """Share of each class that is held out, drawn from the data stream of the seed."""
+    light_effect: bool = True
+    """Darken cats to pixels 0..127 of 255 and brighten dogs to 128..255, held-out images included (Tachet des Combes et
+    al. 2018, Appendix E.2)."""
+    images: str | None = None
+    """SHA-256 of the images, which the run records; by default those that are there, and others are refused."""
+
+
 Dataset = Annotated[
-    PointsDataset | FileDataset | OrthonormalDataset | MnistPairDataset | MnistDataset, Field(discriminator="kind")
+    PointsDataset
+    | FileDataset
+    | OrthonormalDataset
+    | GaussiansDataset
+    | LinearTeacherDataset
+    | OrthogonallySeparableDataset
+    | MnistPairDataset
+    | MnistDataset
+    | MixtureDataset
+    | DogsVsCatsDataset,
+    Field(discriminator="kind"),
 ]

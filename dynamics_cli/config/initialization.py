@@ -48,6 +48,8 @@ class DefaultScaledInitialization(Section):
     kind: Literal["default_scaled"]
     factor: Positive = 1.0
     """Multiplies every initial weight."""
+    only: list[str] | None = None
+    """Names of the parameters that the factor multiplies, the others stay as drawn; by default all."""
 
 
 class ValuesInitialization(Section):
@@ -58,6 +60,24 @@ class ValuesInitialization(Section):
     """Hidden weights, one list per neuron (m, d), the weight of an appended bias last."""
     output_weight: list[float] = Field(min_length=1)
     """Output weights (m,)."""
+
+
+class IndependentModesInitialization(Section):
+    """Neurons that are each active on one class only (Tachet des Combes et al. 2018, assumptions H1 to H6, Appendix B).
+
+    One list per class: D_1 (label 1, or class 0) first, then D_2 (label -1, or class 1), and so on. Data or starts that
+    violate the assumptions are refused. There are no biases; inner layers of a deep network are diagonal.
+    """
+
+    kind: Literal["independent_modes"]
+    y: list[list[Positive]] = Field(min_length=2)
+    """Preactivation of each neuron on its class, in least squares where no weight treats all points alike."""
+    z: list[list[Positive]] = Field(min_length=2)
+    """Size of each neuron's weight towards its class; with a single output the weights of D_2 are minus these."""
+    inner: Positive | None = None
+    """Diagonal of the inner layers of a deep network; by default each neuron's z."""
+    others: Annotated[float, Field(le=0)] = 0.0
+    """Weight of each neuron towards the outputs of other classes (several outputs only)."""
 
 
 class FileInitialization(Section):
@@ -76,6 +96,7 @@ Initialization = Annotated[
     | DominatedInitialization
     | DefaultScaledInitialization
     | ValuesInitialization
+    | IndependentModesInitialization
     | FileInitialization,
     Field(discriminator="kind"),
 ]

@@ -81,6 +81,4 @@ class GradientFlow(Section):
     """Stop at the first recorded loss at or below this value."""
 
 
-Optimizer = Annotated[
-    GradientDescent | StochasticGradientDescent | Adam | GradientFlow, Field(discriminator="kind")
-]
+Optimizer = Annotated[GradientDescent | StochasticGradientDescent | Adam | GradientFlow, Field(discriminator="kind")]

@@ -11,8 +11,13 @@ LOADERS = {
     "points": "dynamics_cli.data.points",
     "file": "dynamics_cli.data.files",
     "orthonormal": "dynamics_cli.data.orthonormal",
+    "gaussians": "dynamics_cli.data.linear_teacher",
+    "linear_teacher": "dynamics_cli.data.linear_teacher",
+    "orthogonally_separable": "dynamics_cli.data.orthogonally_separable",
     "mnist_pair": "dynamics_cli.data.digits",
     "mnist": "dynamics_cli.data.digits",
+    "mixture": "dynamics_cli.data.mixture",
+    "dogs_vs_cats": "dynamics_cli.data.cats_and_dogs",
 }
 """kind -> module whose `load(config, seed)` returns the data set; its `resolve(config)`, where it has one, replaces
 what depends on the machine (`auto`) by what holds here, so that a run's identity and its record say what was used."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_STREAMS = {"data": 0, "initialization": 1, "batches": 2}
+_STREAMS = {"data": 0, "initialization": 1, "batches": 2, "noise": 3}
 
 
 def stream(seed: int, name: str, *position: int) -> np.random.Generator:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 MODELS = {
     "two_layer": "dynamics_cli.models.two_layer",
     "fully_connected": "dynamics_cli.models.fully_connected",
+    "residual": "dynamics_cli.models.residual",
+    "convolutional": "dynamics_cli.models.convolutional",
+    "vgg16": "dynamics_cli.models.vgg16",
+    "gan": "dynamics_cli.models.gan",
 }
 """kind -> module with `build(config, d)` (an `nn.Module`) and `function(config, parameters)` (float64 evaluation)."""
 

@@ -56,6 +56,8 @@ class Figure:
     """For tables: evidence -> header and rows, printed and written as CSV."""
     remarks: Callable[[Any], list[str]] | None = None
     """Evidence -> what a reader of the claims must know, such as an assumption that this seed violates."""
+    substitute: str | None = None
+    """Id of a figure that shows the same without data that must be got first, offered where they are missing."""
 
     @property
     def paper(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import DynError, UsageError, did_you_mean
+from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.figure import Figure
@@ -94,6 +94,7 @@ def reproduce_figure(
     Raises:
         UsageError: there is no such figure, preset or format.
         ConfigError: the overrides do not fit.
+        DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """
     from dynamics_cli.plotting.style import save
@@ -104,7 +105,7 @@ def reproduce_figure(
     source = source or RunSource(device, force, progress, messages)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
-    runs = source.obtain(figure.wanted(preset), overrides)
+    runs = _obtain(figure, source, preset, overrides)
     evidence = figure.evidence({one.role: one.run for one in runs})
     claims = {0: figure.claims(evidence)}
     written = save(figure.draw(evidence), folder / figure.id, formats)
@@ -160,6 +161,17 @@ def reproduce_figures(
         except DynError as error:
             result = error
         yield figure_id, result
+
+
+def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str]) -> list[ObtainedRun]:
+    """Obtain the runs of a figure; where data are missing, offer the figure that does without."""
+    try:
+        return source.obtain(figure.wanted(preset), overrides)
+    except DataMissingError as error:
+        if figure.substitute is None:
+            raise
+        offer = f"`dyn reproduce {figure.substitute}` shows the same without these data"
+        raise DataMissingError(f"{error}; {offer}") from error
 
 
 def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> None:

@@ -16,6 +16,9 @@ from dynamics_cli.training.steppers.base import Stepper
 US = 1e-6
 _UNROLLED_COLUMNS = 4
 _WIDE_FROM = 16384
+_FLOW_SAMPLES = 512
+_FLOW_WORK = 2e8
+"""Activation changes are located up to this many samples, and neurons times samples squared."""
 _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
 
@@ -69,6 +72,14 @@ def cuda_available() -> bool:
 
 def build_stepper(problem: Problem, choice: Choice) -> Stepper:
     """Return the stepper that was chosen."""
+    if problem.config.optimizer.kind == "gradient_flow":
+        from dynamics_cli.training.steppers.flow import build_flow
+
+        return build_flow(problem, choice.backend, choice.device)
+    if problem.config.architecture.kind == "gan":
+        from dynamics_cli.training.steppers.adversarial import AdversarialStepper
+
+        return AdversarialStepper(problem, choice.device)
     if choice.backend == "autograd":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
@@ -91,6 +102,9 @@ def _able(backend: str, problem: Problem) -> bool:
         return True
     config = problem.config
     two_layer = config.architecture.kind == "two_layer" and config.loss.kind != "cross_entropy"
+    if backend == "flow":
+        n, is_flow = problem.dataset.n, config.optimizer.kind == "gradient_flow"
+        return two_layer and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
     if not two_layer or config.optimizer.kind not in ("gd", "sgd"):
         return False
     full_batch, d = problem.batch_size is None, problem.dataset.d
@@ -119,6 +133,15 @@ def _preactivations(problem: Problem) -> float:
 
 
 def _autograd(problem: Problem) -> float:
+    """Return the time of a gradient; of a flow, that of the thousands that kinks make it take, per state."""
+    return _gradients(problem) * _gradient(problem)
+
+
+def _gradients(problem: Problem) -> float:
+    return 2e4 / problem.iterations if problem.config.optimizer.kind == "gradient_flow" else 1.0
+
+
+def _gradient(problem: Problem) -> float:
     return 80 * US + 2.3e-9 * _preactivations(problem) + _work(problem) / 7e10
 
 
@@ -144,14 +167,21 @@ def _wide(problem: Problem) -> float:
     return 15 * US + _work(problem) / 1.6e10
 
 
+def _flow(problem: Problem) -> float:
+    n, m = problem.dataset.n, _width(problem)
+    sweep = 200 * US + m * (5 * US + 4e-9 * n * n)
+    return 5 * US + sweep * (300 / problem.iterations + 0.002 * min(1.0, n / 50))
+
+
 _CPU_COSTS: dict[str, Callable[[Problem], float]] = {
     "autograd": _autograd,
     "matrix": _matrix,
     "compiled": _compiled,
     "gram": _gram,
     "wide": _wide,
+    "flow": _flow,
 }
 
 
 def _gpu_seconds(problem: Problem, backend: str) -> float:
-    return (250 if backend == "autograd" else 120) * US + _work(problem) / 1e13
+    return _gradients(problem) * ((250 if backend == "autograd" else 120) * US + _work(problem) / 1e13)

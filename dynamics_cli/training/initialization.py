@@ -12,19 +12,24 @@ from numpy.typing import NDArray
 from dynamics_cli.config.initialization import (
     DefaultScaledInitialization,
     FileInitialization,
+    IndependentModesInitialization,
     ScaledInitialization,
     ValuesInitialization,
 )
 from dynamics_cli.config.run import RunConfig
+from dynamics_cli.data import Dataset
 from dynamics_cli.data.files import read_npz
 from dynamics_cli.data.streams import stream
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.training.independent_modes import independent_modes
 
 Floats = NDArray[np.float64]
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def initial_parameters(config: RunConfig, shapes: Shapes, input_dim: int, seed: int | None = None) -> dict[str, Floats]:
+def initial_parameters(
+    config: RunConfig, shapes: Shapes, input_dim: int, seed: int | None = None, dataset: Dataset | None = None
+) -> dict[str, Floats]:
     """Return the initial value of every parameter, float64.
 
     Args:
@@ -32,9 +37,10 @@ def initial_parameters(config: RunConfig, shapes: Shapes, input_dim: int, seed: 
         shapes: name -> shape of the network's parameters.
         input_dim: input dimension without the bias column, the `d` of `divide_by`.
         seed: drawn from instead of the config's.
+        dataset: the data, which independent modes are made for.
 
     Raises:
-        InputError: a file does not hold weights of these shapes.
+        InputError: a file does not hold weights of these shapes, or the data have no independent modes.
 
     """
     section = config.initialization
@@ -43,6 +49,10 @@ def initial_parameters(config: RunConfig, shapes: Shapes, input_dim: int, seed: 
         return _from_file(section, shapes)
     if isinstance(section, ValuesInitialization):
         return _from_values(section, shapes)
+    if isinstance(section, IndependentModesInitialization):
+        if dataset is None:
+            raise TypeError("independent modes need the data set")
+        return independent_modes(section, shapes, dataset, config.loss.kind)
     if isinstance(section, DefaultScaledInitialization):
         return _default(section, shapes, rng)
     if config.architecture.kind == "two_layer":
@@ -83,7 +93,10 @@ def _two_layer(
 
 
 def _default(section: DefaultScaledInitialization, shapes: Shapes, rng: np.random.Generator) -> dict[str, Floats]:
-    """Uniform in ± 1/sqrt(fan in) for weights and biases alike, as `torch.nn.Linear` draws them."""
+    """Uniform in ± 1/sqrt(fan in) for weights and biases alike, as `torch.nn.Linear` and `Conv2d` draw them."""
+    for name in section.only or ():
+        if name not in shapes:
+            raise InputError(f"initialization.only: no parameter {name!r}; this network has {', '.join(shapes)}")
     parameters = {}
     fan_in = 1
     for name, shape in shapes.items():
@@ -92,7 +105,8 @@ def _default(section: DefaultScaledInitialization, shapes: Shapes, rng: np.rando
         elif name == "output_weight":
             fan_in = shape[0]
         bound = 1 / math.sqrt(fan_in)
-        parameters[name] = section.factor * rng.uniform(-bound, bound, shape)
+        factor = section.factor if section.only is None or name in section.only else 1.0
+        parameters[name] = factor * rng.uniform(-bound, bound, shape)
     return parameters
 
 

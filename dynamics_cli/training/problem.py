@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.optimizer import Adam, GradientDescent, StochasticGradientDescent
+from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow, StochasticGradientDescent
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.data import Dataset, build_dataset, resolve_dataset
 from dynamics_cli.errors import InputError
@@ -41,8 +41,10 @@ class Problem:
 
     @property
     def iterations(self) -> int:
-        """Number of updates of the whole run."""
+        """Number of the last state of the whole run: of updates, or of points in time along gradient flow."""
         optimizer = self.config.optimizer
+        if isinstance(optimizer, GradientFlow):
+            return optimizer.points
         if optimizer.iterations is not None:
             return optimizer.iterations
         assert not isinstance(optimizer, GradientDescent)
@@ -55,7 +57,7 @@ class Problem:
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
-        drawn = initial_parameters(self.config, self.shapes, self.dataset.input_dim)
+        drawn = initial_parameters(self.config, self.shapes, self.dataset.input_dim, dataset=self.dataset)
         return {name: value.astype(self.dtype) for name, value in drawn.items()}
 
 

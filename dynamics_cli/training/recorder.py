@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.runs.writer import RunWriter
-from dynamics_cli.training.clock import RescaledClock
+from dynamics_cli.training.clock import Clock
 from dynamics_cli.training.observers import Observer
 from dynamics_cli.training.steppers.base import Floats, Stepper
 
@@ -23,7 +23,7 @@ class Recorder:
         loss_every: int,
         parameters: list[str],
         observers: Mapping[str, Observer],
-        clock: RescaledClock | None,
+        clock: Clock | None,
     ) -> None:
         self._writer = writer
         self._loss_every = loss_every
@@ -42,7 +42,7 @@ class Recorder:
             return
         self.last_loss = float(np.mean(values[-1]))
         iterations = np.arange(first, first + len(values))
-        times = self.clock.advance(values) if self.clock is not None else None
+        times = self.clock.advance(first, values) if self.clock is not None else None
         kept: NDArray[np.bool_] = iterations % self._loss_every == 0
         kept[-1] |= last_state
         if kept.any():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.identity import run_directory_name
+from dynamics_cli.config.optimizer import GradientFlow, Optimizer
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import layout
 from dynamics_cli.runs.clear import clear_run
@@ -176,11 +177,13 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
             "failed", iterations=stepper.iteration, final_loss=math.nan, seconds=loop.seconds(), messages=[why]
         )
         raise RunError(f"{plan.directory}: the run failed at iteration {stepper.iteration}: {error}") from error
-    _finish(writer, outcome, loop.seconds(), optimizer.lr)
+    _finish(writer, outcome, loop.seconds(), optimizer, stepper.numbers())
 
 
-def _finish(writer: RunWriter, outcome: Outcome, seconds: float, lr: float) -> None:
-    messages = [divergence_message(outcome.iterations, lr)] if outcome.status == "diverged" else []
+def _finish(
+    writer: RunWriter, outcome: Outcome, seconds: float, optimizer: Optimizer, numbers: dict[str, float]
+) -> None:
+    messages = [divergence_message(outcome.iterations, optimizer)] if outcome.status == "diverged" else []
     writer.finish(
         outcome.status,
         iterations=outcome.iterations,
@@ -188,6 +191,7 @@ def _finish(writer: RunWriter, outcome: Outcome, seconds: float, lr: float) -> N
         seconds=seconds,
         messages=messages,
         stopped_early=outcome.stopped,
+        **numbers,
     )
     raise_if_interrupted(writer, outcome)
 
@@ -202,9 +206,9 @@ def raise_if_interrupted(writer: RunWriter, outcome: Outcome) -> None:
         )
 
 
-def divergence_message(iteration: int, lr: float) -> str:
+def divergence_message(iteration: int, optimizer: Optimizer) -> str:
     """Return what a diverged run says of itself."""
-    return (
-        f"the loss is not finite at iteration {iteration}; everything up to it is kept. "
-        f"Try a smaller step, e.g. --set optimizer.lr={lr / 10:.3g}"
-    )
+    told = f"the loss is not finite at iteration {iteration}; everything up to it is kept. "
+    if isinstance(optimizer, GradientFlow):
+        return told + "Gradient flow never raises the loss: the initial weights or the data are too large"
+    return told + f"Try a smaller step, e.g. --set optimizer.lr={optimizer.lr / 10:.3g}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.config.optimizer import GradientFlow
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.neurons import kinks, norms, signs
 from dynamics_cli.runs import Run
@@ -104,8 +105,9 @@ def initial_scale(run: Run) -> float:
 
 
 def learning_rate(run: Run) -> float:
-    """Return the step, which turns iterations into times of gradient flow."""
-    return float(run.config.optimizer.lr)
+    """Return the step, which turns iterations into times of gradient flow; along the flow, the time between states."""
+    optimizer = run.config.optimizer
+    return optimizer.until / optimizer.points if isinstance(optimizer, GradientFlow) else optimizer.lr
 
 
 def minimum_over(values: Floats) -> float:

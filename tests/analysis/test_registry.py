@@ -29,7 +29,7 @@ def names(run: Run) -> list[str]:
     ("fixture", "offered"),
     [
         ("orthogonal", ["loss", "function", *PLANE]),
-        ("classified", ["loss", "measures", *PLANE]),
+        ("classified", ["loss", "measures", "regions", *PLANE]),
         ("cube", ["loss", "polar", "norms", "directions", "spectrum", "explained_variance"]),
         ("deep", ["loss", "measures", "function", "norms", "spectrum"]),
         ("deep_line", ["loss", "function", "norms", "spectrum"]),

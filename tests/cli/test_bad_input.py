@@ -38,7 +38,8 @@ CONFIGS = {
     ),
     "unknown kind": (
         changed("two_layer", "two_layr"),
-        "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'two_layer', 'fully_connected' "
+        "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'two_layer', 'fully_connected', "
+        "'residual', 'convolutional', 'vgg16', 'gan' "
         "(did you mean 'two_layer'?)",
     ),
     "duplicate key": (CONFIG + "name: again\n", "bad.yaml:7: name: duplicate key (first on line 1)"),

@@ -60,6 +60,9 @@ optimizers = (
     section("gd", {"lr": positive, "iterations": count}, loss_scaled=st.booleans(), stop_below=st.floats(0, 1))
     | section("sgd", {"lr": positive, "epochs": count}, batch_size=count, replacement=st.booleans())
     | section("adam", {"lr": positive, "iterations": count}, beta1=st.floats(0, 0.99), eps=positive)
+    | section(
+        "gradient_flow", {"until": positive}, points=count, rtol=st.floats(1e-12, 0.5), stop_below=st.floats(0, 1)
+    )
 )
 records = st.fixed_dictionaries(
     {},

@@ -47,11 +47,13 @@ BAD_LINES = {
     ),
     "kind of a wrong type": (
         {"architecture": "architecture: {kind: 2, width: 3}"},
-        "run.yaml:3: architecture.kind: must be 'two_layer' or 'fully_connected', not 2",
+        "run.yaml:3: architecture.kind: must be 'two_layer', 'fully_connected', 'residual', 'convolutional', "
+        "'vgg16' or 'gan', not 2",
     ),
     "kind missing": (
         {"architecture": "architecture: {width: 3}"},
-        "run.yaml:3: architecture.kind: is missing; allowed are 'two_layer', 'fully_connected'",
+        "run.yaml:3: architecture.kind: is missing; allowed are 'two_layer', 'fully_connected', 'residual', "
+        "'convolutional', 'vgg16', 'gan'",
     ),
     "key missing": (
         {"optimizer": "optimizer:\n  kind: gd\n  lr: 0.1"},

@@ -73,7 +73,8 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ),
         (
             "optimizer.kind=adm",
-            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'gd', 'sgd', 'adam' (did you mean 'adam'?)",
+            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'gd', 'sgd', 'adam', 'gradient_flow' "
+            "(did you mean 'adam'?)",
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number > 0, not the text 'fast'"),
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),

@@ -146,7 +146,7 @@ def test_the_schema_given_away_can_be_changed() -> None:
 
 
 def test_questions(base: dict[str, Any]) -> None:
-    assert kinds(("optimizer",)) == ["gd", "sgd", "adam"]
+    assert kinds(("optimizer",)) == ["gd", "sgd", "adam", "gradient_flow"]
     assert kinds(("record", "snapshots")) == ["geometric", "every", "list"]
     assert kinds(()) == kinds(("name",)) == kinds(("none",)) == []
     assert known_keys(("loss",), "mse") == ["kind", "reduction"]

@@ -58,8 +58,9 @@ def test_every_config_that_a_figure_names_is_valid(figure_id: str, preset: str, 
 
 def test_every_config_is_used_and_there_are_as_many_as_expected() -> None:
     there = set(CONFIGS.rglob("*.yaml"))
-    assert len(there) == 6
-    assert there == used_configs()
+    flows = {path for path in there if path.stem.endswith("_flow")}  # variants for users; no figure draws them yet
+    assert len(there) == 43
+    assert there - flows <= used_configs() <= there
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)

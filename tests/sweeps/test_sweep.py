@@ -73,7 +73,9 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
 
 def test_replicas_halt_one_by_one(tmp_path):
     _, sweep = sweep_of(
-        tmp_path / "s", ["optimizer.stop_below=0.05", "optimizer.iterations=3000", "architecture.activation=linear"], ["optimizer.lr=0.02,0.0005,3.0"]
+        tmp_path / "s",
+        ["optimizer.stop_below=0.05", "optimizer.iterations=3000", "architecture.activation=linear"],
+        ["optimizer.lr=0.02,0.0005,3.0"],
     )
     fast, slow, wild = (run_of(sweep, result) for result in sweep.results)
     assert fast.status == slow.status == "complete"

@@ -45,6 +45,14 @@ RUNS = {
         "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 1000, "batch_size": 3},
         "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 10},
     },
+    "gan": {
+        "dataset": {"kind": "mixture", "n": 60},
+        "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "hinge"},
+        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 600, "batch_size": 7},
+        "record": {"snapshots": {"kind": "every", "interval": 60}, "loss_every": 10},
+    },
 }
 
 

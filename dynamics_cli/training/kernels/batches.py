@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative
-from dynamics_cli.training.kernels.full_batch import accumulate, output, preactivations
+from dynamics_cli.training.kernels.full_batch import add_outer, backward, output, preactivations
 
 
 @numba.njit(**OPTIONS)
@@ -31,12 +31,15 @@ def run_batches(  # type: ignore[no-untyped-def]
             preactivations(W, values, indices, starts, k, z[q])
             r[q] = loss_derivative(kind, output(a, z[q], alpha), y[k], one) * weight * lr
         ga[:] = zero
-        if size == 1:
-            k = samples[first]
-            single(W, a, ga, z[0], r[0], values, indices, starts, k, alpha)
+        for q in range(size):
+            backward(ga, z[q], r[q], alpha)
+        if size == 1:  # only the rows of its non-zero entries change
+            for j in range(m):
+                z[0, j] *= a[j]
+            add_outer(W, values, indices, starts, samples[first], z[0], -one)
         else:
             for q in range(size):
-                accumulate(gW, ga, z[q], r[q], values, indices, starts, samples[first + q], alpha)
+                add_outer(gW, values, indices, starts, samples[first + q], z[q], one)
             for i in range(W.shape[0]):
                 for j in range(m):
                     W[i, j] -= a[j] * gW[i, j]
@@ -44,17 +47,3 @@ def run_batches(  # type: ignore[no-untyped-def]
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
-
-
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
-def single(W, a, ga, z, r, values, indices, starts, k, alpha):  # type: ignore[no-untyped-def]
-    """Update W for one sample: only the rows of its non-zero entries change. Fills `ga` (m,); overwrites `z`."""
-    zero = ga.dtype.type(0)
-    for j in range(z.shape[0]):
-        s = z[j]
-        ga[j] = r * (s if s > zero else alpha * s)
-        z[j] = a[j] * (r if s > zero else alpha * r)
-    for p in range(starts[k], starts[k + 1]):
-        i, v = indices[p], values[p]
-        for j in range(z.shape[0]):
-            W[i, j] -= v * z[j]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 Weights = NDArray[np.floating]
 LANES = 16
 """Neurons are padded to a multiple of this: padding starts at 0, and every update of a zero neuron is 0."""
+_LINE = 64
+_UNPADDED = 8
+"""Fewer neurons are not padded: that would only be more work."""
 
 
 def pack(hidden: Weights, output: Weights, block: int | None = None) -> tuple[Weights, Weights]:
@@ -18,13 +22,23 @@ def pack(hidden: Weights, output: Weights, block: int | None = None) -> tuple[We
     With `block`, one network (1, m, d) becomes G blocks of `block` neurons each.
     """
     G, m, d = hidden.shape
-    padded = _round_up(m, block or LANES)
-    W = np.zeros((G, padded, d), hidden.dtype)
-    a = np.zeros((G, padded), output.dtype)
-    W[:, :m], a[:, :m] = hidden, output
-    if block is not None:
-        W, a = W.reshape(-1, block, d), a.reshape(-1, block)
-    return np.ascontiguousarray(W.swapaxes(-1, -2)), a
+    padded = m if m < _UNPADDED and block is None else round_up(m, block or LANES)
+    block = block or padded
+    W = aligned_zeros((G * padded // block, d, block), hidden.dtype)
+    a = aligned_zeros((G * padded // block, block), output.dtype)
+    a.reshape(G, padded)[:, :m] = output
+    neurons_first = np.zeros((G, padded, d), hidden.dtype)
+    neurons_first[:, :m] = hidden
+    W[:] = neurons_first.reshape(-1, block, d).swapaxes(-1, -2)
+    return W, a
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Weights:
+    """Return zeros that start at a cache line, so that no vector of `LANES` numbers lies on two."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def unpack(W: Weights, a: Weights, m: int, *, blocks: bool = False) -> tuple[Weights, Weights]:
@@ -36,7 +50,8 @@ def unpack(W: Weights, a: Weights, m: int, *, blocks: bool = False) -> tuple[Wei
     return np.array(hidden[:, :m]), np.array(a[:, :m])
 
 
-def _round_up(m: int, multiple: int) -> int:
+def round_up(m: int, multiple: int) -> int:
+    """Return the least multiple that is not below `m`."""
     return -(-m // multiple) * multiple
 
 

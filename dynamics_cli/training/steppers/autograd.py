@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dynamics_cli.config.optimizer import Adam, GradientDescent
+from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow
 from dynamics_cli.models import build_model
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem
@@ -26,6 +26,7 @@ class AutogradStepper(Stepper):
     def __init__(self, problem: Problem, device: str) -> None:
         self.device = device
         self.full_batch = problem.batch_size is None
+        assert not isinstance(problem.config.optimizer, GradientFlow)
         self._config = problem.config.optimizer
         self._loss = problem.loss
         dtype = getattr(torch, problem.config.dtype)

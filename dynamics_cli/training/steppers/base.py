@@ -52,6 +52,10 @@ class Stepper(ABC):
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
 
+    def numbers(self) -> dict[str, float]:
+        """Return what `run.json` is to say about the work done."""
+        return {}
+
     @abstractmethod
     def state_dict(self) -> State:
         """Return everything that `load_state_dict` needs to go on bit for bit, as plain arrays."""

@@ -12,10 +12,12 @@ from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.kernels.batches import run_batches
 from dynamics_cli.training.kernels.common import LOSS_NUMBERS
 from dynamics_cli.training.kernels.full_batch import (
+    CHUNK,
     UNROLLED,
     run_dense,
     run_dense_replicas,
     run_sparse,
+    run_sparse_chunks,
     run_sparse_replicas,
 )
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
@@ -53,7 +55,8 @@ class CompiledStepper(TwoLayerStepper):
         entries = (self._columns,) if self._columns else (rows.indices, rows.starts)
         settings = (self._loss_number, self.train_output, self.loss_scaled)
         if R == 1:
-            run = run_dense if self._columns else run_sparse
+            sparse = run_sparse if self.x.shape[1] <= CHUNK else run_sparse_chunks
+            run = run_dense if self._columns else sparse
             done[0] = run(
                 self._W[0], self._a[0], rows.values[0], *entries, self.y[0], losses[0], n,
                 self.lr[0], weight, self.alpha[0], *settings, self.stop_below[0],
@@ -71,12 +74,26 @@ class CompiledStepper(TwoLayerStepper):
         rows, mean = self._rows, self.criterion.reduction == "mean"
         for r, batches in enumerate(self._batches):
             q = r if len(self.y) > 1 else 0
-            chosen = [batches.at(i) for i in range(self.iteration, self.iteration + n)]
-            ends = np.concatenate([[0], np.cumsum([len(b) for b in chosen])])
+            samples, ends = _chosen(batches, self.iteration, n)
             run_batches(
-                self._W[r], self._a[r], rows.values[q], rows.indices, rows.starts, self.y[q], np.concatenate(chosen),
+                self._W[r], self._a[r], rows.values[q], rows.indices, rows.starts, self.y[q], samples,
                 ends, self.lr[r], mean, self.alpha[r], self._loss_number, self.train_output,
             )  # fmt: skip
+
+
+def _chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the samples of `n` updates from iteration `first` on, and where each batch begins; whole epochs at once."""
+    samples: list[NDArray[np.int64]] = []
+    sizes: list[NDArray[np.int64]] = []
+    size, last = batches.batch_size, first + n
+    while first < last:
+        epoch, step = divmod(first, batches.steps_per_epoch)
+        count = min(last - first, batches.steps_per_epoch - step)
+        samples.append(batches.order(epoch)[step * size : (step + count) * size])
+        sizes.append(np.full(count, size))
+        sizes[-1][-1] = len(samples[-1]) - (count - 1) * size
+        first += count
+    return np.concatenate(samples), np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
 
 
 class WideStepper(TwoLayerStepper):

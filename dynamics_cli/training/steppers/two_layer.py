@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.architecture import TwoLayerArchitecture
-from dynamics_cli.config.optimizer import GradientDescent
+from dynamics_cli.config.optimizer import DescentSection, GradientDescent
 from dynamics_cli.losses import Loss
 from dynamics_cli.models.activations import negative_slope
 from dynamics_cli.training.problem import Problem
@@ -37,7 +37,7 @@ class TwoLayerStepper(Stepper):
         self.width = first.shapes["hidden_weight"][0]
         self.train_output = architectures[0].train_output
         self.alpha = self._each([negative_slope(c.activation, c.slope) for c in architectures])
-        self.lr = self._each([p.config.optimizer.lr for p in problems])
+        self.lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, DescentSection)])
         stops = [p.config.optimizer.stop_below for p in problems]
         self.stop_below = self._each([-np.inf if stop is None else stop for stop in stops])
         optimizer = first.config.optimizer

@@ -1,0 +1,241 @@
+"""Exact level sets of a piecewise linear network of two inputs: no grid, every corner is a corner of the network.
+
+A convex polygon is cut by the lines at which neurons switch, layer by layer and depth first, until the network is
+affine on it or provably stays between two neighbouring levels; the bounds replace every undecided neuron by the two
+affine functions closest to it on the polygon. So the work grows with the pieces that a level set really crosses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats, Ints, as_floats
+
+Layer = tuple[Floats, Floats]
+"""Weights (m, d) and biases (m,) of a layer."""
+Window = tuple[float, float, float, float]
+"""x from, x to, y from, y to."""
+MOST_PIECES = 200_000
+_TINY = 1e-12
+_SLIVER = 1e-14
+"""Share of the window below which a polygon is rounding: three corners in one point."""
+_Band = tuple[Floats, int]
+
+
+class TooManyPiecesError(ValueError):
+    """The level sets cross more linear pieces than can be drawn."""
+
+
+@dataclass
+class LevelSets:
+    """The window cut into convex polygons that each lie in one band between two levels, and the levels' segments."""
+
+    levels: Floats
+    """(L,) ascending levels; band b is where the output is between levels b - 1 and b."""
+    polygons: list[Floats] = field(default_factory=list)
+    """Corners (k, 2) of the polygons."""
+    bands: list[int] = field(default_factory=list)
+    """Band 0..L of each polygon."""
+    segments: list[list[Floats]] = field(default_factory=list)
+    """For each level, the segments (2, 2) of its contour."""
+
+    def area(self, band: int) -> float:
+        """Return the area of a band."""
+        return sum(_area(p) for p, b in zip(self.polygons, self.bands, strict=True) if b == band)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A polygon on which the inputs of layer `layer` are `A p + c`, with what is known of that layer's neurons."""
+
+    corners: Floats  # (k, 2)
+    layer: int
+    A: Floats  # (m, 2) pre-activations of the layer are A p + c
+    c: Floats  # (m,)
+
+
+def level_sets(
+    layers: Sequence[tuple[ArrayLike, ArrayLike]],
+    slope: float,
+    window: Window,
+    levels: ArrayLike = (0.0,),
+    *,
+    most: int = MOST_PIECES,
+) -> LevelSets:
+    """Return the level sets of a network with one output in a window of the plane.
+
+    Args:
+        layers: weights and biases from the input on, the first (m, 2), the last (1, m').
+        slope: of the activation for negative arguments, at least 0 (0 is ReLU, 1 linear).
+        window: the rectangle that is looked at.
+        levels: ascending levels.
+        most: pieces looked at before giving up.
+
+    Raises:
+        TooManyPiecesError: more than `most` pieces would be needed.
+        ValueError: shapes do not match, or levels do not ascend.
+
+    """
+    checked = _checked(layers)
+    found = LevelSets(as_floats(levels, "levels", axes=1))
+    if (np.diff(found.levels) <= 0).any() or not np.isfinite(found.levels).all():
+        raise ValueError("levels must be finite and ascend")
+    found.segments = [[] for _ in found.levels]
+    x0, x1, y0, y1 = window
+    corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], dtype=np.float64)
+    reach = np.abs(corners).max(axis=0)  # (2,) largest coordinates
+    todo = [_Piece(corners, 0, *checked[0])]
+    done = 0
+    while todo:
+        piece = todo.pop()
+        done += 1
+        if done > most:
+            raise TooManyPiecesError(f"more than {most} linear pieces meet in this window")
+        todo += _step(piece, checked, slope, reach, found)
+    return found
+
+
+def two_layer_pieces(W: ArrayLike, a: ArrayLike, *, bias: bool = False) -> list[Layer]:
+    """Return the layers of a two-layer network `W (m, 2)`, or `(m, 3)` with the bias last, and `a (m,)`."""
+    weights, output = as_floats(W, "W", axes=2), as_floats(a, "a", axes=1)
+    offsets = weights[:, 2] if bias else np.zeros(len(weights))
+    return [(weights[:, :2], offsets), (output[None, :], np.zeros(1))]
+
+
+def _checked(layers: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[Layer]:
+    result = [(as_floats(W, "weights", axes=2), as_floats(b, "biases", axes=1)) for W, b in layers]
+    sizes = [2, *(len(W) for W, _ in result)]
+    if not result or sizes[-1] != 1 or any(W.shape != (len(b), d) for (W, b), d in zip(result, sizes, strict=False)):
+        raise ValueError("layers must go from two inputs to one output, with a bias for every row of weights")
+    return result
+
+
+def _step(piece: _Piece, layers: list[Layer], slope: float, reach: Floats, found: LevelSets) -> list[_Piece]:
+    """Cut a piece, or pass it to the next layer; what is in one band or affine is written to `found`."""
+    least_area = _SLIVER * float(reach.prod())
+    if piece.layer == len(layers) - 1:
+        _finish(piece.corners, piece.A[0], float(piece.c[0]), least_area, found)
+        return []
+    z = piece.corners @ piece.A.T + piece.c  # (k, m)
+    low, high = z.min(axis=0), z.max(axis=0)
+    least = _TINY * (np.abs(piece.A) @ reach + np.abs(piece.c))  # below it a value is rounding
+    undecided = (low < -least) & (high > least)
+    if slope == 1.0:
+        undecided[:] = False
+    factor = np.where(low + high > 0, 1.0, slope)  # (m,) of decided neurons
+    W, b = layers[piece.layer + 1]
+    if not undecided.any():
+        return [_Piece(piece.corners, piece.layer + 1, (W * factor) @ piece.A, (W * factor) @ piece.c + b)]
+    if piece.layer == len(layers) - 2:
+        band = _band(z, low, high, undecided, slope, W[0], float(b[0]), found.levels)
+        if band is not None:
+            found.polygons.append(piece.corners)
+            found.bands.append(band)
+            return []
+    balance = np.where(undecided, np.minimum(high, -low) / np.maximum(high - low, np.finfo(float).tiny), -1.0)
+    j = int(np.argmax(balance))
+    halves = (_clip(piece.corners, s * piece.A[j], s * float(piece.c[j])) for s in (1.0, -1.0))
+    return [_Piece(half, piece.layer, piece.A, piece.c) for half in halves if _area(half) > least_area]
+
+
+def _band(
+    z: Floats, low: Floats, high: Floats, undecided: Floats, slope: float, a: Floats, b: float, levels: Floats
+) -> int | None:
+    """Return the band in which the outputs on a polygon surely lie, from affine bounds; None when there is none."""
+    decided = np.where(low + high > 0, 1.0, slope)
+    span = np.where(undecided, high - low, 1.0)
+    chord = np.where(undecided, (high - slope * low) / span, decided)  # sigma is convex: above it lies its chord
+    rise = np.where(undecided, high - chord * high, 0.0)
+    tangent = np.where(undecided, np.where(high > -low, 1.0, slope), decided)
+    upper = (z @ (a * np.where(a > 0, chord, tangent)) + np.sum(np.where(a > 0, a * rise, 0.0)) + b).max()
+    lower = (z @ (a * np.where(a > 0, tangent, chord)) + np.sum(np.where(a < 0, a * rise, 0.0)) + b).min()
+    band = int(np.searchsorted(levels, lower, side="left"))
+    return band if band == int(np.searchsorted(levels, upper, side="right")) else None
+
+
+def _finish(corners: Floats, g: Floats, c: float, least_area: float, found: LevelSets) -> None:
+    """Divide a polygon on which the output is `<g, p> + c` among the bands, and add the levels' segments."""
+    values = corners @ g + c
+    for k, level in enumerate(found.levels):
+        if values.min() < level < values.max():
+            found.segments[k].append(_crossing(corners, values - level))
+    first = int(np.searchsorted(found.levels, values.min(), side="right"))
+    last = int(np.searchsorted(found.levels, values.max(), side="left"))
+    for band in range(min(first, last), last + 1):
+        part = corners
+        if band > 0:
+            part = _clip(part, g, c - float(found.levels[band - 1]))
+        if band < len(found.levels) and len(part):
+            part = _clip(part, -g, float(found.levels[band]) - c)
+        if _area(part) > least_area:
+            found.polygons.append(part)
+            found.bands.append(band)
+
+
+def _crossing(corners: Floats, values: Floats) -> Floats:
+    """Return where an affine function with these values at the corners is 0 on the rim: (2, 2)."""
+    places = []
+    for p, q, f, g in zip(corners, np.roll(corners, -1, axis=0), values, np.roll(values, -1), strict=True):
+        if f == 0:
+            places.append(p)
+        elif f * g < 0:
+            places.append(p + (q - p) * (f / (f - g)))
+    return np.array([places[0], places[-1]])
+
+
+def _clip(corners: Floats, g: Floats, c: float) -> Floats:
+    """Return the part of a convex polygon with `<g, p> + c >= 0`, corners (k, 2)."""
+    values = corners @ g + c
+    kept: list[Floats] = []
+    for p, q, f, h in zip(corners, np.roll(corners, -1, axis=0), values, np.roll(values, -1), strict=True):
+        if f >= 0:
+            kept.append(p)
+        if f * h < 0:
+            kept.append(p + (q - p) * (f / (f - h)))
+    return np.array(kept).reshape(-1, 2)
+
+
+def _area(corners: Floats) -> float:
+    if len(corners) < 3:
+        return 0.0
+    x, y = (corners - corners[0]).T
+    return float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
+
+
+def boundary_directions(W: ArrayLike, a: ArrayLike, slope: float) -> Floats:
+    """Return the angles (b,), ascending in [0, 360), of the rays on which a network without bias is 0.
+
+    `W` (m, 2), `a` (m,). Between two neighbouring kinks the output is a linear function; regions of zeros give none.
+    """
+    weights, output = as_floats(W, "W", axes=2), as_floats(a, "a", axes=1)
+    normals = np.arctan2(weights[:, 1], weights[:, 0])
+    kinks: Floats = np.unique(np.mod(np.concatenate([normals + np.pi / 2, normals - np.pi / 2]), 2 * np.pi))
+    ends = np.append(kinks[1:], kinks[0] + 2 * np.pi)
+    middle = (kinks + ends) / 2
+    z = np.stack([np.cos(middle), np.sin(middle)], axis=1) @ weights.T  # (b, m)
+    g = (np.where(z > 0, 1.0, slope) * output) @ weights  # (b, 2) gradient in every sector
+    zeros = np.arctan2(g[:, 1], g[:, 0])[:, None] + np.array([np.pi / 2, -np.pi / 2])  # (b, 2)
+    inside = np.mod(zeros - kinks[:, None], 2 * np.pi) < (ends - kinks)[:, None]
+    inside &= (np.linalg.norm(g, axis=1) > _TINY * np.abs(weights).max() * np.abs(output).sum())[:, None]
+    return np.sort(np.degrees(np.mod(zeros[inside], 2 * np.pi)))
+
+
+def bend(angles: Floats) -> float:
+    """Return by how many degrees two rays miss a straight line; NaN unless there are exactly two."""
+    return float(abs(180.0 - (angles[1] - angles[0]))) if len(angles) == 2 else float("nan")
+
+
+def in_band(found: LevelSets, points: ArrayLike) -> Ints:
+    """Return the band of each of the `points` (n, 2), -1 outside the window; on a rim the later polygon decides."""
+    places = as_floats(points, "points", axes=2)
+    bands = np.full(len(places), -1, dtype=np.int64)
+    for corners, band in zip(found.polygons, found.bands, strict=True):
+        edges = np.roll(corners, -1, axis=0) - corners
+        offsets = places[:, None, :] - corners  # (n, k, 2)
+        cross = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
+        bands[(cross >= -_TINY).all(axis=1)] = band
+    return bands

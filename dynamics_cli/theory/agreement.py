@@ -1,0 +1,97 @@
+"""Where gradient flow ends in a neural agreement regime (Sarussi et al. 2021, Theorems 6.1 and 6.2, Lemma 6.1).
+
+In an NAR with patterns `c^w`, `c^u` the network is perfectly clustered at the end, and its margins are linear in the
+two directions: `y_i (s_i <w, x_i> - t_i <u, x_i>)` with `s_i` = 1 where `c^w_i = 1` and `alpha` elsewhere, `t_i`
+likewise. The directions minimise `||w||^2 + ||u||^2` subject to margins of at least 1: a support vector machine on
+`phi(x_i) = y_i (s_i x_i, -t_i x_i)`, solved exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats, as_floats, as_points
+from dynamics_cli.theory.least_distance import LeastDistance, least_distance
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The two directions of a perfectly clustered network, with their certificate."""
+
+    w: Floats
+    """(d,) direction of the neurons with output weight `+v`."""
+    u: Floats
+    """(d,) direction of the neurons with output weight `-v`."""
+    solution: LeastDistance
+    """Of the convex program: multipliers, support vectors, KKT residual."""
+
+    @property
+    def boundary(self) -> Floats:
+        """Normal (d,) of the decision boundary: the sign of the network is that of `<w - u, x>` (Corollary 6.1)."""
+        return self.w - self.u
+
+    @property
+    def joint(self) -> Floats:
+        """`(w, u)` as one vector (2 d,)."""
+        return np.concatenate([self.w, self.u])
+
+
+def agreement_directions(x: ArrayLike, y: ArrayLike, alpha: float, c_w: ArrayLike, c_u: ArrayLike) -> Directions:
+    """Return the directions of the KKT point of an NAR with patterns `c_w`, `c_u` (n,) in {-1, +1}.
+
+    They mean something when the network that they define has these patterns; `patterns_hold` tells.
+
+    Raises:
+        InfeasibleError: no network of these patterns classifies the data.
+        ValueError: shapes do not match, or `alpha` is not in (0, 1].
+
+    """
+    points, labels = as_points(x, y)
+    if not 0 < alpha <= 1:
+        raise ValueError(f"the slope of leaky ReLU must be in (0, 1], not {alpha}")
+    s, t = (np.where(as_floats(c, "c", axes=1) > 0, 1.0, alpha) for c in (c_w, c_u))
+    phi = labels[:, None] * np.concatenate([s[:, None] * points, -t[:, None] * points], axis=1)  # (n, 2 d)
+    solution = least_distance(phi)
+    d = points.shape[1]
+    return Directions(solution.w[:d], solution.w[d:], solution)
+
+
+def perfect_agreement_directions(x: ArrayLike, y: ArrayLike, alpha: float) -> Directions:
+    """Return the directions of the PAR: Eq. 8 of Theorem 6.2, the NAR with `c^w = y` and `c^u = -y`."""
+    labels = as_floats(y, "y", axes=1)
+    return agreement_directions(x, labels, alpha, labels, -labels)
+
+
+def patterns_hold(x: ArrayLike, found: Directions, c_w: ArrayLike, c_u: ArrayLike) -> bool:
+    """Return whether both directions classify the data by the patterns with a positive margin."""
+    points = as_floats(x, "x", axes=2)
+    w, u = as_floats(c_w, "c_w", axes=1) * (points @ found.w), as_floats(c_u, "c_u", axes=1) * (points @ found.u)
+    return bool((w > 0).all() and (u > 0).all())
+
+
+def hard_margin_svm(x: ArrayLike, y: ArrayLike) -> LeastDistance:
+    """Return the max-margin separator through the origin, `min ||w||^2` subject to `y_i <w, x_i> >= 1`.
+
+    Raises InfeasibleError when no hyperplane through the origin separates the data.
+    """
+    points, labels = as_points(x, y)
+    return least_distance(labels[:, None] * points)
+
+
+def is_symmetric(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-12) -> bool:
+    """Return whether with every `x_i` the set contains `-x_i` with the opposite label: the condition of Lemma 6.1.
+
+    Then no vector classifies one class right and a point of the other wrong, so Assumption 4 of Theorem 6.2 holds.
+    """
+    points, labels = as_points(x, y)
+    signed = labels[:, None] * points
+    size = max(float(np.abs(points).max()), np.finfo(float).tiny)
+    for label in (1.0, -1.0):
+        other = signed[labels == -label]
+        for point in signed[labels == label]:
+            if not len(other) or np.abs(other - point).max(axis=1).min() > tolerance * size:
+                return False
+    return True

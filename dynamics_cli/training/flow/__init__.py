@@ -1,0 +1,1 @@
+"""Integrators of gradient flow; the contract is in `base`."""

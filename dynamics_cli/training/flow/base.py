@@ -1,0 +1,71 @@
+"""The contract of an integrator of gradient flow, and the times at which a run looks at it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from dynamics_cli.config.optimizer import GradientFlow
+from dynamics_cli.training.steppers.base import Floats, State
+
+SMALLEST_STEP = 1e-13
+"""A step below this times the time reached (or the first step) cannot be taken."""
+
+
+class Integrator(ABC):
+    """Follows the flow step by step, in float64; the steps know nothing of when they are looked at.
+
+    What lies within the last step can be read at any time in it, by dense output.
+    """
+
+    time: float = 0.0
+    """The end of the last step."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Do one step.
+
+        Raises:
+            FloatingPointError: no step, however small, meets the tolerance.
+
+        """
+
+    @abstractmethod
+    def losses(self, times: Floats) -> Floats:
+        """Return the losses (k,) at ascending `times` (k,) in the last step; before the first step at time 0 only."""
+
+    @abstractmethod
+    def weights(self, time: float) -> dict[str, Floats]:
+        """Return the weights by name at a time in the last step; before the first step at time 0 only."""
+
+    @abstractmethod
+    def state_dict(self) -> State:
+        """Return everything that `load_state_dict` needs to go on bit for bit."""
+
+    @abstractmethod
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, float]:
+        """Return what the integration took."""
+
+
+def grid(optimizer: GradientFlow) -> Floats:
+    """Return the times (N + 1,) of states 0..N."""
+    N, until = optimizer.points, optimizer.until
+    if optimizer.spacing == "geometric" and optimizer.first is not None and N > 1:
+        times = np.concatenate([[0.0], np.geomspace(optimizer.first, until, N)])
+    else:
+        times = np.arange(N + 1) * (until / N)
+    times[-1] = until
+    return times
+
+
+def too_small(step: float, time: float, rtol: float) -> FloatingPointError:
+    """Return the error of a step that cannot be made smaller."""
+    return FloatingPointError(
+        f"gradient flow needs steps below {step:.1e} at time {time:.6g} for rtol {rtol:g}; "
+        "a larger optimizer.rtol may pass"
+    )

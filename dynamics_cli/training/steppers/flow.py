@@ -1,0 +1,84 @@
+"""The stepper of gradient flow: state i is the flow at time `t_i` of a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config.optimizer import GradientFlow
+from dynamics_cli.training.flow.base import Integrator, grid
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt
+
+
+class FlowStepper(Stepper):
+    """Looks at an integrator at the times of a grid; weights are float64 inside whatever the dtype of the run."""
+
+    full_batch = True
+
+    def __init__(self, problem: Problem, integrator: Integrator, *, backend: str, device: str = "cpu") -> None:
+        assert isinstance(problem.config.optimizer, GradientFlow)
+        self.backend, self.device = backend, device
+        self.times = grid(problem.config.optimizer)
+        self.integrator = integrator
+        self._dtype, self._stop_below = problem.dtype, problem.config.optimizer.stop_below
+
+    def advance(self, n: int) -> Floats:
+        """Go on by `n` states; see `Stepper.advance`."""
+        if self.halted is not None:
+            return np.empty(0)
+        losses, last = [np.empty(0)], self.iteration + n
+        while self.halted is None and self.iteration < last:
+            self._reach(self.iteration)
+            # all states that lie in the step done last; before the first step only state 0 does
+            ahead = self.times[self.iteration : last]
+            inside = int(np.searchsorted(ahead, self.integrator.time, side="right"))
+            found = self.integrator.losses(ahead[:inside])
+            halt = first_halt(found, self._stop_below)
+            if halt is not None:
+                found, self.halted = found[: halt[0] + 1], halt[1]
+            losses.append(found)
+            self.iteration += len(found)
+        if self.halted is not None:
+            self.iteration -= 1  # the halting state is the current one
+        return np.concatenate(losses)
+
+    def loss(self) -> float:
+        """Return the loss of the current state."""
+        self._reach(self.iteration)
+        return float(self.integrator.losses(self.times[self.iteration : self.iteration + 1])[0])
+
+    def parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return the current weights, by name, in the dtype of the run."""
+        self._reach(self.iteration)
+        weights = self.integrator.weights(float(self.times[self.iteration]))
+        return {name: value.astype(self._dtype) for name, value in weights.items()}
+
+    def state_dict(self) -> State:
+        """Return the state of the integrator and the number of the current state."""
+        return {"iteration": np.array(self.iteration), **self.integrator.state_dict()}
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+        self.iteration = int(state["iteration"])
+        self.integrator.load_state_dict(state)
+
+    def numbers(self) -> dict[str, float]:
+        """Return what the integration took."""
+        return dict(self.integrator.numbers())
+
+    def _reach(self, i: int) -> None:
+        """Integrate until the last step ends at `t_i` or later."""
+        while self.integrator.time < self.times[i]:
+            self.integrator.step()
+
+
+def build_flow(problem: Problem, backend: str, device: str) -> FlowStepper:
+    """Return the stepper of a gradient flow: `flow` locates activation changes, `autograd` takes any architecture."""
+    if backend == "flow":
+        from dynamics_cli.training.flow.located import LocatedFlow
+
+        return FlowStepper(problem, LocatedFlow(problem), backend=backend)
+    from dynamics_cli.training.flow.averaged import AveragedFlow
+
+    return FlowStepper(problem, AveragedFlow(problem, device), backend=backend, device=device)

@@ -1,0 +1,1 @@
+"""Figures of Min, Mallada and Vidal 2024."""

@@ -1,0 +1,37 @@
+"""Figure 11: MNIST digits 1 and 7.
+
+`dyn reproduce min2024-fig11`. About 110 s, nearly all training; `--preset full` takes all images (six times as long).
+"""
+
+from __future__ import annotations
+
+from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.figure import Figure, Wanted
+
+from .digits import Evidence, evidence
+from .digits_claims import Expected, claims
+from .digits_panels import draw
+from .shared import TRAINED
+
+EXPECTED = Expected("Figure 11", aligned_by=2000, loss_falls=None)
+
+
+def _claims(found: Evidence) -> list[Claim]:
+    return claims(found, EXPECTED)
+
+
+FIGURE = Figure(
+    id="min2024-fig11",
+    title="Training on MNIST digits 1 and 7: correlation, alignment, convergence, pictures",
+    caption=(
+        "(a) Inner products of the centred images, digit 1 first. (b) Cosine of the mean neuron of V+ with x+"
+        " and of V- with x-, with the range over single neurons. (c) Loss, stable rank and squared spectral "
+        "norm of W. (d) Data centres and mean neurons at the end, also with the mean image added."
+    ),
+    configs={"digits": "min2024/mnist_17.yaml"},
+    presets={"full": {"digits": Wanted("min2024/mnist_17.yaml", ("dataset.source=full",))}},
+    origin={**TRAINED, "data": "stated", "iterations": "stated"},
+    evidence=evidence,
+    claims=_claims,
+    draw=draw,
+)

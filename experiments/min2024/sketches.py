@@ -1,0 +1,65 @@
+"""What the drawings in the plane share: vectors, half-planes and cones, and the toy data they use."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Wedge
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Bools, Floats
+from dynamics_cli.plotting.style import PALETTE
+from dynamics_cli.reproduction.figure import Origin
+
+ASSUMED: dict[str, Origin] = {"data": "assumed", "neurons": "assumed"}
+TOY_X: Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
+TOY_Y: Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+"""The data of Figure 6."""
+
+
+def plain(axes: Axes, reach: float) -> None:
+    """Make a square window around 0 without axes."""
+    axes.set_aspect("equal")
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.plot(0, 0, "o", ms=2.5, color=PALETTE.theory, zorder=5)
+
+
+def arrow(
+    axes: Axes, end: ArrayLike, color: str, label: str = "", *, start: ArrayLike = (0.0, 0.0), lw: float = 1.4
+) -> None:
+    """Draw an arrow from `start` to `end` (2,) with a label at its tip."""
+    tip, tail = np.asarray(end, dtype=np.float64), np.asarray(start, dtype=np.float64)
+    look = {"arrowstyle": "-|>", "color": color, "lw": lw, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", tuple(tip), tuple(tail), arrowprops=look, zorder=4)
+    if label:
+        off = tip - tail
+        place = tip + (0.08 + 0.025 * len(label.strip("$"))) * off / max(float(np.linalg.norm(off)), 1e-12)
+        axes.text(
+            float(place[0]), float(place[1]), label, color=color, ha="center", va="center", fontsize=8.5, zorder=6
+        )
+
+
+def half_plane(axes: Axes, normal: ArrayLike, reach: float, *, shade: bool = True) -> None:
+    """Shade where `<normal, z> > 0` and draw its boundary."""
+    angle = float(np.degrees(np.arctan2(*np.asarray(normal, dtype=np.float64)[::-1])))
+    if shade:
+        axes.add_patch(Wedge((0, 0), 2 * reach, angle - 90, angle + 90, color=PALETTE.faint, alpha=0.6, zorder=0, lw=0))
+    along = np.radians(angle + 90)
+    ends = np.array([[-1.0], [1.0]]) * 2 * reach * np.array([np.cos(along), np.sin(along)])
+    axes.plot(*ends.T, color=PALETTE.muted, lw=0.8, ls="--", zorder=1)
+
+
+def cone_angles(x: Floats, inside: Bools) -> list[tuple[float, float]]:
+    """Return the arcs (degrees) of directions that are active on exactly the data `inside` (n,) of `x (n, 2)`."""
+    degrees = np.arange(0.0, 360.0, 0.1)
+    units = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
+    kept = ((x @ units > 0) == inside[:, None]).all(axis=0)
+    if not kept.any():
+        return []
+    starts = np.flatnonzero(kept & ~np.roll(kept, 1))
+    ends = np.flatnonzero(kept & ~np.roll(kept, -1))
+    if ends[0] < starts[0]:
+        ends = np.append(ends[1:], ends[0] + len(degrees))
+    return [(float(a) * 0.1, float(b) * 0.1) for a, b in zip(starts, ends, strict=True)]

@@ -1,0 +1,1 @@
+"""Phuong and Lampert (2021), The inductive bias of ReLU networks on orthogonally separable data."""

@@ -1,0 +1,180 @@
+"""Figure 3: inner products of features within and across two digits, layer by layer.
+
+`dyn reproduce phuong2021-fig3`. About 1 min.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
+
+from dynamics_cli.measures.separability import PairProducts, pair_products
+from dynamics_cli.models.convolutional import layer_outputs
+from dynamics_cli.plotting.layout import figure_legend, panel_label
+from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
+from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than, most
+from dynamics_cli.reproduction.figure import Figure, Runs
+
+from .features import CONFIGS, ORIGIN, PRESETS, architecture_of
+
+SORTS = {
+    "across": ("different digits", PALETTE.neurons),
+    "first": ("both 0", PALETTE.highlight),
+    "second": ("both 1", PALETTE.function),
+}
+DRAWN_BINS = 60
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Distributions of products of pairs."""
+
+    before: list[PairProducts]
+    """Of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is."""
+    after: list[PairProducts]
+    """Of the input, and of every hidden layer after its ReLU."""
+    accuracy: float
+    updates: int
+
+    def gaps(self) -> list[float]:
+        """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean deviations."""
+        return [
+            float((min(one.means["first"], one.means["second"]) - one.means["across"]) / np.mean([*one.stds.values()]))
+            for one in self.before
+        ]
+
+    def right(self) -> list[tuple[float, float]]:
+        """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
+        return [(one.right("first"), one.right("second")) for one in self.before]
+
+
+def evidence(runs: Runs) -> Evidence:
+    """Compute all pairs of the training images, one layer after the other."""
+    run = runs["mnist"]
+    section, data, state = architecture_of(run), run.dataset(), run.state(-1)
+    before = [pair_products(data.x.astype(np.float32), data.y)]
+    after = before[:]
+    for number in range(1, len(section.convolutions) + len(section.widths) + 1):
+        z = layer_outputs(section, state, data.x, number)
+        before.append(pair_products(z, data.y))
+        after.append(pair_products(np.maximum(z, 0, out=z), data.y))
+    accuracy = float(np.mean(np.sign(run.network(-1)(data.x)) == np.sign(data.y)))
+    return Evidence(before, after, accuracy, run.iterations)
+
+
+def claims(found: Evidence) -> list[Claim]:
+    """Compare with Appendix D."""
+    gaps, right = found.gaps(), found.right()
+    last = len(gaps) - 1
+    return [
+        claim(
+            "right",
+            "Pairs of a class are more to the right than mixed ones (share of layers and classes where it is likelier)",
+            "Appendix D, Figure 3",
+            expected=most(),
+            measured=float(np.mean(np.array(right[1:]) > 0.5)),
+        ),
+        claim(
+            "depth",
+            "Higher layers are generally more strongly separated (share with a larger gap than the layer before)",
+            "Appendix D, Figure 3",
+            expected=most(),
+            measured=float(np.mean(np.diff(gaps) > 0)),
+        ),
+        claim(
+            "last-gap",
+            f"Layer {last} is more strongly separated than the input (gap there minus gap of the input)",
+            "Appendix D, Figure 3",
+            expected=more_than(0.0),
+            measured=gaps[-1] - gaps[0],
+        ),
+        claim(
+            "separable",
+            f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the ReLU)",
+            "Appendix D, Figure 3, Eq. 1",
+            expected=exactly(1),
+            measured=found.before[-1].share,
+        ),
+        finding(
+            "separable-after",
+            "The same after the ReLU, where only disjoint supports satisfy it across digits",
+            "Eq. 1",
+            measured=found.after[-1].share,
+        ),
+        finding(
+            "mixed-before",
+            f"Mixed pairs of layer {last} with a product <= 0, before the ReLU",
+            "Eq. 1",
+            measured=found.before[-1].satisfied["across"],
+        ),
+        finding("gap-input", "Gap of the input, in mean standard deviations", "Figure 3", measured=gaps[0]),
+        finding("gap-last", f"Gap of layer {last}", "Figure 3", measured=gaps[-1]),
+        finding("gap-largest", "Largest gap of a layer", "Figure 3", measured=max(gaps)),
+        finding(
+            "right-0", f"Layer {last}: probability that a pair of 0s exceeds a mixed one", "Figure 3",
+            measured=right[-1][0],
+        ),
+        finding(
+            "right-1", f"Layer {last}: probability that a pair of 1s exceeds a mixed one", "Figure 3",
+            measured=right[-1][1],
+        ),
+        finding("accuracy", "Training accuracy", "Appendix D", measured=found.accuracy),
+        finding("updates", "Updates (the paper: 4950)", "Appendix D", measured=found.updates),
+    ]  # fmt: skip
+
+
+def draw(found: Evidence) -> Drawing:
+    """Draw one panel for the input and each layer."""
+    columns = 4
+    figure, axes = new_figure(columns, -(-len(found.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
+    for k, one in enumerate(found.before):
+        _draw_products(axes[k], one)
+        panel_label(axes[k], k, "input" if k == 0 else f"layer {k}")
+    for unused in axes[len(found.before) :]:
+        figure.delaxes(unused)
+    figure_legend(figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()])
+    return figure
+
+
+def _draw_products(axes: Axes, one: PairProducts) -> None:
+    """Draw the three densities over the range that holds all but a thousandth of the pairs on each side."""
+    total = np.cumsum(sum(counts / counts.sum() for counts in one.counts.values())) / len(one.counts)
+    low, high = np.searchsorted(total, [0.001, 0.999])
+    low, high = max(int(low) - 1, 0), min(int(high) + 2, len(one.edges) - 1)
+    step = max((high - low) // DRAWN_BINS, 1)
+    starts = np.arange(low, high, step)
+    edges = one.edges[[*starts, min(starts[-1] + step, len(one.edges) - 1)]]
+    power = int(np.floor(np.log10(np.abs(edges).max())))
+    scale = 10.0**power if power >= 4 else 1.0
+    for sort, (_, color) in SORTS.items():
+        sums = np.add.reduceat(one.counts[sort][: starts[-1] + step], starts) / one.counts[sort].sum()
+        height = sums / np.diff(edges) * scale
+        axes.stairs(height, edges / scale, fill=True, color=color, alpha=0.3)
+        axes.stairs(height, edges / scale, color=color, lw=1.0)
+    axes.axvline(0.0, color=PALETTE.theory, lw=0.6)
+    unit = rf" [$10^{{{power}}}$]" if power >= 4 else ""
+    axes.set_xlabel(f"inner product{unit}")
+    axes.set_ylabel("density" if axes.get_subplotspec().colspan.start == 0 else "")  # type: ignore[union-attr]
+    axes.set_yticks([])
+    axes.locator_params(axis="x", nbins=4)
+    axes.tick_params(labelsize=SMALL)
+
+
+FIGURE = Figure(
+    id="phuong2021-fig3",
+    title="Distributions of feature similarity, digits 0 and 1",
+    caption=(
+        "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
+        "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
+    ),
+    configs=CONFIGS,
+    presets=PRESETS,
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,222 @@
+"""What Figures 1 and 2 share: the max-margin directions of the data, and what is measured of a weight matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from dynamics_cli.config.dataset import OrthogonallySeparableDataset
+from dynamics_cli.data import build_dataset
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.neurons import cosines, norms
+from dynamics_cli.measures.separability import Separability, is_orthogonally_separable
+from dynamics_cli.measures.spectra import leading_directions, project, singular_values
+from dynamics_cli.plotting.style import PALETTE
+from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, less_than, most
+from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.runs import Run
+from dynamics_cli.theory.least_distance import LeastDistance, least_distance
+
+ORIGIN: dict[str, Origin] = {
+    "data": "stated",
+    "architecture": "stated",
+    "width": "stated",
+    "step, batch, epochs": "stated",
+    "factor of the initial weights": "stated",
+    "law of the initial weights": "inferred",
+    "mean over the batch": "inferred",
+    "precision": "inferred",
+    "seed": "assumed",
+}
+HIGH = 0.9
+"""A correlation that the paper calls high."""
+ALONG = 10.0
+"""Degrees in the plane within which a neuron is along a direction to the eye."""
+SHOWN = 10
+ORANGE, BLUE = PALETTE.highlight, PALETTE.neurons
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The max-margin vectors of both classes (Eqs. 6 and 7) and the data that they are of."""
+
+    plus: LeastDistance
+    minus: LeastDistance
+    separability: Separability
+    unfiltered: float
+    """Cosine of w+ and w- for the same draw without the filter `<x, z> >= 0`; NaN for other data."""
+
+    @property
+    def cosine(self) -> float:
+        """Cosine of w+ and w-."""
+        return float(cosines(self.plus.w, self.minus.w))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A weight matrix after training."""
+
+    values: Floats
+    """The ten largest singular values."""
+    grown: int
+    """Number of singular values above the largest one at initialisation."""
+    points: Floats
+    """(m, 2) rows on the two leading right-singular directions."""
+    means: Floats
+    """(2, 2) the two main directions there, unit vectors."""
+    along: float
+    """Share of rows within `ALONG` degrees of one of them."""
+
+    @property
+    def third(self) -> float:
+        """Third singular value over the first."""
+        return float(self.values[2] / self.values[0])
+
+
+def max_margin(run: Run) -> Directions:
+    """Solve Eqs. 6 and 7 for the data of a run.
+
+    Raises InfeasibleError when a class cannot be separated from the origin.
+    """
+    data, section = run.dataset(), run.config.dataset
+    unfiltered = float("nan")
+    if isinstance(section, OrthogonallySeparableDataset) and section.filtered:
+        other = build_dataset(section.model_copy(update={"filtered": False}), run.config.seed)
+        plus, minus = (least_distance(other.x[other.y == s]).w for s in (1, -1))
+        unfiltered = float(cosines(plus, minus))
+    return Directions(
+        least_distance(data.x[data.y > 0]),
+        least_distance(data.x[data.y < 0]),
+        is_orthogonally_separable(data.x, data.y),
+        unfiltered,
+    )
+
+
+def measure_layer(W: Floats, W_0: Floats, side: NDArray[Any]) -> Layer:
+    """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction."""
+    values = singular_values(W)
+    points = project(W, leading_directions(W))
+    means = np.stack([_mean(points[side]), _mean(points[~side])])
+    angles = np.degrees(np.arccos(np.max([cosines(points, mean) for mean in means], axis=0)))
+    grown = int(np.sum(values > singular_values(W_0)[0]))
+    return Layer(values[:SHOWN], grown, points, means, float(np.mean(angles <= ALONG)))
+
+
+def two_sides(W: Floats) -> NDArray[np.bool_]:
+    """Tell rows of `W` (m, d) closer to the heaviest one from those closer to the heaviest at 45 degrees or more to it.
+
+    Angles are those in the leading plane.
+    """
+    points = project(W, leading_directions(W))
+    lengths = norms(points)
+    first = cosines(points, points[np.argmax(lengths)])
+    second = cosines(points, points[np.argmax(np.where(first < np.sqrt(0.5), lengths, -1.0))])
+    side: NDArray[np.bool_] = first > second
+    return side
+
+
+def _mean(points: Floats) -> Floats:
+    """Return the norm-weighted mean direction of rows (k, 2); NaN for none."""
+    total = (points * norms(points)[:, None]).sum(axis=0)
+    length = np.linalg.norm(total)
+    return total / length if length > 0 else np.full(2, np.nan)
+
+
+def data_claims(found: Directions) -> list[Claim]:
+    """Return what Section 5.1 says of the data."""
+    return [
+        claim(
+            "separable",
+            "The data are orthogonally separable (pairs that violate Eq. 1)",
+            "Section 5.1, Eq. 1",
+            expected=exactly(0),
+            measured=found.separability.violations,
+        ),
+        finding(
+            "cosine",
+            "Cosine of w+ and w- (the text that we have reads w+ ~ -w-; the sign may have lost a stroke, see NOTES)",
+            "Section 5.1",
+            measured=found.cosine,
+        ),
+        finding(
+            "unfiltered", "The same cosine for data drawn without the filter", "Section 5.1", measured=found.unfiltered
+        ),
+        finding("margin", "Margin of Eq. 1", "Eq. 1", measured=found.separability.margin),
+        finding(
+            "support", "Support examples of both classes", "Eqs. 6, 7",
+            measured=len(found.plus.support) + len(found.minus.support),
+        ),
+        claim(
+            "kkt",
+            "w+ and w- are exact (larger KKT residual of the two programs)",
+            "Eqs. 6, 7",
+            expected=less_than(1e-8),
+            measured=max(found.plus.kkt_residual, found.minus.kkt_residual),
+        ),
+    ]  # fmt: skip
+
+
+def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[Claim]:
+    """Return that a weight matrix has rank two and its rows two directions."""
+    return [
+        claim(
+            f"rank{suffix}",
+            f"{name} has rank two: the others have not grown (singular values above the largest at initialisation)",
+            source,
+            expected=exactly(2),
+            measured=layer.grown,
+        ),
+        finding(
+            f"third{suffix}", f"Third singular value of {name} over the first", source, measured=layer.third
+        ),
+        finding(
+            f"second{suffix}",
+            f"Second singular value of {name} over the third",
+            source,
+            measured=float(layer.values[1] / layer.values[2]),
+        ),
+        claim(
+            f"directions{suffix}",
+            f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane)",
+            source,
+            expected=most(),
+            measured=layer.along,
+        ),
+    ]  # fmt: skip
+
+
+def draw_values(axes: Axes, values: Floats, ylabel: str = "singular value") -> None:
+    """Draw the singular values as dots."""
+    axes.plot(np.arange(1, len(values) + 1), values, "o", color=PALETTE.neurons, ms=4)
+    axes.set(xlabel="index", ylabel=ylabel, xticks=(1, 4, 7, 10), ylim=(-0.05 * values[0], 1.08 * values[0]))
+
+
+def draw_plane(axes: Axes, points: Floats, colors: list[str], means: Floats | None = None) -> None:
+    """Draw rows in the plane, each axis to its own scale, and lines along the main directions."""
+    reach = 1.12 * np.nanmax(np.abs(points), axis=0, initial=1e-12)
+    for mean in () if means is None else means:
+        long = float(np.min(reach / np.maximum(np.abs(mean), 1e-12)))
+        axes.plot([0.0, long * mean[0]], [0.0, long * mean[1]], color=PALETTE.muted, lw=0.9, zorder=1)
+    axes.scatter(points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2)
+    axes.set(xlim=(-reach[0], reach[0]), ylim=(-reach[1], reach[1]))
+    axes.set(xlabel="1st singular direction", ylabel="2nd direction")
+    axes.locator_params(nbins=5)
+
+
+def draw_correlations(axes: Axes, correlations: Floats, classes: list[tuple[str, str, NDArray[Any]]]) -> None:
+    """Draw the histogram of correlations, stacked by class: (label, colour, members (m,))."""
+    edges = np.linspace(min(0.0, np.floor(10 * np.nanmin(correlations)) / 10), 1.0, 21)
+    axes.hist(
+        [correlations[members] for _, _, members in classes],
+        bins=[*edges],
+        stacked=True,
+        color=[color for _, color, _ in classes],
+        edgecolor="white",
+        linewidth=0.4,
+    )
+    axes.axvline(HIGH, color=PALETTE.theory, ls=(0, (4, 2)), lw=0.9)
+    axes.set(xlabel="correlation", ylabel="neurons")

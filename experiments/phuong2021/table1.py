@@ -1,0 +1,92 @@
+"""Table 1: the architecture of the convolutional network, with output shapes and numbers of parameters.
+
+`dyn reproduce phuong2021-table1`. About 1 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure as Drawing
+
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.config import load_config
+from dynamics_cli.config.architecture import ConvolutionalArchitecture
+from dynamics_cli.models import parameter_shapes
+from dynamics_cli.models.convolutional import Layer, layers
+from dynamics_cli.plotting.panels.table import draw_table
+from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
+from dynamics_cli.reproduction.figure import Figure, Runs
+
+from .features import ORIGIN
+
+HEADER = ["layer", "type", "output", "weights", "biases", "parameters"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The layers, and the shapes of the network that is trained."""
+
+    layers: list[Layer]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def evidence(runs: Runs) -> Evidence:
+    """Read the architecture from the config of Figures 3 and 4."""
+    section = load_config(CONFIGS / "phuong2021/mnist.yaml").architecture
+    assert isinstance(section, ConvolutionalArchitecture)
+    channels, rows, columns = section.image
+    return Evidence(layers(section), parameter_shapes(section, channels * rows * columns))
+
+
+def claims(found: Evidence) -> list[Claim]:
+    """Compare with what Appendix D says of the architecture."""
+    kinds = [len(layer.weight) for layer in found.layers]
+    rows, columns = next((layer.weight for layer in found.layers if len(layer.weight) == 2), (0, 0))
+    total = sum(layer.parameters for layer in found.layers)
+    return [
+        claim("convolutions", "Six convolutional layers", "Appendix D", expected=exactly(6), measured=kinds.count(4)),
+        claim(
+            "connected", "followed by two fully connected ones", "Appendix D", expected=exactly(2),
+            measured=kinds[kinds.index(2) :].count(2),
+        ),
+        claim("w7-rows", "W7 has 128 rows", "Appendix D", expected=exactly(128), measured=rows),
+        claim("w7-columns", "and 3136 columns", "Appendix D", expected=exactly(3136), measured=columns),
+        claim(
+            "biases", "Layers have biases (layers with one)", "Appendix D", expected=exactly(8),
+            measured=sum(f"bias_{layer.number}" in found.shapes for layer in found.layers),
+        ),
+        finding("parameters", "Number of parameters", "not in the paper", measured=total),
+    ]  # fmt: skip
+
+
+def table(found: Evidence) -> tuple[list[str], list[list[str]]]:
+    """Return the architecture, a layer a row."""
+    rows = []
+    for layer in found.layers:
+        output, weights = (" x ".join(map(str, shape)) for shape in (layer.output, layer.weight))
+        rows.append([str(layer.number), layer.name, output, weights, str(layer.weight[0]), str(layer.parameters)])
+    return HEADER, rows
+
+
+def draw(found: Evidence) -> Drawing:
+    """Draw the table."""
+    figure, (axes,) = new_figure(width=5.5, aspect=0.4)
+    draw_table(axes, *table(found))
+    return figure
+
+
+FIGURE = Figure(
+    id="phuong2021-table1",
+    title="Architecture of the convolutional network",
+    caption=(
+        "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
+        "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
+    ),
+    origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+    table=table,
+)

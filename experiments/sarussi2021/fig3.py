@@ -1,0 +1,150 @@
+"""Figure 3: a clustered network whose decision boundary is linear while its output is not, and Theorem 5.1 itself.
+
+`dyn reproduce sarussi2021-fig3`. About 2 s, no training: Theorem 5.1 is checked on 1000 random clustered networks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
+from dynamics_cli.measures.two_layer import outputs
+from dynamics_cli.plotting.layout import panel_label
+from dynamics_cli.plotting.panels.decision_regions import draw_levels
+from dynamics_cli.plotting.panels.rays import draw_rays
+from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than, near
+from dynamics_cli.reproduction.figure import Figure, Origin, Runs
+from dynamics_cli.theory.clustered import tightness, violations
+
+ALPHA = 0.2
+W = np.array([[1.0, 0.6]])
+U = np.array([[-0.4, 0.9]])
+"""The two directions of the drawn network, as in Figure 3: not opposite to each other."""
+A = np.array([1.0, -1.0])
+WINDOW = (-2.0, 2.0, -2.0, 2.0)
+LEVELS = np.arange(-2.0, 2.01, 0.5)
+NETWORKS, POINTS = 1000, 1000
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The drawn network, and random ones."""
+
+    sets: LevelSets
+    bend: float
+    """Degrees by which its boundary misses a straight line."""
+    nonlinearity: float
+    """Share of the output's variance on the window that no linear function explains."""
+    clustered: int
+    """Signs that differ from the linear classifier's on random perfectly clustered networks."""
+    violations: int
+    """Points in the linear regime of random clustered networks with another sign than the linear classifier's."""
+    tightness: float
+    """Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ."""
+
+
+def evidence(runs: Runs) -> Evidence:
+    """Cut the plane at the network's kinks; test Corollary 6.1 and Theorem 5.1 on random networks and points."""
+    H = np.concatenate([W, U])
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (20_000, 2))
+    h = outputs(x, H, A, ALPHA)
+    fitted = x @ np.linalg.lstsq(x, h, rcond=None)[0]
+    counts = random_networks(rng)
+    return Evidence(
+        sets=level_sets(two_layer_pieces(H, A), ALPHA, WINDOW, LEVELS),
+        bend=bend(boundary_directions(H, A, ALPHA)),
+        nonlinearity=float(np.var(h - fitted) / np.var(h)),
+        clustered=int(counts[:, 0].sum()),
+        violations=int(counts[:, 1].sum()),
+        tightness=float(counts[:, 2].max()),
+    )
+
+
+def random_networks(rng: np.random.Generator) -> Floats:
+    """Return for each network (NETWORKS, 3): violations when perfectly clustered, violations, tightness."""
+    rows = []
+    for _ in range(NETWORKS):
+        d, k = int(rng.integers(2, 20)), int(rng.integers(1, 12))
+        spread, alpha = rng.uniform(0, 0.6), rng.uniform(0.01, 0.99)
+        w, u = rng.standard_normal((2, 1, d))
+        near_w, near_u = (centre + spread * rng.standard_normal((k, d)) / np.sqrt(d) for centre in (w, u))
+        x = rng.standard_normal((POINTS, d))
+        perfect = violations(x, np.repeat(w, k, axis=0), np.repeat(u, k, axis=0), alpha)
+        rows.append((perfect, violations(x, near_w, near_u, alpha), tightness(x, near_w, near_u, alpha)))
+    return np.array(rows, dtype=np.float64)
+
+
+def claims(found: Evidence) -> list[Claim]:
+    """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
+    number = NETWORKS * POINTS
+    return [
+        claim(
+            "boundary",
+            "The decision boundary is a straight line (bend in degrees)",
+            "Figure 3, Corollary 6.1",
+            expected=near(0, 1e-9),
+            measured=found.bend,
+        ),
+        claim(
+            "output",
+            "The output is not a linear function (share of its variance that no linear function explains)",
+            "Section 5.1, Figure 3",
+            expected=more_than(0),
+            measured=found.nonlinearity,
+        ),
+        claim(
+            "corollary-6.1",
+            f"Perfectly clustered networks decide linearly (other signs among {number} random points)",
+            "Corollary 6.1",
+            expected=exactly(0),
+            measured=found.clustered,
+        ),
+        claim(
+            "theorem-5.1",
+            f"In the linear regime the sign is that of <w_bar - u_bar, x> (violations among {number} random points)",
+            "Theorem 5.1",
+            expected=exactly(0),
+            measured=found.violations,
+        ),
+        finding(
+            "tightness",
+            "Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ: the constant 2 is not tight",
+            "Theorem 5.1",
+            measured=found.tightness,
+        ),
+    ]
+
+
+def draw(found: Evidence) -> Drawing:
+    """Draw level sets and the two directions."""
+    figure, axes = new_figure(2, 1, aspect=0.9)
+    sets = found.sets
+    draw_levels(axes[0], sets.polygons, sets.bands, sets.segments, sets.levels, WINDOW)
+    panel_label(axes[0], 0, "level sets of $N(x)$")
+    draw_rays(axes[1], np.concatenate([W, U]), A, legend="none", xlabel="weight 1", ylabel="weight 2")
+    for vector, name in ((W[0], r"$\bar w$"), (U[0], r"$\bar u$")):
+        axes[1].annotate(name, vector, xytext=(4, 3), textcoords="offset points")
+    panel_label(axes[1], 1, "the two directions")
+    return figure
+
+
+ORIGIN: dict[str, Origin] = {"directions": "assumed", "slope": "assumed", "random networks": "assumed"}
+
+FIGURE = Figure(
+    id="sarussi2021-fig3",
+    title="A linear decision boundary of an output that is not linear",
+    caption=(
+        "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
+        "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
+    ),
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,97 @@
+"""Figure 1: the network, drawn from an architecture.
+
+`dyn reproduce tachet2018-fig1`. About 2 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+
+from dynamics_cli.config.architecture import TwoLayerArchitecture
+from dynamics_cli.models import network_function, parameter_shapes
+from dynamics_cli.plotting.panels.network import draw_network
+from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
+from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly
+from dynamics_cli.reproduction.figure import Figure, Runs
+
+INPUTS, NEURONS = 3, 5
+"""Of the drawing; the paper's d and h are any."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The network that is drawn, and its numbers."""
+
+    widths: tuple[int, ...]
+    """Units of every layer, input and output included."""
+    activation: str
+    weights: int
+    """Trained numbers of the network."""
+    difference: float
+    """Largest difference between its output and the formula of Section 3."""
+
+
+def evidence(_: Runs) -> Evidence:
+    """Build the network and evaluate it beside the formula."""
+    architecture = TwoLayerArchitecture(kind="two_layer", width=NEURONS)
+    shapes = parameter_shapes(architecture, INPUTS)
+    rng = np.random.default_rng(0)
+    weights = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+    x = rng.standard_normal((50, INPUTS))
+    W, Z = weights["hidden_weight"], weights["output_weight"]
+    formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
+    return Evidence(
+        widths=(INPUTS, shapes["hidden_weight"][0], 1),
+        activation=architecture.activation,
+        weights=sum(int(np.prod(shape)) for shape in shapes.values()),
+        difference=float(np.abs(network_function(architecture, weights)(x) - formula).max()),
+    )
+
+
+def claims(found: Evidence) -> list[Claim]:
+    """Compare with Section 3."""
+    d, h, _ = found.widths
+    return [
+        claim(
+            "formula",
+            "The network computes Z^T (W x)_+ (largest difference on 50 random points)",
+            "Section 3, Figure 1",
+            expected=at_most(1e-12),
+            measured=found.difference,
+        ),
+        claim(
+            "weights",
+            "Every line of the drawing is a weight: d h + h of them, no biases",
+            "Section 3, Figure 1",
+            expected=exactly(d * h + h),
+            measured=found.weights,
+        ),
+    ]
+
+
+def draw(found: Evidence) -> Drawing:
+    """Draw the network."""
+    figure, (axes,) = new_figure(width=COLUMN_WIDTH, aspect=0.62)
+    draw_network(
+        axes,
+        found.widths,
+        activation=found.activation,
+        weights=("$W_t$", "$Z_t$"),
+        layers=("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$"),
+        output=r"$\sigma$",
+    )
+    return figure
+
+
+FIGURE = Figure(
+    id="tachet2018-fig1",
+    title="Network architecture",
+    caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
+    origin={"architecture": "stated", "number of units": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

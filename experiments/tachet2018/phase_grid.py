@@ -1,0 +1,113 @@
+"""A grid of initialisations (z0, y0) that are all trained, and what became of them (Figures 2 and 9, left)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter, minimum_filter
+
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.plotting.style import PALETTE
+from dynamics_cli.runs import Run
+from dynamics_cli.theory.hyperbola import Outcome, outcome
+
+from .trained import Paths, train_together
+
+CELLS = 120
+"""Initialisations along either axis of the diagram."""
+REACH = 1.0
+"""The diagram shows [-1, 1]^2."""
+CASES = {"c_1": (-0.6, 0.42), "c_2": (-0.5, 0.7), "c_3": (-0.8, 0.35)}
+"""(z0, y0) of the three cases of Section 3.3, placed like in the paper's picture; c_1 is on the line y = -0.7 z."""
+LABELS = (((4, 2), "left"), ((-3, 3), "right"), ((-4, -4), "right"))
+"""Where the names of the cases go, in points."""
+COLORS = ("#F3B7A6", "#BFE3D0", "#FFFFFF", "#E08A73")
+"""Of frozen, solved, undecided and dead neurons."""
+
+
+@dataclass(frozen=True)
+class PhaseGrid:
+    """Outcomes on a grid, and the paths of the three cases."""
+
+    norm: float
+    axis: Floats
+    """(G,) centres of the cells along z0 and along y0."""
+    trained: NDArray[np.int8]
+    """(G, G) what happened, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
+    theory: NDArray[np.int8]
+    """(G, G) what Section 3.3 says."""
+    cases: Paths
+    """The neurons of `CASES`, trained."""
+
+    @property
+    def agreement(self) -> float:
+        """Share of cells in which both agree."""
+        return float(np.mean(self.trained == self.theory))
+
+    @property
+    def disagree_inside(self) -> int:
+        """Cells that disagree although all cells around them are in the same region."""
+        inside = maximum_filter(self.theory, 3) == minimum_filter(self.theory, 3)
+        return int(((self.trained != self.theory) & inside).sum())
+
+    def count(self, end: Outcome) -> int:
+        """Return in how many trained cells a neuron ended so."""
+        return int((self.trained == end).sum())
+
+
+def train_grid(run: Run) -> PhaseGrid:
+    """Train the single neuron of a run on its single point from every cell of the grid."""
+    x = float(run.dataset().x[0, 0])
+    axis: Floats = (np.arange(CELLS, dtype=np.float64) + 0.5) * (2 * REACH / CELLS) - REACH
+    z0, y0 = (array.ravel() for array in np.meshgrid(axis, axis))
+    total = run.iterations
+    path = train_together(run, (y0 / x)[:, None], z0, snapshots=[total])
+    y, z = path.w[0, :, 0] * x, path.z[0]
+    frozen = (path.w[0, :, 0] == y0 / x) & (z == z0) & (y0 <= 0)
+    ends = np.select([frozen, y <= 0, z > 0], [Outcome.FROZEN, Outcome.DIES, Outcome.SOLVED], Outcome.VANISHES)
+    starts = np.array(list(CASES.values()))
+    cases = train_together(
+        run, (starts[:, 1] / x)[:, None], starts[:, 0], snapshots=np.linspace(0, total, 81).astype(np.int64)
+    )
+    return PhaseGrid(
+        norm=abs(x),
+        axis=axis,
+        trained=ends.reshape(CELLS, CELLS).astype(np.int8),
+        theory=outcome(y0, z0, abs(x)).reshape(CELLS, CELLS),
+        cases=Paths(cases.t, cases.w * x, cases.z),
+    )
+
+
+def draw_grid(axes: Axes, grid: PhaseGrid) -> list[Patch]:
+    """Draw regions, hyperbolas, asymptotes and the three cases; return handles for a legend."""
+    edges = np.linspace(-REACH, REACH, len(grid.axis) + 1)
+    axes.pcolormesh(edges, edges, grid.trained, cmap=ListedColormap(COLORS), vmin=-0.5, vmax=3.5, rasterized=True)
+    line = np.linspace(-REACH, REACH, 400)
+    for c in (0.03, 0.12, 0.3):
+        upper = np.sqrt(c + (grid.norm * line) ** 2)
+        right = np.sqrt(np.maximum((line**2 + c) / grid.norm**2, 0.0))
+        look: dict[str, Any] = {"color": PALETTE.muted, "lw": 0.6}
+        axes.plot(line, upper, **look)
+        axes.plot(line, -upper, **look)
+        axes.plot(right, line, **look)
+        axes.plot(-right, line, **look)
+    for slope in (1, -1):
+        axes.plot(line, slope * grid.norm * line, color=PALETTE.theory, lw=0.9)
+    for k, name in enumerate(CASES):
+        z, y = grid.cases.z[:, k], grid.cases.w[:, k, 0]
+        inside = (np.abs(z) <= REACH) & (np.abs(y) <= REACH)
+        axes.plot(z[inside], y[inside], color=PALETTE.neurons, lw=1.5)
+        axes.plot(z[0], y[0], "o", color=PALETTE.neurons, mec="white", mew=0.5)
+        (dx, dy), side = LABELS[k]
+        axes.annotate(f"${name}$", (z[0], y[0]), xytext=(dx, dy), textcoords="offset points", ha=side)
+    axes.axhline(0, color=PALETTE.theory, lw=0.5)
+    axes.axvline(0, color=PALETTE.theory, lw=0.5)
+    axes.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), xlabel="$z_0$", ylabel="$y_0$", box_aspect=1)
+    names = {1: "solved", 0: "frozen", 3: "neuron dies"}
+    return [Patch(color=COLORS[k], label=label) for k, label in names.items()]

@@ -1,0 +1,80 @@
+"""The panel `regions` on every kind of classifier of two inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.analysis.panels.regions import regions_missing, state_layers, state_regions
+from dynamics_cli.analysis.registry import draw_panel
+from dynamics_cli.analysis.view import View
+from dynamics_cli.config import RunConfig
+from dynamics_cli.measures.linear_pieces import in_band
+from dynamics_cli.training.api import train
+
+POINTS: dict[str, Any] = {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]}
+BASE: dict[str, Any] = {
+    "name": "regions",
+    "dataset": {**POINTS, "y": [1, 1, -1, -1]},
+    "architecture": {"kind": "two_layer", "width": 9, "activation": "leaky_relu", "slope": 0.1},
+    "initialization": {"kind": "unbalanced", "scale": 1.0},
+    "loss": {"kind": "logistic"},
+    "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 30},
+}
+DEEP = {"kind": "fully_connected", "widths": [7, 6], "activation": "relu"}
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "bias": {"dataset": {**POINTS, "y": [1, 1, -1, -1], "append_bias": True}},
+    "deep": {"architecture": DEEP},
+    "deep_without_bias": {"architecture": {**DEEP, "bias": False}},
+    "two_classes": {
+        "dataset": {**POINTS, "y": [1, 1, 0, 0]},
+        "architecture": {**DEEP, "outputs": 2},
+        "loss": {"kind": "cross_entropy"},
+    },
+}
+
+
+def trained(tmp_path, **changes):
+    return train(RunConfig.model_validate({**BASE, **changes}), out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_regions_are_those_of_the_network(kind, tmp_path):
+    run = trained(tmp_path, **KINDS[kind])
+    view = View(run)
+    assert regions_missing(view) is None
+    last = len(run.snapshot_iterations) - 1
+    found = state_regions(view, last, (-2.0, 2.0, -2.0, 2.0))
+    x = np.random.default_rng(0).uniform(-2, 2, (500, 2))
+    h = run.network(last)(np.column_stack([x, np.ones(500)]) if kind == "bias" else x)
+    scores = h[:, 1] - h[:, 0] if h.ndim == 2 else h
+    clear = np.abs(scores) > 1e-6
+    np.testing.assert_array_equal(in_band(found, x)[clear], (scores > 0)[clear])
+    assert state_layers(view, last)[0][0].shape[1] == 2
+    for iteration in (None, 10):
+        assert draw_panel(run, "regions", iteration).axes
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"loss": {"kind": "mse"}}, "real numbers"),
+        ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
+        (
+            {
+                "dataset": {**POINTS, "y": [1, 2, 0, 0]},
+                "architecture": {**DEEP, "outputs": 3},
+                "loss": {"kind": "cross_entropy"},
+            },
+            "3 outputs",
+        ),
+        ({"record": {"parameters": "none"}}, "not all parameters"),
+    ],
+)
+def test_runs_without_regions_say_why(changes, reason, tmp_path):
+    missing = regions_missing(View(trained(tmp_path, **changes)))
+    assert missing is not None
+    assert reason in missing

@@ -1,0 +1,129 @@
+"""Figure 5 left and Table 2 of Tachet des Combes et al. 2018, on tiny settings; the digits as they are."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dynamics_cli.config import load_config
+from dynamics_cli.data import build_dataset, resolve_dataset
+from dynamics_cli.data.dogs_vs_cats import add_dogs_vs_cats
+from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.plotting.style import FORMATS, style
+from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.obtain import RunSource, config_path
+from dynamics_cli.reproduction.reproduce import reproduce_figure
+from experiments.tachet2018.gan import GRID, density
+from experiments.tachet2018.light import accuracy
+
+TINY_GAN = (
+    "architecture.generator_widths=[16]",
+    "architecture.discriminator_widths=[16]",
+    "initialization.only=null",
+    "optimizer.iterations=20",
+    "record.snapshots.interval=10",
+)
+TINY_VGG = ("architecture.width_multiplier=0.015625", "optimizer.epochs=1", "optimizer.batch_size=4")
+
+
+@pytest.fixture
+def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add twelve noisy images of each class."""
+    monkeypatch.setenv("DYN_DATA", str(tmp_path / "data"))
+    rng, folder = np.random.default_rng(0), tmp_path / "train"
+    folder.mkdir()
+    for kind in ("cat", "dog"):
+        for k in range(12):
+            Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(folder / f"{kind}.{k}.jpg")
+    add_dogs_vs_cats(folder)
+
+
+def test_gan_draws_and_claims_from_the_same_evidence() -> None:
+    figure = load_figure("tachet2018-fig5-gan")
+    runs = RunSource().obtain(figure.wanted(), TINY_GAN)
+    found = figure.evidence({one.role: one.run for one in runs})
+    assert set(found.paths) == {"logistic", "hinge"}
+    for (path,) in found.paths.values():
+        assert path.steps.tolist() == [0, 10, 20]
+        assert path.covered.shape == path.good.shape == (3,)
+    claims = {one.id: one for one in figure.claims(found)}
+    assert claims["modes"].measured == claims["modes-hinge"].measured - claims["modes-logistic"].measured
+    pictures = []
+    for _ in range(2):
+        stream = io.BytesIO()
+        with style():
+            figure.draw(found).savefig(stream, format="png", metadata=FORMATS["png"])
+        pictures.append(stream.getvalue())
+    assert pictures[0] == pictures[1]
+
+
+def test_full_trains_five_seeds_for_twenty_thousand_steps() -> None:
+    wanted = load_figure("tachet2018-fig5-gan").wanted("full")
+    configs = [load_config(config_path(one.config), one.overrides) for one in wanted.values()]
+    assert sorted((one.loss.kind, one.seed) for one in configs) == [
+        (loss, seed) for loss in ("hinge", "logistic") for seed in range(5)
+    ]
+    assert {one.optimizer.iterations for one in configs} == {20_000}  # type: ignore[union-attr]
+
+
+def test_density_integrates_to_one() -> None:
+    samples = np.random.default_rng(0).normal(0, 0.2, (500, 2))
+    found = density(samples, 2.0, 0.1)
+    assert found.sum() * (4.0 / (GRID - 1)) ** 2 == pytest.approx(1.0, abs=1e-6)
+    row, column = np.unravel_index(density(np.array([[1.0, -1.0]]), 2.0, 0.1).argmax(), (GRID, GRID))
+    assert column > GRID / 2 > row  # rows are y
+
+
+def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
+    result = reproduce_figure(
+        "tachet2018-table2-digits", overrides=("optimizer.epochs=2",), out=tmp_path, formats=("png",)
+    )
+    claims = {one.id: one for one in result.claims}
+    assert {id_: claims[id_].verdict for id_ in ("train", "test", "fails")} == dict.fromkeys(
+        ("train", "test", "fails"), "reproduced"
+    )
+    assert result.table is not None
+    assert [row[0] for row in result.table[1]] == ["Training", "Testing", "Testing (untouched)"]
+
+
+def test_without_the_images_the_digits_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_DATA", str(tmp_path))
+    with pytest.raises(DataMissingError, match="data add dogs-vs-cats.*dyn reproduce tachet2018-table2-digits") as told:
+        reproduce_figure("tachet2018-table2", out=tmp_path)
+    assert told.value.exit_code == 4
+
+
+@pytest.mark.usefixtures("cats_and_dogs")
+def test_cats_and_dogs_become_a_table(tmp_path: Path) -> None:
+    result = reproduce_figure("tachet2018-table2", overrides=TINY_VGG, out=tmp_path, formats=("png",))
+    assert result.table is not None
+    assert [row[1] for row in result.table[1]] == ["18", "6", "6"]
+    assert {one.id for one in result.claims} >= {"train", "test", "printed", "fails"}
+    about = json.loads((tmp_path / "tachet2018-table2.json").read_text())
+    assert about["figure"] == "tachet2018-table2"
+
+
+@pytest.mark.usefixtures("cats_and_dogs")
+def test_rows_are_planes_with_the_light_of_their_class() -> None:
+    config = load_config(config_path("tachet2018/cats_and_dogs.yaml"), ["dataset.size=8"]).dataset
+    resolved = resolve_dataset(config)
+    assert len(resolved.images) == 64
+    lit = build_dataset(resolved, 0)
+    plain = build_dataset(resolved.model_copy(update={"light_effect": False}), 0)
+    assert lit.x.shape == (18, 3 * 8 * 8)
+    assert lit.x.dtype == np.float32
+    np.testing.assert_array_equal(lit.y, plain.y)
+    values, shown = np.rint(255 * lit.x).astype(int), np.rint(255 * plain.x).astype(int)
+    np.testing.assert_array_equal(values, shown // 2 + 128 * (lit.y[:, None] < 0))
+    with pytest.raises(InputError, match="other images"):
+        build_dataset(config.model_copy(update={"images": "0" * 64}), 0)
+
+
+def test_accuracy_counts_each_class() -> None:
+    found = accuracy(np.array([1.0, -1.0, 0.0, -2.0]), np.array([1.0, 1.0, -1.0, -1.0]))
+    assert (found.images, found.both, found.first, found.second) == (4, 0.5, 0.5, 0.5)

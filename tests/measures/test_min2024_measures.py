@@ -1,0 +1,120 @@
+"""Correlation, regions, motion and alignment histories (Min et al. 2024)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.losses import Exponential
+from dynamics_cli.measures.alignment_history import alignment_history
+from dynamics_cli.measures.correlation import BLOCK, centres, correlation
+from dynamics_cli.measures.motion import hidden_gradient, motion
+from dynamics_cli.measures.neurons import cosines
+from dynamics_cli.measures.regions import (
+    DEAD,
+    MINUS,
+    OUTSIDE,
+    PLUS,
+    activation_counts,
+    departures,
+    pattern_changes,
+    regions,
+)
+from dynamics_cli.measures.spectra import singular_values, stable_rank
+from dynamics_cli.measures.two_layer import outputs
+
+rng = np.random.default_rng(0)
+
+
+def test_correlation_of_two_points_is_their_cosine() -> None:
+    found = correlation([[1.0, 0.0], [np.sin(0.1), np.cos(0.1)]], [1, 1])
+    assert found.mu == pytest.approx(np.sin(0.1), abs=1e-15)
+    assert found.holds
+    assert found.same == 1.0
+    assert np.isnan(found.different)
+
+
+def test_correlation_in_blocks_equals_the_whole_matrix() -> None:
+    n = BLOCK + 37
+    x, y = rng.standard_normal((n, 5)) + 0.3, rng.choice([-1.0, 1.0], n)
+    u = x / np.linalg.norm(x, axis=1, keepdims=True)
+    products, upper = u @ u.T, np.triu(np.ones((n, n), bool), 1)
+    same = upper & (y[:, None] == y)
+    found = correlation(x, y)
+    assert found.same == pytest.approx(np.mean(products[same] > 0))
+    assert found.different == pytest.approx(np.mean(products[upper & ~same] < 0))
+    assert found.mu == pytest.approx((products * np.outer(y, y))[upper].min())
+
+
+def test_correlation_refuses_what_has_no_direction() -> None:
+    with pytest.raises(ValueError, match="other than 0"):
+        correlation([[0.0, 0.0], [1.0, 0.0]], [1, 1])
+    with pytest.raises(ValueError, match="other than 0"):
+        correlation([[1.0, 0.0]], [0])
+
+
+def test_centres_are_sums() -> None:
+    plus, minus = centres([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], [1, 1, -1])
+    assert plus.tolist() == [4.0, 6.0]
+    assert minus.tolist() == [5.0, 7.0]
+
+
+def test_regions_in_the_plane() -> None:
+    x, y = np.array([[1.0, 0.2], [-1.0, 0.2]]), np.array([1.0, -1.0])
+    W = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
+    assert regions(x, y, W).tolist() == [PLUS, MINUS, DEAD, OUTSIDE]
+    assert regions(x, y, np.stack([W, W])).shape == (2, 4)
+    assert activation_counts(x, y, W).tolist() == [[1, 0], [0, 1], [0, 0], [1, 1]]
+
+
+def test_pattern_changes_and_departures() -> None:
+    times, patterns = pattern_changes([0, 5, 9, 12], [[0, 1], [0, 1], [1, 1], [1, 0]])
+    assert times.tolist() == [9, 12]
+    assert patterns.astype(int).tolist() == [[0, 1], [1, 1], [1, 0]]
+    assert departures([[0, 1], [1, 1], [1, 0]], 1) == 1
+    with pytest.raises(ValueError, match="do not belong"):
+        pattern_changes([0.0], [[1], [0]])
+
+
+def test_motion_is_the_derivative_along_the_flow() -> None:
+    x, y = rng.standard_normal((30, 6)), rng.choice([-1.0, 1.0], 30)
+    W, a, loss = rng.standard_normal((4, 6)), rng.standard_normal(4), Exponential()
+    value, gradient = hidden_gradient(x, y, W, a, loss)
+    assert value == pytest.approx(float(loss.total(outputs(x, W, a), y)))
+    step = 1e-6
+    moved = W - step * gradient
+    found = motion(x, y, W, a, loss)
+    assert found.norms == pytest.approx((np.sum(moved**2) - np.sum(W**2)) / step, rel=1e-3)
+    turned = moved / np.linalg.norm(moved, axis=1, keepdims=True) - W / np.linalg.norm(W, axis=1, keepdims=True)
+    assert found.directions == pytest.approx(np.linalg.norm(turned, axis=1).sum() / step, rel=1e-3)
+
+
+def test_hidden_gradient_by_differences() -> None:
+    x, y = rng.standard_normal((9, 3)), rng.choice([-1.0, 1.0], 9)
+    W, a, loss = rng.standard_normal((2, 3)), rng.standard_normal(2), Exponential("sum")
+    _, gradient = hidden_gradient(x, y, W, a, loss)
+    change = np.zeros_like(W)
+    change[1, 2] = 1e-6
+    up, down = (float(loss.total(outputs(x, W + s * change, a), y)) for s in (1, -1))
+    assert gradient[1, 2] == pytest.approx((up - down) / 2e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200])
+def test_alignment_history_equals_single_states(scale: float) -> None:
+    W, v = scale * rng.standard_normal((70, 5, 8)), rng.standard_normal((70, 5))
+    v[3] = np.abs(v[3])  # V_- is empty once
+    plus, minus = rng.standard_normal(8), rng.standard_normal(8)
+    found = alignment_history(W, v, plus, minus)
+    k = 66
+    each = cosines(W[k], plus)[v[k] > 0]
+    assert (found.plus.low[k], found.plus.high[k]) == pytest.approx((each.min(), each.max()))
+    assert found.minus.mean[k] == pytest.approx(cosines(W[k][v[k] < 0].mean(axis=0)[None], minus)[0])
+    assert np.isnan([found.minus.mean[3], found.minus.low[3], found.minus.high[3]]).all()
+    np.testing.assert_allclose(found.stable_rank, stable_rank(W))
+    if scale == 1.0:
+        np.testing.assert_allclose(found.squared_norm, singular_values(W)[:, 0] ** 2)
+
+
+def test_alignment_history_refuses_other_shapes() -> None:
+    with pytest.raises(ValueError, match="not states"):
+        alignment_history(np.ones((3, 2, 4)), np.ones((2, 2)), np.ones(4), np.ones(4))

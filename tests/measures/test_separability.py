@@ -1,0 +1,87 @@
+"""Orthogonal separability and products of pairs, against loops over all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.measures import separability
+from dynamics_cli.measures.separability import is_orthogonally_separable, pair_products
+
+
+def data(n=40, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    return y[:, None] * np.abs(rng.standard_normal((n, d))), y
+
+
+def test_points_of_opposite_orthants_are_separable_with_the_margin_of_the_closest_pair():
+    x, y = data()
+    found = is_orthogonally_separable(x, y)
+    same = y[:, None] == y[None, :]
+    assert found.holds
+    assert found.violations == 0
+    assert len(found.offending) == 0
+    assert found.within == pytest.approx((x @ x.T)[same].min())
+    assert found.across == pytest.approx((x @ x.T)[~same].max())
+    assert found.margin == pytest.approx(min(found.within, -found.across))
+
+
+def test_orthogonal_points_of_different_classes_satisfy_eq_1_with_margin_0():
+    found = is_orthogonally_separable([[1.0, 0.0], [0.0, 1.0]], [1, -1])
+    assert found.holds
+    assert found.margin == 0.0
+
+
+@pytest.mark.parametrize("block", [3, 512])
+def test_offending_pairs_are_named(monkeypatch, block):
+    monkeypatch.setattr(separability, "BLOCK", block)
+    x, y = data()
+    x[7] *= -1  # now on the wrong side: all its pairs but that with itself violate Eq. 1
+    found = is_orthogonally_separable(x, y)
+    assert not found.holds
+    assert found.violations == len(x) - 1
+    assert {tuple(sorted(pair)) for pair in found.offending.tolist()} == {
+        (min(7, k), max(7, k)) for k in range(len(x)) if k != 7
+    }
+
+
+def test_a_point_at_the_origin_violates_it_alone():
+    assert is_orthogonally_separable([[0.0, 0.0]], [1]).offending.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("block", [3, 7, 512])
+def test_distributions_of_all_pairs(monkeypatch, block):
+    monkeypatch.setattr(separability, "BLOCK", block)
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((23, 4)), np.where(np.arange(23) < 9, 0, 1)
+    found = pair_products(x, y, bins=2000)
+    pairs = {"across": [], "first": [], "second": []}
+    for i in range(23):
+        for j in range(i + 1, 23):
+            sort = "across" if y[i] != y[j] else ("first", "second")[y[i]]
+            pairs[sort].append(x[i] @ x[j])
+    right = 0
+    for sort, products in pairs.items():
+        values = np.array(products)
+        assert found.counts[sort].sum() == len(values)
+        assert found.means[sort] == pytest.approx(values.mean())
+        assert found.stds[sort] == pytest.approx(values.std())
+        satisfied = values <= 0 if sort == "across" else values > 0
+        assert found.satisfied[sort] == pytest.approx(satisfied.mean())
+        right += satisfied.sum()
+    assert found.share == pytest.approx(right / (23 * 22 / 2))
+    exact = np.mean(np.array(pairs["first"])[:, None] > np.array(pairs["across"])[None, :])
+    assert found.right("first") == pytest.approx(exact, abs=0.01)
+
+
+def test_equal_points_give_one_value():
+    found = pair_products(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
+    assert found.stds == dict.fromkeys(found.stds, 0.0)
+    assert sum(counts.sum() for counts in found.counts.values()) == 15
+
+
+@pytest.mark.parametrize(("x", "y"), [(np.ones((3, 2)), [0, 1, 1]), (np.ones((3, 2)), [0, 1]), (np.ones(3), [0, 1, 1])])
+def test_what_has_no_pairs_is_refused(x, y):
+    with pytest.raises(ValueError, match="pairs need|do not belong"):
+        pair_products(x, y)

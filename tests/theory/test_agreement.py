@@ -1,0 +1,101 @@
+"""The PAR's convex program, Theorem 5.1 and Lemma 6.1 (Sarussi et al. 2021), against networks that were trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from dynamics_cli.config import RunConfig
+from dynamics_cli.measures.agreement import agreement_share
+from dynamics_cli.theory.agreement import (
+    agreement_directions,
+    hard_margin_svm,
+    is_symmetric,
+    patterns_hold,
+    perfect_agreement_directions,
+)
+from dynamics_cli.theory.clustered import largest_bend, linear_classifier, tightness, violations
+from dynamics_cli.theory.least_distance import InfeasibleError
+from dynamics_cli.training.api import train
+
+X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
+Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+
+
+def test_equation_8_against_a_general_solver():
+    alpha = 0.2
+    found = perfect_agreement_directions(X, Y, alpha)
+    rows = [np.r_[x, -alpha * x] if y > 0 else np.r_[-alpha * x, x] for x, y in zip(X, Y, strict=True)]
+    general = minimize(
+        lambda z: z @ z,
+        np.r_[1.0, 0, -1, 0],
+        jac=lambda z: 2 * z,
+        constraints={"type": "ineq", "fun": lambda z: np.array(rows) @ z - 1, "jac": lambda z: np.array(rows)},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(found.joint, general.x, atol=1e-6)
+    assert found.solution.kkt_residual < 1e-12
+    assert patterns_hold(X, found, Y, -Y)
+
+
+def test_the_dual_has_the_kernel_of_the_paper():
+    alpha = 0.3
+    found = perfect_agreement_directions(X, Y, alpha)
+    same = Y[:, None] == Y
+    K = np.where(same, 1 + alpha**2, 2 * alpha) * (X @ X.T)  # Section 6.2
+    assert found.joint @ found.joint == pytest.approx(
+        found.solution.multipliers @ (K * np.outer(Y, Y)) @ found.solution.multipliers, rel=1e-12
+    )
+
+
+def test_one_point_and_a_linear_network_by_hand():
+    found = perfect_agreement_directions([[2.0, 0.0]], [1.0], 0.5)
+    assert found.w.tolist() == pytest.approx([0.4, 0.0])  # (1, -alpha) x / ((1 + alpha^2) ||x||^2)
+    assert found.u.tolist() == pytest.approx([-0.2, 0.0])
+    linear = perfect_agreement_directions(X, Y, 1.0)
+    np.testing.assert_allclose(linear.boundary, hard_margin_svm(X, Y).w, rtol=1e-10)
+    with pytest.raises(InfeasibleError):
+        agreement_directions([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0], 0.2, [1.0, 1.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match="slope"):
+        perfect_agreement_directions(X, Y, 0.0)
+
+
+def test_lemma_6_1():
+    assert is_symmetric(np.concatenate([X, -X]), np.concatenate([Y, -Y]))
+    assert not is_symmetric(X, Y)
+    assert not is_symmetric([[1.0, 0.0]], [1.0])
+
+
+def test_theorem_5_1_on_random_networks():
+    rng = np.random.default_rng(1)
+    largest = 0.0
+    for _ in range(100):
+        W, U = rng.standard_normal((2, 1, 3)) + rng.uniform(0, 1) * rng.standard_normal((2, 6, 3))
+        x = rng.standard_normal((2000, 3))
+        assert violations(x, W, U, 0.2) == 0
+        largest = max(largest, tightness(x, W, U, 0.2))
+    assert 0 < largest < 2
+    assert largest_bend(np.ones((2, 2)), -np.ones((2, 2))) == 0.0
+    assert linear_classifier([[1.0, 0.0]], [[0.0, 1.0]]).tolist() == [1.0, -1.0]
+    assert tightness(np.eye(2), np.ones((2, 2)), -np.ones((2, 2)), 0.2) == 0.0
+
+
+def test_a_trained_network_goes_to_the_solution(tmp_path):
+    settings = {
+        "name": "par",
+        "dtype": "float64",
+        "dataset": {"kind": "points", "x": X.tolist(), "y": Y.tolist()},
+        "architecture": {
+            "kind": "two_layer", "width": 10, "activation": "leaky_relu", "slope": 0.2, "train_output": False,
+        },
+        "initialization": {"kind": "unbalanced", "scale": 1e-3, "output_value": 0.3, "output_signs": "halves"},
+        "loss": {"kind": "logistic"},
+        "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 20000, "loss_scaled": True, "stop_below": 1e-250},
+    }  # fmt: skip
+    run = train(RunConfig.model_validate(settings), out=tmp_path / "run")
+    W, U = np.split(np.array(run.state(-1)["hidden_weight"]), 2)
+    found = perfect_agreement_directions(X, Y, 0.2)
+    learned = np.concatenate([W.mean(axis=0), U.mean(axis=0)])
+    assert learned @ found.joint / np.linalg.norm(learned) / np.linalg.norm(found.joint) > 0.9999
+    assert agreement_share(X, Y, W) == agreement_share(X, Y, U, sign=-1) == 1

@@ -1,0 +1,144 @@
+"""Constants, bounds and paths of Min et al. 2024, and the single neuron of its Appendix E."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.measures.regions import DEAD, PLUS, regions
+from dynamics_cli.theory.caratheodory import SingleNeuron, boundary_rates
+from dynamics_cli.theory.early_alignment import (
+    alignment_constants,
+    check_path,
+    correspondence,
+    edge_times,
+    fit_time,
+    largest_log_scale,
+    maximal_path,
+    travel_time,
+    two_point_time,
+)
+from dynamics_cli.theory.sphere_flow import sphere_flow
+
+
+def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([[1.0, 0.0], [np.sin(angle), np.cos(angle)]]), np.ones(2)
+
+
+@pytest.mark.parametrize("angle", [0.001, 0.1, 1.0])
+def test_constants_of_two_points(angle: float) -> None:
+    found = alignment_constants(*two_points(angle))
+    mu = np.sin(angle)
+    assert found.xi == pytest.approx(mu**2)
+    assert found.zeta == pytest.approx((1 + mu) / 2)
+    assert found.t1 == pytest.approx(16 * np.log(2) * mu**-2.5, rel=1e-6)
+
+
+def test_constants_take_the_initial_directions_into_account() -> None:
+    x, y = np.array([[1.0, 0.1], [-1.0, 0.1]]), np.array([1.0, -1.0])
+    near = np.array([[-1.0, 0.101], [1.0, 0.3]])
+    with_start = alignment_constants(x, y, near, [1.0, 1.0])
+    assert with_start.zeta < 1e-4 < alignment_constants(x, y).zeta
+
+
+def test_without_assumption_1_there_is_no_bound() -> None:
+    with pytest.raises(ValueError, match="mu > 0"):
+        alignment_constants(np.eye(2), np.ones(2))
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.03])
+def test_directional_flow_stays_below_the_bound_and_follows_the_law(angle: float) -> None:
+    x, y = two_points(angle)
+    start = np.array([[1e-9, -1.0]])
+    time = sphere_flow(x, y, start, [1.0], [0.0], loss_factor=2.0).switches[0][0]
+    assert time == pytest.approx(float(two_point_time(angle)), rel=1e-6)
+    assert time < alignment_constants(x, y).t1
+    after = sphere_flow(x, y, start, [1.0], [1.001 * time], loss_factor=2.0).directions[0]
+    assert regions(x, y, after).tolist() == [PLUS]
+
+
+def test_the_hypothesis_on_the_scale_is_far_below_float64() -> None:
+    constants = alignment_constants(*two_points(0.1))
+    assert largest_log_scale(constants, 50, 4.0) / np.log(10) == pytest.approx(-12235, abs=5)
+    assert fit_time(constants, 2, 1e-6, 0.1) > constants.t1
+    assert fit_time(constants, 2, 1e-12, 0.1) > fit_time(constants, 2, 1e-6, 0.1)
+
+
+def test_maximal_path_and_its_time() -> None:
+    path = maximal_path(3, 2)
+    assert path.tolist() == [[0, 2], [0, 1], [1, 1], [1, 0], [2, 0], [3, 0]]
+    assert edge_times(path, 2.0) == pytest.approx([1.0, 2.0, 1.0, 2.0, 1.0])
+    assert travel_time(path, 2.0) == pytest.approx(7.0)
+    with pytest.raises(ValueError, match="either label"):
+        maximal_path(0, 2)
+
+
+def random_path(rng: np.random.Generator, n_plus: int, n_minus: int) -> np.ndarray:
+    path = [(int(rng.integers(n_plus + 1)), int(rng.integers(1, n_minus + 1)))]
+    while path[-1] != (n_plus, 0):
+        plus, minus = path[-1]
+        if minus and rng.random() < 0.5 and plus + minus > 1:
+            minus -= int(rng.integers(1, minus + (plus > 0)))
+        elif plus < n_plus:
+            plus += int(rng.integers(1, n_plus - plus + 1))
+        if (plus, minus) != path[-1]:
+            path.append((plus, minus))
+    return np.array(path)
+
+
+def test_correspondence_bounds_every_edge_once() -> None:
+    rng = np.random.default_rng(1)
+    largest = maximal_path(5, 4)
+    bounds = edge_times(largest, 1.0)
+    for _ in range(300):
+        path = check_path(random_path(rng, 5, 4), 5, 4)
+        partners = correspondence(path, 5, 4)
+        assert len(set(partners.tolist())) == len(partners)
+        assert (edge_times(path, 1.0) <= bounds[partners]).all()
+        assert travel_time(path, 1.0) <= travel_time(largest, 1.0)
+    assert correspondence(largest, 5, 4).tolist() == list(range(9))
+
+
+@pytest.mark.parametrize(
+    "path", [[[1, 0], [0, 0], [2, 0]], [[2, 0], [1, 0], [2, 0]], [[0, 1], [0, 2], [2, 0]], [[0, 1], [1, 0]], [1, 2]]
+)
+def test_what_is_no_path_is_refused(path: list) -> None:
+    with pytest.raises(ValueError, match="path"):
+        check_path(path, 2, 2)
+
+
+def test_maximal_time_is_below_t1() -> None:
+    x = np.array([[1.0, 0.3], [1.0, 0.4], [-1.0, 0.1], [-1.0, 0.2]])
+    constants = alignment_constants(x, [1, 1, -1, -1])
+    assert travel_time(maximal_path(2, 2), constants.rate) <= constants.t1
+
+
+def test_single_neuron_stays_only_with_slope_zero() -> None:
+    times = np.linspace(0.0, 1.0, 51)
+    stays = np.tile([0.0, 1.0, 1.0], (51, 1))
+    x = np.array([1.0, 0.0])
+    assert SingleNeuron(x, -1.0).defect(times, stays) == 0.0
+    assert SingleNeuron(x, -1.0, 0.3).defect(times, stays) == pytest.approx(0.3)
+    path = SingleNeuron(x, -1.0, 0.3).descend([0.0, 1.0], 1.0, 0.01, 50)
+    assert path[-1] == pytest.approx([-0.003, 1.0, 1.0])
+    assert regions(x[None], [-1.0], path[-1:, :2]).tolist() == [DEAD]
+
+
+@pytest.mark.parametrize("leaves_at", [0.0, 0.7, np.inf])
+def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
+    one = SingleNeuron(np.array([1.0, 0.0]), 1.0)
+    coarse, fine = np.linspace(0.0, 1.5, 1501), np.linspace(0.0, 1.5, 15001)
+    path = one.leave([0.0, 1.0], 1.0, leaves_at, fine)
+    # balanced at first, so v^2 - ||w||^2 stays 0
+    assert path[:, 2] ** 2 - np.sum(path[:, :2] ** 2, axis=1) == pytest.approx(np.zeros(15001), abs=1e-8)
+    if np.isfinite(leaves_at):
+        small = one.defect(fine, path)
+        assert small < 1e-4
+        assert one.defect(coarse, one.leave([0.0, 1.0], 1.0, leaves_at, coarse)) == pytest.approx(10 * small, rel=0.2)
+
+
+def test_boundary_rates() -> None:
+    caught = boundary_rates([[1.0, 0.0], [0.5, 0.8]], [-1.0, 1.0], [0.0, 1.0], 0)
+    assert caught == pytest.approx((0.5, -0.5))
+    crossed = boundary_rates([[1.0, 0.0], [-0.5, 0.8]], [-1.0, 1.0], [0.0, 1.0], 0)
+    assert crossed == pytest.approx((-0.5, -1.5))

@@ -1,0 +1,436 @@
+"""Gradient flow: exact solutions, kinks, sliding, conservation, order, chunks, resumption, the run directory."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.errors import RunError
+from dynamics_cli.runs.run import Run
+from dynamics_cli.theory.alignment import D_plus
+from dynamics_cli.theory.saddle import logistic_growth
+from dynamics_cli.theory.sphere_flow import sphere_flow
+from dynamics_cli.training import loop
+from dynamics_cli.training.api import train
+from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.flow.base import grid
+from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
+from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.signals import Interrupted
+from dynamics_cli.training.steppers.flow import FlowStepper, build_flow
+from tests.training.problems import ACTIVATIONS, random_problem
+
+CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
+BACKENDS = ("flow", "autograd")
+STEEP = {"activation": "leaky_relu", "slope": 1.5}
+FIXED_OUTPUT = {"architecture": {"train_output": False}}
+
+
+def flow(until: float, points: int = 100, **settings: Any) -> dict[str, Any]:
+    return {"kind": "gradient_flow", "until": until, "points": points, **settings}
+
+
+def network(
+    x: Any, y: Any, hidden: Any, output: Any, optimizer: dict[str, Any], tmp_path: Path, **settings: Any
+) -> Problem:
+    """Return the problem of a two-layer network with given initial weights."""
+    file = tmp_path / "weights.npz"
+    np.savez(file, hidden_weight=np.asarray(hidden, float), output_weight=np.asarray(output, float))
+    sections: dict[str, Any] = {
+        "name": "given",
+        "dtype": "float64",
+        "dataset": {"kind": "points", "x": np.asarray(x, float).tolist(), "y": np.asarray(y, float).tolist()},
+        "architecture": {"kind": "two_layer", "width": len(output), **settings.pop("architecture", {})},
+        "initialization": {"kind": "file", "path": str(file)},
+        "loss": {"kind": "half_mse"},
+        "optimizer": optimizer,
+    }
+    return build_problem(load_config(sections | settings))
+
+
+def losses_of(stepper: FlowStepper) -> np.ndarray:
+    return np.append(stepper.advance(len(stepper.times) - 1), stepper.loss())
+
+
+def high_dim(until: float, points: int, rtol: float) -> FlowStepper:
+    settings = [f"optimizer.{key}={value}" for key, value in (("until", until), ("points", points), ("rtol", rtol))]
+    return build_flow(build_problem(load_config(CONFIGS / "high_dim_flow.yaml", settings)), "flow", "cpu")
+
+
+# exact solutions
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("rtol", [1e-4, 1e-7, 1e-10])
+def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol, tmp_path):
+    """With w = a, x = y = 1 and half the square loss, u = a w follows u' = 2 u (1 - u)."""
+    problem = network(
+        [[1.0]], [1.0], [[0.01]], [0.01], flow(6.0, rtol=rtol), tmp_path, architecture={"activation": "linear"}
+    )
+    stepper = build_flow(problem, backend, "cpu")
+    u = 1.0 / (1.0 + (1.0 / 1e-4 - 1.0) * np.exp(-2.0 * stepper.times))
+    np.testing.assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
+
+
+def test_aligned_neurons_grow_logistically(tmp_path):
+    """Section 4.2 of Boursier et al. 2022, from a squared norm of 1e-12."""
+    x, y = np.eye(5)[:4], np.array([1.0, -0.5, 0.8, -1.2])
+    D = D_plus(x, y)
+    direction = D / np.linalg.norm(D)
+    scales = np.array([0.8e-6, 0.6e-6])
+    problem = network(x, y, scales[:, None] * direction, scales, flow(60.0), tmp_path)
+    stepper = build_flow(problem, "flow", "cpu")
+    mass = []
+    for _ in range(100):
+        stepper.advance(1)
+        mass.append(np.sum(stepper.parameters()["output_weight"] ** 2))
+    np.testing.assert_allclose(mass, logistic_growth(stepper.times[1:], 1e-12, x, y), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-20, 1e-150])
+@pytest.mark.parametrize("d", [2, 5, 12])
+def test_tiny_neurons_follow_the_flow_on_the_sphere(scale, d, tmp_path):
+    """Eq. 10, with all its activation changes and sliding, from weights of any scale."""
+    rng = np.random.default_rng(d)
+    x, y = rng.standard_normal((9, d)), rng.standard_normal(9)
+    W = scale * rng.standard_normal((30, d))
+    a = rng.choice([-1.0, 1.0], 30) * scale * np.linalg.norm(W / scale, axis=1)
+    problem = network(x, y, W, a, flow(8.0, 40), tmp_path)
+    stepper = build_flow(problem, "flow", "cpu")
+    expected = sphere_flow(x, y, W, a, stepper.times)
+    for i in range(1, 41):
+        stepper.advance(1)
+        weights = stepper.parameters()
+        norms = scale * np.linalg.norm(weights["hidden_weight"] / scale, axis=1)
+        if norms.max() > 1e-5:  # no longer tiny
+            break
+        np.testing.assert_allclose(weights["hidden_weight"] / norms[:, None], expected.directions[i], atol=2e-6)
+        np.testing.assert_allclose(
+            np.log(norms / (scale * np.linalg.norm(W / scale, axis=1))), expected.log_growth[i], atol=2e-6
+        )
+    assert i > 5
+
+
+# order, conservation, cost
+
+
+def test_radau_collocation_integrates_polynomials():
+    for q in range(3):
+        np.testing.assert_allclose(RADAU @ NODES**q, NODES ** (q + 1) / (q + 1), rtol=1e-13)
+    for q in (3, 4):  # order 5 at the end of the step
+        assert RADAU[-1] @ NODES**q == pytest.approx(1 / (q + 1), rel=1e-13)
+    t = np.linspace(0, 1, 100_001)
+    nodal = np.prod(t[:, None] - NODES, axis=1) / np.prod(NODES)
+    assert np.mean(np.abs(nodal)) == pytest.approx(ERROR_SHARE, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["mse", "logistic", "exponential"])
+def test_the_error_falls_with_the_tolerance(loss):
+    def path(rtol: float) -> np.ndarray:
+        return losses_of(build_flow(random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol)), "flow", "cpu"))
+
+    reference = path(1e-10)
+    for rtol in (1e-3, 1e-5, 1e-7):
+        assert np.abs(path(rtol) - reference).max() <= 3 * rtol * max(1.0, reference[0])
+
+
+@pytest.mark.parametrize("settings", [{}, FIXED_OUTPUT], ids=["trained output", "fixed output"])
+@pytest.mark.parametrize("activation", [*ACTIVATIONS, STEEP], ids=lambda a: f"{a['activation']} {a.get('slope', '')}")
+@pytest.mark.parametrize("loss", ["mse", "half_mse", "logistic", "exponential"])
+def test_gradient_descent_converges_to_it_at_first_order(loss, activation, settings):
+    T, N = 1.0, 100
+    problem = {"loss": loss, "activation": activation, **settings}
+    exact = losses_of(build_flow(random_problem(optimizer=flow(T, N, rtol=1e-8), **problem), "flow", "cpu"))
+    deviations = []
+    for lr in (1e-3, 2.5e-4):
+        descent = {"kind": "gd", "lr": lr, "iterations": round(T / lr)}
+        stepper = build_stepper(random_problem(optimizer=descent, **problem), Choice("cpu", "compiled", 0.0))
+        losses = np.append(stepper.advance(round(T / lr)), stepper.loss())[:: round(T / lr) // N]
+        deviations.append(np.abs(losses - exact).max())
+    # the kinks of gradient descent leave a noise of the order of the step besides
+    assert deviations[1] <= 0.3 * deviations[0] + 2.5e-5
+
+
+def test_hinge_losses_are_followed_too():
+    """The derivative of the loss jumps at the margin, and samples stay there: small steps, but the right path."""
+    exact = losses_of(
+        build_flow(random_problem(loss="hinge", optimizer=flow(1.0, 100, rtol=1e-3), **FIXED_OUTPUT), "flow", "cpu")
+    )
+    descent = {"kind": "gd", "lr": 1e-4, "iterations": 10_000}
+    stepper = build_stepper(
+        random_problem(loss="hinge", optimizer=descent, **FIXED_OUTPUT), Choice("cpu", "compiled", 0.0)
+    )
+    np.testing.assert_allclose(np.append(stepper.advance(10_000), stepper.loss())[::100], exact, atol=3e-3)
+
+
+def test_high_dim_takes_fewer_gradients_than_a_fixed_step():
+    """RK4 with step 0.2 takes 1 800 gradients up to time 90 and deviates by 4.7e-4, as measured once."""
+    reference = losses_of(high_dim(90.0, 450, 1e-6))
+    stepper = high_dim(90.0, 450, 1e-3)
+    deviation = np.abs(losses_of(stepper) - reference).max()
+    assert deviation <= 2e-5
+    assert stepper.numbers()["gradient_evaluations"] <= 700
+    W, a = (stepper.parameters()[name] for name in ("hidden_weight", "output_weight"))
+    assert np.abs(a**2 - np.sum(W**2, axis=1)).max() <= 1e-9  # balanced at the start to 1e-46
+
+
+@pytest.mark.parametrize("settings", [{}, {"initialization": {"kind": "balanced", "scale": 1e-3}}])
+def test_neurons_conserve_their_invariant(settings):
+    """Lemma 1: `a_j^2 - ||w_j||^2`; and no output weight of a balanced neuron changes its sign."""
+    problem = random_problem(optimizer=flow(20.0, 50), width=40, **settings)
+    stepper = build_flow(problem, "flow", "cpu")
+    before = stepper.parameters()
+    stepper.advance(50)
+    after = stepper.parameters()
+    invariant = [w["output_weight"] ** 2 - np.sum(w["hidden_weight"] ** 2, axis=1) for w in (before, after)]
+    np.testing.assert_allclose(invariant[1], invariant[0], atol=1e-10)
+    if settings:
+        assert (np.sign(after["output_weight"]) == np.sign(before["output_weight"])).all()
+
+
+# kinks
+
+
+def test_a_neuron_that_slides_follows_filippov(tmp_path):
+    """Two inputs at 60 degrees: the negative label pushes w off its input, the positive one back onto the boundary.
+
+    On the boundary w moves along it with the part of D_1 that is orthogonal to x_2.
+    """
+    x = np.array([[1.0, 0.0], [0.5, np.sqrt(3) / 2]])
+    y = np.array([1.0, -3.0])
+    start = 1e-8 * np.array([np.cos(0.3), np.sin(0.3)])
+    problem = network(x, y, start[None], [1e-8], flow(10.0, 200), tmp_path)
+    stepper = build_flow(problem, "flow", "cpu")
+    expected = sphere_flow(x, y, start[None], [1e-8], stepper.times)
+    assert len(expected.switches[0]) >= 1
+    stepper.advance(100)
+    w = stepper.parameters()["hidden_weight"][0]
+    np.testing.assert_allclose(w / np.linalg.norm(w), expected.directions[100, 0], atol=1e-7)
+    assert w @ x[1] == pytest.approx(0.0, abs=1e-12 * np.linalg.norm(w))
+    stepper.advance(100)
+    descent = losses_of_descent(problem, 1e-3)
+    assert stepper.loss() == pytest.approx(descent[-1], rel=1e-3)
+
+
+def losses_of_descent(problem: Problem, lr: float) -> np.ndarray:
+    """Return the losses of gradient descent with a small step at the times of a flow."""
+    optimizer = problem.config.optimizer
+    assert optimizer.kind == "gradient_flow"
+    iterations = round(optimizer.until / lr)
+    descent = load_config(problem.config.model_dump(), optimizer={"kind": "gd", "lr": lr, "iterations": iterations})
+    stepper = build_stepper(build_problem(descent), Choice("cpu", "compiled", 0.0))
+    return np.append(stepper.advance(iterations), stepper.loss())[:: iterations // optimizer.points]
+
+
+def test_a_neuron_dies_on_the_boundary_of_orthogonal_inputs(tmp_path):
+    """Lemma 7 (iii): on orthogonal inputs a sample once switched off keeps its pre-activation 0."""
+    problem = network(np.eye(2), [1.0, -1.0], [[0.1, 0.05]], [0.1], flow(20.0, 20), tmp_path)
+    stepper = build_flow(problem, "flow", "cpu")
+    stepper.advance(20)
+    w, a = stepper.parameters()["hidden_weight"][0], stepper.parameters()["output_weight"][0]
+    assert w[1] == pytest.approx(0.0, abs=1e-14)
+    assert a * w[0] == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_dead_neuron_stays(backend, tmp_path):
+    problem = network([[1.0, 1.0]], [1.0], [[-1.0, -1.0], [0.0, 0.0]], [1.0, 0.0], flow(5.0, 10), tmp_path)
+    stepper = build_flow(problem, backend, "cpu")
+    before = stepper.parameters()
+    losses = losses_of(stepper)
+    assert (losses == losses[0]).all()
+    for name, value in stepper.parameters().items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+def test_output_weights_may_pass_zero(tmp_path):
+    """An unbalanced neuron whose output weight changes its sign; a linear one, so that descent has no kinks."""
+    x, y = [[1.0, 0.3], [0.2, 1.0]], [-1.0, -0.5]
+    for architecture in ({"activation": "linear"}, {"activation": "relu"}):
+        problem = network(x, y, [[1.0, 0.8]], [0.3], flow(4.0, 50), tmp_path, architecture=architecture)
+        stepper = build_flow(problem, "flow", "cpu")
+        losses = losses_of(stepper)
+        assert stepper.parameters()["output_weight"][0] < 0
+        np.testing.assert_allclose(losses, losses_of_descent(problem, 1e-4), atol=2e-4)
+
+
+def test_inputs_that_are_zero_or_equal_do_no_harm():
+    problem = random_problem(n=4, d=3, optimizer=flow(5.0, 20))
+    dataset = problem.dataset
+    x = np.concatenate([dataset.x, dataset.x, np.zeros((2, 3))])
+    y = np.concatenate([dataset.y, -dataset.y, [1.0, -1.0]])
+    sections = problem.config.model_dump() | {"dataset": {"kind": "points", "x": x.tolist(), "y": y.tolist()}}
+    losses = losses_of(build_flow(build_problem(load_config(sections)), "flow", "cpu"))
+    assert (np.diff(losses) <= 1e-12).all()
+
+
+# other architectures
+
+
+def test_both_integrators_agree_where_nothing_has_kinks():
+    problem = random_problem(activation={"activation": "linear"}, optimizer=flow(3.0, rtol=1e-8))
+    np.testing.assert_allclose(
+        losses_of(build_flow(problem, "autograd", "cpu")), losses_of(build_flow(problem, "flow", "cpu")), atol=1e-6
+    )
+
+
+def test_both_integrators_agree_roughly_across_kinks():
+    problem = random_problem(optimizer=flow(3.0, rtol=1e-6))
+    averaged = build_flow(problem, "autograd", "cpu")
+    np.testing.assert_allclose(losses_of(averaged), losses_of(build_flow(problem, "flow", "cpu")), atol=1e-2)
+    assert averaged.numbers()["rtol"] == 1e-4
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_deep_networks_are_followed(loss):
+    problem = random_problem(n=5, d=2, optimizer=flow(3.0, 30))
+    sections = problem.config.model_dump()
+    sections["architecture"] = {"kind": "fully_connected", "widths": [5, 4], "outputs": 1 if loss == "mse" else 3}
+    sections["initialization"] = {"kind": "default_scaled"}
+    sections["loss"] = {"kind": loss}
+    if loss == "cross_entropy":
+        sections["dataset"]["y"] = [0.0, 1.0, 2.0, 0.0, 1.0]
+    problem = build_problem(load_config(sections))
+    assert choose(problem).backend == "autograd"
+    losses = losses_of(build_flow(problem, "autograd", "cpu"))
+    descent = {"kind": "gd", "lr": 1e-3, "iterations": 3000}
+    reference = build_stepper(build_problem(load_config(sections, optimizer=descent)), Choice("cpu", "autograd", 0.0))
+    np.testing.assert_allclose(losses[:-1], reference.advance(3000)[::100], atol=5e-3)
+    assert losses[-1] < losses[0]
+
+
+# the contract of a stepper
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_chunks_and_resumption_are_invisible(backend, dtype):
+    problem = random_problem(optimizer=flow(3.0, 60), dtype=dtype)
+
+    def path(chunks: list[int], *, through_state: bool) -> tuple[bytes, ...]:
+        stepper, losses, seen = build_flow(problem, backend, "cpu"), [], []
+        for n in chunks:
+            losses.append(stepper.advance(n))
+            if through_state:
+                state = stepper.state_dict()
+                stepper = build_flow(problem, backend, "cpu")
+                stepper.load_state_dict(state)
+            seen.append(stepper.parameters()["hidden_weight"].dtype)
+        assert set(seen) == {np.dtype(dtype)}
+        weights = b"".join(value.tobytes() for value in stepper.parameters().values())
+        return np.concatenate(losses).tobytes(), np.float64(stepper.loss()).tobytes(), weights
+
+    whole = path([60], through_state=False)
+    assert path([1, 2, 30, 27], through_state=False) == whole
+    assert path([0, 7, 13, 40], through_state=True) == whole
+    numbers = build_flow(problem, backend, "cpu").numbers()
+    assert numbers["steps"] == 0
+
+
+def test_steps_know_nothing_of_the_points():
+    """The same flow, looked at 10 or 1 000 times, takes the same steps."""
+    coarse, fine = (build_flow(random_problem(optimizer=flow(3.0, N)), "flow", "cpu") for N in (10, 1000))
+    np.testing.assert_array_equal(losses_of(coarse), losses_of(fine)[::100])
+    assert coarse.numbers() == fine.numbers()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_stops_at_the_first_small_loss(backend):
+    free = build_flow(random_problem(optimizer=flow(3.0, 60)), backend, "cpu")
+    losses = losses_of(free)
+    limited = build_flow(random_problem(optimizer=flow(3.0, 60, stop_below=float(losses[25]))), backend, "cpu")
+    np.testing.assert_array_equal(limited.advance(60), losses[:26])
+    assert (limited.iteration, limited.halted) == (25, "stopped")
+    assert limited.loss() == losses[25]
+    assert len(limited.advance(3)) == 0
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_start_that_is_not_finite_has_diverged(backend, tmp_path):
+    problem = network([[1e200]], [1.0], [[1e200]], [1.0], flow(1.0), tmp_path)
+    stepper = build_flow(problem, backend, "cpu")
+    assert len(stepper.advance(5)) == 1
+    assert (stepper.iteration, stepper.halted) == (0, "diverged")
+
+
+def test_a_flow_that_stands_still_goes_on(tmp_path):
+    """Initial weights that interpolate: r is 0."""
+    stepper = build_flow(network([[1.0]], [1.0], [[1.0]], [1.0], flow(7.0, 7), tmp_path), "flow", "cpu")
+    assert (losses_of(stepper) == 0.0).all()
+
+
+# config, run directory
+
+
+def test_times_are_a_grid():
+    uniform = load_config(random_problem(optimizer=flow(2.0, 8)).config.model_dump()).optimizer
+    np.testing.assert_allclose(grid(uniform), np.linspace(0, 2, 9), rtol=1e-15)
+    geometric = random_problem(optimizer=flow(100.0, 5, spacing="geometric", first=0.01)).config.optimizer
+    np.testing.assert_allclose(grid(geometric), [0, 0.01, 0.1, 1, 10, 100], rtol=1e-12)
+    assert grid(geometric)[-1] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"spacing": "geometric"}, "optimizer.first: is missing; geometric spacing needs the time of the first point"),
+        ({"first": 0.1}, "optimizer.first: belongs to spacing geometric, not to uniform"),
+        ({"spacing": "geometric", "first": 5.0}, "optimizer.first: must be below until = 2, not 5"),
+        ({"lr": 0.1}, "optimizer.lr: unknown key of kind 'gradient_flow'"),
+        ({"rtol": 0.0}, "optimizer.rtol: must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        random_problem(optimizer=flow(2.0, 8, **settings))
+
+
+def test_the_cost_model_locates_kinks_where_it_can():
+    assert choose(random_problem(n=75, d=150, width=200, optimizer=flow(1.0))).backend == "flow"
+    assert choose(random_problem(n=600, d=3, width=5, optimizer=flow(1.0))).backend == "autograd"
+    assert choose(random_problem(optimizer=flow(1.0), backend="autograd")).backend == "autograd"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_interrupted_run_ends_like_an_uninterrupted_one(backend, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)
+    config = random_problem(optimizer=flow(3.0, 80), backend=backend).config
+    whole = train(config, out=tmp_path / "whole")
+
+    def interrupt(iteration: int, loss: float) -> None:
+        if iteration >= 30:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        train(config, out=tmp_path / "parts", progress=interrupt)
+    assert 30 <= Run(tmp_path / "parts").iterations < 80
+    parts = train(config, out=tmp_path / "parts", resume=True)
+    for name in whole.array_names():
+        np.testing.assert_array_equal(np.load(parts.path / f"{name}.npy"), np.load(whole.path / f"{name}.npy"))
+    assert parts.info["gradient_evaluations"] == whole.info["gradient_evaluations"] > 0
+    assert whole.times is not None
+    np.testing.assert_allclose(whole.times, 3.0 * whole.loss_iterations / 80, rtol=1e-14)
+    assert (whole.iterations, whole.info["backend"]) == (80, backend)
+
+
+def test_a_flow_that_cannot_go_on_says_so(tmp_path, monkeypatch):
+    from dynamics_cli.training.flow.located import LocatedFlow
+
+    monkeypatch.setattr(LocatedFlow, "_solve", lambda self, length: None)
+    with pytest.raises(RunError, match=r"gradient flow needs steps below .* a larger optimizer\.rtol may pass"):
+        train(random_problem(optimizer=flow(1.0)).config, out=tmp_path / "run")
+    assert Run(tmp_path / "run").status == "failed"
+
+
+@pytest.mark.parametrize("name", ["orthogonal", "five_points", "high_dim"])
+def test_bundled_configs_follow_those_of_gradient_descent(name):
+    descent, along = load_config(CONFIGS / f"{name}.yaml"), load_config(CONFIGS / f"{name}_flow.yaml")
+    assert along.optimizer.until == pytest.approx(descent.optimizer.iterations * descent.optimizer.lr)
+    sections = ("seed", "dataset", "architecture", "initialization", "loss")
+    assert all(getattr(descent, section) == getattr(along, section) for section in sections)

@@ -1,0 +1,135 @@
+"""Independent modes: H1 to H6 hold at the start, Lemmas 3.1 and A.1 during training, and violations are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.independent_modes import class_points
+from dynamics_cli.training.problem import Problem, build_problem
+
+
+def problem(**changes: Any) -> Problem:
+    config: dict[str, Any] = {
+        "name": "modes",
+        "dtype": "float64",
+        "dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 2.0]], "y": [1, -1]},
+        "architecture": {"kind": "two_layer", "width": 3},
+        "initialization": {"kind": "independent_modes", "y": [[0.2, 0.3], [0.4]], "z": [[0.2, 0.1], [0.5]]},
+        "loss": {"kind": "logistic"},
+        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 100},
+    }
+    return build_problem(load_config({**config, **changes}))
+
+
+def test_two_classes_start_as_asked() -> None:
+    weights = problem().initial_parameters()
+    x = np.array([[1.0, 0.0], [0.0, 2.0]])
+    np.testing.assert_allclose(weights["hidden_weight"] @ x.T, [[0.2, 0], [0.3, 0], [0, 0.4]], atol=1e-15)  # H2
+    assert weights["output_weight"].tolist() == [0.2, 0.1, -0.5]  # H3
+
+
+def test_equal_preactivations_on_orthogonal_points_of_a_class() -> None:
+    one = problem(
+        dataset={"kind": "points", "x": np.eye(4).tolist(), "y": [1] * 4},
+        architecture={"kind": "two_layer", "width": 1},
+        initialization={"kind": "independent_modes", "y": [[0.2], []], "z": [[0.4], []]},
+    )
+    np.testing.assert_allclose(one.initial_parameters()["hidden_weight"], [[0.2] * 4], atol=1e-15)
+
+
+def test_classes_have_diagonal_output_weights_and_others() -> None:
+    modes = {"kind": "independent_modes", "y": [[0.1], [0.2], [0.3]], "z": [[0.4], [0.5], [0.6]], "others": -0.1}
+    one = problem(
+        dataset={"kind": "points", "x": np.eye(3).tolist(), "y": [0, 1, 2]},
+        architecture={"kind": "fully_connected", "widths": [3], "outputs": 3, "bias": False},
+        initialization=modes,
+        loss={"kind": "cross_entropy"},
+    )
+    weights = one.initial_parameters()
+    np.testing.assert_allclose(weights["weight_1"], np.diag([0.1, 0.2, 0.3]), atol=1e-15)  # H5
+    np.testing.assert_allclose(weights["weight_2"], np.diag([0.5, 0.6, 0.7]) - 0.1, atol=1e-15)  # H6
+
+
+@pytest.mark.parametrize(("inner", "diagonal"), [(None, [0.2, 0.3]), (0.7, [0.7, 0.7])])
+def test_deep_networks_have_positive_diagonals_for_both_classes(inner: float | None, diagonal: list[float]) -> None:
+    modes = {"kind": "independent_modes", "y": [[0.2], [0.6]], "z": [[0.2], [0.3]], "inner": inner}
+    weights = problem(
+        architecture={"kind": "fully_connected", "widths": [2, 2, 2], "bias": False},
+        initialization={key: value for key, value in modes.items() if value is not None},
+    ).initial_parameters()
+    assert weights["weight_2"].tolist() == weights["weight_3"].tolist() == np.diag(diagonal).tolist()
+    assert weights["weight_4"].tolist() == [[0.2, -0.3]]
+
+
+@pytest.mark.parametrize("optimizer", [{"kind": "gd"}, {"kind": "sgd", "batch_size": 1, "replacement": True}])
+def test_lemma_3_1_activity_and_signs_never_change(optimizer: dict[str, Any]) -> None:
+    x = [[1.0, 0.4], [0.5, 1.0], [1.2, 1.1], [-1.0, -0.2], [-0.4, -0.4]]
+    one = problem(
+        dataset={"kind": "points", "x": x, "y": [1, 1, 1, -1, -1]},
+        optimizer={**optimizer, "lr": 0.05, "iterations": 2000},
+    )
+    stepper = build_stepper(one, choose(one))
+    before = one.initial_parameters()
+    active = np.array(x) @ before["hidden_weight"].T > 0
+    assert active.tolist() == [[True, True, False]] * 3 + [[False, False, True]] * 2
+    for _ in range(20):
+        stepper.advance(100)
+        now = stepper.parameters()
+        assert (np.array(x) @ now["hidden_weight"].T > 0).tolist() == active.tolist()
+        assert np.sign(now["output_weight"]).tolist() == [1, 1, -1]
+    assert stepper.loss() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ([[1.0, 0.0], [-1.0, 0.1], [0.0, -2.0]], [1, 1, -1], "class 1 have a negative inner product"),
+        ([[1.0, 0.5], [0.0, 2.0]], [1, -1], "classes 1 and 2 have a positive inner product"),
+        ([[1.0, 0.0]], [1], "class 2 has no points"),
+    ],
+)
+def test_data_that_violate_the_assumptions_are_refused(x: list[list[float]], y: list[int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        problem(dataset={"kind": "points", "x": x, "y": y}).initial_parameters()
+
+
+def test_a_class_without_neurons_is_refused() -> None:
+    modes = {"kind": "independent_modes", "y": [[0.2, 0.3, 0.1], []], "z": [[0.2, 0.1, 0.3], []]}
+    with pytest.raises(InputError, match="class 2 has points and needs a neuron"):
+        problem(initialization=modes).initial_parameters()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"architecture": {"kind": "two_layer", "width": 4}}, "architecture.width: must be 3"),
+        ({"architecture": {"kind": "two_layer", "width": 3, "activation": "linear"}}, "activation: must be relu"),
+        ({"architecture": {"kind": "fully_connected", "widths": [3]}}, "architecture.bias: must be false"),
+        (
+            {"initialization": {"kind": "independent_modes", "y": [[0.2], [0.1]], "z": [[0.2], [0.1, 0.1]]}},
+            "initialization.z: must have lists of the same lengths as y",
+        ),
+        (
+            {"initialization": {"kind": "independent_modes", "y": [[1.0]] * 3, "z": [[1.0]] * 3}},
+            "one list for each of 2 classes, not 3",
+        ),
+        (
+            {"initialization": {"kind": "independent_modes", "y": [[-0.2, 1], [1]], "z": [[1, 1], [1]]}},
+            "initialization.y",
+        ),
+    ],
+)
+def test_configs_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
+        problem(**changes)
+
+
+def test_points_of_a_class_are_counted_once() -> None:
+    dataset = problem(dataset={"kind": "points", "x": [[1, 0], [1, 0], [0, 2]], "y": [1, 1, -1]}).dataset
+    assert [len(points) for points in class_points(dataset, 2, "logistic")] == [1, 1]
