@@ -1,4 +1,4 @@
-"""The project as a whole: rooms import one way, the schema file is current, configs say what they are, the wheel is whole."""
+"""The project as a whole: rooms import one way, the schema file is current, configs say what they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "sweeps": {"config", "data", "models", "losses", "runs", "training", "plotting"},
     "analysis": {"config", "data", "models", "losses", "runs", "measures", "plotting"},
     "reproduction": {
-        "config", "data", "models", "losses", "runs", "training", "sweeps", "measures", "theory", "plotting", "analysis",
+        "config", "data", "models", "losses", "runs", "training", "sweeps", "measures", "theory", "plotting",
+        "analysis",
     },
 }  # fmt: skip
 """CONTRIBUTING.md, Architecture; `errors` and the version may be imported by all."""

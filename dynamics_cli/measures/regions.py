@@ -28,7 +28,7 @@ def regions(x: ArrayLike, y: ArrayLike, W: ArrayLike) -> Ints:
 
 
 def activation_counts(x: ArrayLike, y: ArrayLike, W: ArrayLike) -> Ints:
-    """Return `(k_+, k_-)` `(..., m, 2)`: the numbers of positive and negative data on which each of `W (..., m, d)` is active.
+    """Return `(k_+, k_-)` `(..., m, 2)`: on how many positive and negative data each of `W (..., m, d)` is active.
 
     These are the coordinates of the paths of Appendix C (Figures 14 to 17).
     """

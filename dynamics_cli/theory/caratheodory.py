@@ -59,7 +59,7 @@ class SingleNeuron:
         return np.append(self.y * np.exp(-self.y * v * z) * v * self.x, self.y * np.exp(-self.y * v * z) * z)
 
     def defect(self, times: ArrayLike, states: ArrayLike) -> float:
-        """Return the largest `||theta(t) - theta(0) - int_0^t F(theta)||` of `states (T, d + 1)` over fine `times (T,)`.
+        """Return the largest `||theta(t) - theta(0) - int_0^t F(theta)||` of `states (T, d + 1)` over `times (T,)`.
 
         0, up to the trapezoidal rule, is what makes a path a Caratheodory solution.
         """

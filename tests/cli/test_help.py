@@ -33,7 +33,8 @@ def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
         "", "train", "sweep", "plot", "reproduce", "show", "compare", "completion",
         "list", "list figures", "list papers", "list configs", "list datasets", "list architectures", "list runs",
-        "data", "data list", "data fetch", "data add", "data path", "data remove", "runs", "runs prune", "runs verify", "config", "config check", "config schema",
+        "data", "data list", "data fetch", "data add", "data path", "data remove",
+        "runs", "runs prune", "runs verify", "config", "config check", "config schema",
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Trains runs in forked children that are killed at random moments, then compares them with uninterrupted ones.
 
-Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS SIGNAL SEED`. A warm parent
-forks, so that a kill costs milliseconds. Prints how many children died in the middle of their work.
+Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS SIGNAL SEED`. A warm
+parent forks, so that a kill costs milliseconds. Prints how many children died in the middle of their work.
 """
 
 from __future__ import annotations
