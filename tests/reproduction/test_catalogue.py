@@ -72,7 +72,8 @@ def test_an_unknown_paper_is_told() -> None:
 
 
 def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
-    assert list(catalogue.papers()) == ["boursier2022", "other2030"]
+    assert list(catalogue.papers())[-1] == "other2030"
+    assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
     assert catalogue.load_figure("other2030-fig1") is plugin.FIGURE
 

@@ -82,7 +82,7 @@ class CompiledStepper(TwoLayerStepper):
 
 
 def _chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the samples of `n` updates from iteration `first` on, and where each batch begins; whole epochs at once."""
+    """Return the samples of `n` updates from iteration `first` on, and where each batch begins."""
     samples: list[NDArray[np.int64]] = []
     sizes: list[NDArray[np.int64]] = []
     size, last = batches.batch_size, first + n
