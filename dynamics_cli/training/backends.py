@@ -151,11 +151,12 @@ def _matrix(problem: Problem) -> float:
 
 
 def _compiled(problem: Problem) -> float:
-    # a thread does 1.1e10 multiply-adds a second while the weights stay in its cache; zero entries are skipped
-    filled = float((problem.dataset.x != 0).mean())
-    work = _work(problem) * filled if problem.dataset.d > _UNROLLED_COLUMNS else _work(problem)
-    overhead = problem.parameter_count / 4e9 if problem.batch_size != 1 else 0.0
-    return 0.05 * US + overhead + work / (1.1e10 if problem.parameter_count < 5e5 else 4e9)
+    # few columns are unrolled; of more columns, zero entries are skipped; weights beyond the cache come slowly
+    few = problem.dataset.d <= _UNROLLED_COLUMNS and problem.batch_size is None
+    work = _work(problem) * (1.0 if few else float((problem.dataset.x != 0).mean()))
+    rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10 if few else 1.8e10
+    passes = problem.parameter_count / 8e9 if problem.batch_size != 1 else 0.0
+    return 0.01 * US + passes + work / rate
 
 
 def _gram(problem: Problem) -> float:
@@ -164,7 +165,7 @@ def _gram(problem: Problem) -> float:
 
 
 def _wide(problem: Problem) -> float:
-    return 15 * US + _work(problem) / 1.6e10
+    return 15 * US + _work(problem) / 3.5e10
 
 
 def _flow(problem: Problem) -> float:

@@ -1,0 +1,130 @@
+"""Side-by-side timings, run by hand: `python benchmarks/compare.py [--json FILE] [--only NAME] [--mnist DIR]`.
+
+Microseconds per iteration with the loss recorded at every iteration (SGD: ours once an epoch, as its runs do): the
+plain PyTorch loop (the faster of one thread and all), JAX where it can be imported, C where there is a compiler, and
+our steppers. All run in turns in one process, and of each the fastest turn counts, so that other users of the machine
+hit all alike. Take ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import extras
+from others import Timed, c_loop, jax_scan, ours, plain
+from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
+
+from dynamics_cli.training.backends import choose, possible
+from dynamics_cli.training.problem import Problem
+
+TURN_SECONDS = 0.1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    parser.add_argument("--only", choices=[*PROBLEMS, *extras.EXTRAS], action="append", help="only these; repeatable")
+    parser.add_argument("--mnist", type=Path, default=DEFAULT_MNIST, metavar="DIR", help="where MNIST's IDX files are")
+    parser.add_argument("--repeats", type=int, default=9)
+    options = parser.parse_args()
+    wanted = options.only or [*PROBLEMS, *extras.EXTRAS]
+    results: dict[str, Any] = {"machine": machine(), "table": {}, "extras": {}}
+    for name in [name for name in PROBLEMS if name in wanted]:
+        if name in ("mnist01", "sgd") and not options.mnist.is_dir():
+            print(f"{name}: no MNIST at {options.mnist} (--mnist DIR)", file=sys.stderr)
+            continue
+        results["table"][name] = measure(PROBLEMS[name](options.mnist), options.repeats)
+        print(f"{name}: {results['table'][name]}", file=sys.stderr)
+    for name in [name for name in extras.EXTRAS if name in wanted]:
+        results["extras"][name] = extras.EXTRAS[name]()
+        print(f"{name}: {results['extras'][name]}", file=sys.stderr)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+    print(markdown(results))
+
+
+def machine() -> dict[str, Any]:
+    model = platform.processor()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text().splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {"cpu": model, "cores": os.cpu_count(), "date": datetime.date.today().isoformat(), "load": load}
+
+
+def measure(problem: Problem, repeats: int) -> dict[str, Any]:
+    """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
+    chosen = choose(problem)
+    backends = sorted({c.backend for c in possible(problem) if c.device == "cpu"})
+    predicted = {c.backend: c.seconds_per_iteration * 1e6 for c in possible(problem) if c.device == "cpu"}
+    with tempfile.TemporaryDirectory() as directory:
+        ways: dict[str, Timed | None] = {f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}}
+        ways["jax"] = jax_scan(problem)
+        ways["c"] = c_loop(problem, Path(directory))
+        ways.update({f"ours {backend}": ours(problem, backend) for backend in backends})
+        runs = {name: run for name, run in ways.items() if run is not None}
+        counts = {name: calibrate(run) for name, run in runs.items()}
+        best = dict.fromkeys(runs, float("inf"))
+        for _ in range(repeats):
+            for name, run in runs.items():
+                best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
+    best["plain"] = min(us for way, us in best.items() if way.startswith("plain "))  # the user's luckier choice
+    return {"chosen": chosen.backend, "microseconds": best, "predicted": predicted}
+
+
+def calibrate(run: Timed) -> int:
+    """Return how many iterations take about `TURN_SECONDS`; compiles what has to be compiled."""
+    count = 1
+    run(count)
+    while (seconds := run(count)) < TURN_SECONDS / 4 and count < 4_000_000:
+        count *= 4
+    count = max(1, int(count * TURN_SECONDS / seconds))
+    run(count)
+    return count
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """Return the table for the README."""
+    m = results["machine"]
+    lines = [
+        f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of {m['cpu']}, {m['date']}.",
+        "",
+        "| problem | plain PyTorch | JAX `scan` | C, one thread | `dyn` (backend) | x plain | x JAX | wanted |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, row in results["table"].items():
+        us, mine = row["microseconds"], row["microseconds"][f"ours {row['chosen']}"]
+        cells = [number(us.get(way)) for way in ("plain", "jax", "c")]
+        ratios = [number(us[way] / mine) if way in us else "–" for way in ("plain", "jax")]
+        least = " and ".join(f"{t:g}" if t else "–" for t in TARGETS[name])
+        lines.append(
+            f"| {name} | {' | '.join(cells)} | {number(mine)} ({row['chosen']}) | {' | '.join(ratios)} | {least} |"
+        )
+    if results["extras"]:
+        lines += ["", "| measured | result |", "| --- | --- |"]
+        lines += [f"| {key} | {value} |" for group in results["extras"].values() for key, value in group.items()]
+    return "\n".join(lines)
+
+
+def number(value: float | None) -> str:
+    """Return a number with two digits, or a dash."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+if __name__ == "__main__":
+    if "OMP_WAIT_POLICY" not in os.environ:
+        # PyTorch and the kernels have a pool of threads each, and must not spin against each other
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OMP_WAIT_POLICY": "passive"})
+    main()

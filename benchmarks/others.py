@@ -1,0 +1,177 @@
+"""What users run today: the notebook's PyTorch loop, JAX in `lax.scan`, and the limit, a C loop on one thread.
+
+Each returns a function of a number of iterations that trains from the initial weights and returns the seconds it took.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from dynamics_cli.training.backends import Choice, build_stepper
+from dynamics_cli.training.problem import Problem
+
+Timed = Callable[[int], float]
+
+
+def ours(problem: Problem, backend: str) -> Timed:
+    stepper = build_stepper(problem, Choice("cpu", backend, 0.0))
+    start = stepper.state_dict()
+
+    def run(count: int) -> float:
+        stepper.load_state_dict(start)
+        began = time.perf_counter()
+        stepper.advance(count)
+        return time.perf_counter() - began
+
+    return run
+
+
+class Network(torch.nn.Module):
+    """The notebook's network."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        m, d = problem.shapes["hidden_weight"]
+        self.hidden = torch.nn.Linear(d, m, bias=False)
+        self.output = torch.nn.Linear(m, 1, bias=False)
+        weights = problem.initial_parameters()
+        with torch.no_grad():
+            self.hidden.weight.copy_(torch.from_numpy(weights["hidden_weight"]))
+            self.output.weight.copy_(torch.from_numpy(weights["output_weight"][None]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.output(torch.relu(self.hidden(x)))
+
+
+def plain(problem: Problem, threads: int) -> Timed:
+    x = torch.tensor(problem.dataset.x, dtype=torch.float32)
+    y = torch.tensor(problem.dataset.y, dtype=torch.float32)[:, None]
+    order = np.random.default_rng(0).permutation(len(x))
+
+    def run(count: int) -> float:
+        net, criterion, losses = Network(problem), torch.nn.MSELoss(), []
+        optimizer = torch.optim.SGD(net.parameters(), lr=problem.config.optimizer.lr)  # type: ignore[union-attr]
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        began = time.perf_counter()
+        for t in range(count):
+            k = int(order[t % len(order)])
+            xb, yb = (x, y) if problem.batch_size is None else (x[k : k + 1], y[k : k + 1])
+            optimizer.zero_grad()
+            loss = criterion(net(xb), yb)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        seconds = time.perf_counter() - began
+        torch.set_num_threads(before)
+        return seconds
+
+    return run
+
+
+def jax_scan(problem: Problem) -> Timed | None:
+    if importlib.util.find_spec("jax") is None:
+        return None
+    import jax
+    import jax.numpy as jnp
+
+    x, y = jnp.array(problem.dataset.x, jnp.float32), jnp.array(problem.dataset.y, jnp.float32)
+    weights = problem.initial_parameters()
+    start = (jnp.array(weights["hidden_weight"]), jnp.array(weights["output_weight"]))
+    lr = problem.config.optimizer.lr  # type: ignore[union-attr]
+    order = jnp.array(np.random.default_rng(0).permutation(len(x)))
+
+    def loss_of(w, xb, yb):  # type: ignore[no-untyped-def]
+        return jnp.mean((jax.nn.relu(xb @ w[0].T) @ w[1] - yb) ** 2)
+
+    def step(w, t):  # type: ignore[no-untyped-def]
+        k = order[t % len(order)]
+        xb, yb = (x, y) if problem.batch_size is None else (x[k][None], y[k][None])
+        loss, g = jax.value_and_grad(loss_of)(w, xb, yb)
+        return (w[0] - lr * g[0], w[1] - lr * g[1]), loss
+
+    compiled = {}
+
+    def run(count: int) -> float:
+        if count not in compiled:
+            compiled[count] = jax.jit(lambda w: jax.lax.scan(step, w, jnp.arange(count)))
+            jax.block_until_ready(compiled[count](start))
+        began = time.perf_counter()
+        jax.block_until_ready(compiled[count](start))
+        return time.perf_counter() - began
+
+    return run
+
+
+C_SOURCE = """
+#include <string.h>
+void run(float *restrict W, float *restrict a, const float *restrict x, const float *restrict y,
+         float *restrict z, float *restrict gW, float *restrict ga, float *restrict losses, long count, float lr) {
+  for (long t = 0; t < count; t++) {
+    float loss = 0, r[N];
+    for (int k = 0; k < N; k++) {
+      float h = 0;
+      for (int j = 0; j < M; j++) {
+        float s = 0;
+        for (int i = 0; i < D; i++) s += x[k * D + i] * W[i * (long)M + j];
+        s = s > 0 ? s : 0;
+        z[k * (long)M + j] = s;
+        h += a[j] * s;
+      }
+      loss += (h - y[k]) * (h - y[k]);
+      r[k] = 2 * (h - y[k]) / N;
+    }
+    losses[t] = loss / N;
+    memset(gW, 0, sizeof(float) * D * (long)M);
+    memset(ga, 0, sizeof(float) * (long)M);
+    for (int k = 0; k < N; k++)
+      for (int j = 0; j < M; j++) {
+        float s = z[k * (long)M + j], g = s > 0 ? r[k] * a[j] : 0;
+        ga[j] += r[k] * s;
+        for (int i = 0; i < D; i++) gW[i * (long)M + j] += g * x[k * D + i];
+      }
+    for (long j = 0; j < D * (long)M; j++) W[j] -= lr * gW[j];
+    for (int j = 0; j < M; j++) a[j] -= lr * ga[j];
+  }
+}
+"""
+
+
+def c_loop(problem: Problem, directory: Path) -> Timed | None:
+    """Return the loop in C, its sizes known to the compiler; None without a compiler, with batches or many columns."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or problem.batch_size is not None or problem.dataset.d > 4:
+        return None
+    m, d = problem.shapes["hidden_weight"]
+    n = problem.dataset.n
+    source, library = directory / "loop.c", directory / f"loop_{n}_{d}_{m}.so"
+    source.write_text(C_SOURCE)
+    flags = ["-O3", "-march=native", "-ffast-math", "-fPIC", f"-DN={n}", f"-DD={d}", f"-DM={m}"]
+    compiled = library.with_suffix(".o")
+    subprocess.run([compiler, *flags, "-c", str(source), "-o", str(compiled)], check=True)
+    # linked without -ffast-math, which would switch off denormal numbers for the whole process
+    subprocess.run([compiler, "-shared", str(compiled), "-o", str(library)], check=True)
+    function = ctypes.CDLL(str(library)).run
+    x, y = problem.dataset.x.astype(np.float32), problem.dataset.y.astype(np.float32)
+    z, gW, ga = (np.empty(size, np.float32) for size in (n * m, d * m, m))
+
+    def run(count: int) -> float:
+        weights = problem.initial_parameters()
+        W = np.array(weights["hidden_weight"].T, order="C", dtype=np.float32)
+        a, losses = np.array(weights["output_weight"], np.float32), np.empty(count, np.float32)
+        pointers = [v.ctypes.data_as(ctypes.c_void_p) for v in (W, a, x, y, z, gW, ga, losses)]
+        lr = ctypes.c_float(problem.config.optimizer.lr)  # type: ignore[union-attr]
+        began = time.perf_counter()
+        function(*pointers, ctypes.c_long(count), lr)
+        return time.perf_counter() - began
+
+    return run

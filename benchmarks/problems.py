@@ -1,0 +1,89 @@
+"""The problems of the table: orthogonal, five_points, high_dim, wide, MNIST 0/1, and SGD on MNIST."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config import load_config
+from dynamics_cli.data import Dataset
+from dynamics_cli.training.problem import Problem, build_problem
+
+CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "boursier2022"
+DEFAULT_MNIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "mnist"
+
+
+def from_config(name: str) -> Callable[[Path], Problem]:
+    return lambda mnist: build_problem(load_config(CONFIGS / f"{name}.yaml"))
+
+
+def problem_of(dataset: Dataset, width: int, **optimizer: float) -> Problem:
+    """Return a problem on data at hand; the config's own data set is only a place holder."""
+    config = load_config(
+        {
+            "name": "benchmark",
+            "dataset": {"kind": "points", "x": [[0.0]], "y": [1.0]},
+            "architecture": {"kind": "two_layer", "width": width},
+            "initialization": {"kind": "balanced", "scale": 1e-2, "divide_by": "sqrt_width"},
+            "loss": {"kind": "mse"},
+            "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 1_000_000, **optimizer},
+        }
+    )
+    return build_problem(config, dataset=dataset)
+
+
+def random_problem(n: int, d: int, width: int) -> Problem:
+    rng = np.random.default_rng(0)
+    return problem_of(Dataset(rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)), width)
+
+
+def wide(mnist: Path) -> Problem:
+    x = np.array([[-1.0, 1.0], [0.5, 1.0], [2.0, 1.0]])
+    return problem_of(Dataset(x, np.array([1.0, -1.0, 1.0]), bias=True), 200_000)
+
+
+def mnist_zero_one(mnist: Path) -> Problem:
+    x, digit = read_mnist(mnist)
+    chosen = digit <= 1
+    return problem_of(Dataset(x[chosen], np.where(digit[chosen] == 1, 1.0, -1.0)), 50)
+
+
+def mnist_sgd(mnist: Path) -> Problem:
+    x, digit = read_mnist(mnist)
+    data = Dataset(x[:2000], np.where(digit[:2000] % 2 == 1, 1.0, -1.0))
+    return problem_of(data, 100, kind="sgd", batch_size=1)  # type: ignore[arg-type]
+
+
+def read_mnist(directory: Path) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """Return the training images (60 000, 784) in [0, 1] and their digits, from IDX files, gzipped or not."""
+    images = _idx(directory, "train-images-idx3-ubyte", 16).reshape(-1, 784) / 255.0
+    return images, _idx(directory, "train-labels-idx1-ubyte", 8)
+
+
+def _idx(directory: Path, name: str, header: int) -> NDArray[np.uint8]:
+    path = directory / name
+    raw = path.read_bytes() if path.exists() else gzip.decompress((directory / f"{name}.gz").read_bytes())
+    return np.frombuffer(raw, np.uint8, offset=header)
+
+
+PROBLEMS: dict[str, Callable[[Path], Problem]] = {
+    "orthogonal": from_config("orthogonal"),
+    "five_points": from_config("five_points"),
+    "high_dim": from_config("high_dim"),
+    "wide": wide,
+    "mnist01": mnist_zero_one,
+    "sgd": mnist_sgd,
+}
+TARGETS = {
+    "orthogonal": (300.0, 4.0),
+    "five_points": (150.0, 4.0),
+    "high_dim": (5.0, 1.5),
+    "wide": (6.0, 1.5),
+    "mnist01": (0.0, 1.0),
+    "sgd": (25.0, 0.0),
+}
+"""Least ratios to the plain loop and to JAX that must be seen."""
