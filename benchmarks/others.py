@@ -122,6 +122,7 @@ void run(float *restrict W, float *restrict a, const float *restrict x, const fl
       float h = 0;
       for (int j = 0; j < M; j++) {
         float s = 0;
+        #pragma GCC unroll 4
         for (int i = 0; i < D; i++) s += x[k * D + i] * W[i * (long)M + j];
         s = s > 0 ? s : 0;
         z[k * (long)M + j] = s;
@@ -133,12 +134,16 @@ void run(float *restrict W, float *restrict a, const float *restrict x, const fl
     losses[t] = loss / N;
     memset(gW, 0, sizeof(float) * D * (long)M);
     memset(ga, 0, sizeof(float) * (long)M);
-    for (int k = 0; k < N; k++)
+    for (int k = 0; k < N; k++) {
+      float *restrict zk = z + k * (long)M;
       for (int j = 0; j < M; j++) {
-        float s = z[k * (long)M + j], g = s > 0 ? r[k] * a[j] : 0;
+        float s = zk[j], b = r[k] * a[j];
         ga[j] += r[k] * s;
-        for (int i = 0; i < D; i++) gW[i * (long)M + j] += g * x[k * D + i];
+        zk[j] = s > 0 ? b : 0;
       }
+      for (int i = 0; i < D; i++)
+        for (int j = 0; j < M; j++) gW[i * (long)M + j] += zk[j] * x[k * D + i];
+    }
     for (long j = 0; j < D * (long)M; j++) W[j] -= lr * gW[j];
     for (int j = 0; j < M; j++) a[j] -= lr * ga[j];
   }
