@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.config.optimizer import MinibatchSection
 from dynamics_cli.data.streams import stream
+from dynamics_cli.training.problem import Problem
 
 
 class Batches:
@@ -32,3 +34,11 @@ class Batches:
         """Return the sample numbers of the update that leads from state `iteration` to the next."""
         epoch, step = divmod(iteration, self.steps_per_epoch)
         return self.order(epoch)[step * self.batch_size : (step + 1) * self.batch_size]
+
+
+def batches_of(problem: Problem) -> Batches:
+    """Return the batches of a problem whose optimizer works on batches."""
+    optimizer = problem.config.optimizer
+    assert isinstance(optimizer, MinibatchSection)
+    assert problem.batch_size is not None
+    return Batches(problem.config.seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow
 from dynamics_cli.models import build_model
-from dynamics_cli.training.batches import Batches
+from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt
 
@@ -40,11 +40,7 @@ class AutogradStepper(Stepper):
         if isinstance(self._config, Adam):
             c = self._config
             self._adam = torch.optim.Adam(self._trained, lr=c.lr, betas=(c.beta1, c.beta2), eps=c.eps, fused=True)
-        self._batches: Batches | None = None
-        if problem.batch_size is not None and not isinstance(self._config, GradientDescent):
-            self._batches = Batches(
-                problem.config.seed, problem.dataset.n, problem.batch_size, replacement=self._config.replacement
-            )
+        self._batches: Batches | None = None if problem.batch_size is None else batches_of(problem)
 
     def advance(self, n: int) -> Floats:
         """Do `n` updates; see `Stepper.advance`."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.optimizer import StochasticGradientDescent
-from dynamics_cli.training.batches import Batches
+from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.kernels.batches import run_batches
 from dynamics_cli.training.kernels.common import LOSS_NUMBERS
 from dynamics_cli.training.kernels.full_batch import (
@@ -37,7 +36,7 @@ class CompiledStepper(TwoLayerStepper):
         self._columns = (0,) * d if d <= UNROLLED and self.full_batch else ()
         self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
-        self._batches = [_batches(p) for p in problems] if not self.full_batch else []
+        self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
@@ -123,10 +122,3 @@ class WideStepper(TwoLayerStepper):
             self.loss_scaled, self.stop_below[0],
         )  # fmt: skip
         return losses, np.array([done])
-
-
-def _batches(problem: Problem) -> Batches:
-    optimizer = problem.config.optimizer
-    assert isinstance(optimizer, StochasticGradientDescent)
-    assert problem.batch_size is not None
-    return Batches(problem.config.seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dynamics_cli.config.optimizer import StochasticGradientDescent
-from dynamics_cli.training.batches import Batches
+from dynamics_cli.training.batches import batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
@@ -42,7 +41,7 @@ class MatrixStepper(TwoLayerStepper):
         n, columns = self._x.shape[1:]
         rows = n if device == "cuda" else max(1, _BLOCK_BYTES // max(1, columns * self.dtype.itemsize))
         self._blocks = [slice(k, min(k + rows, n)) for k in range(0, n, rows)]
-        self._batches = [] if self.full_batch else [_batches(p) for p in problems]
+        self._batches = [] if self.full_batch else [batches_of(p) for p in problems]
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
@@ -129,10 +128,3 @@ class MatrixStepper(TwoLayerStepper):
             h = (self._a[:, None, :] @ s)[:, 0]
             total += self.criterion.values(h, self._y[:, block]).sum(-1).double().cpu().numpy()
         return total * self.sample_weight
-
-
-def _batches(problem: Problem) -> Batches:
-    optimizer = problem.config.optimizer
-    assert isinstance(optimizer, StochasticGradientDescent)
-    assert problem.batch_size is not None
-    return Batches(problem.config.seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)
