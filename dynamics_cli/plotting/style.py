@@ -74,6 +74,8 @@ _SETTINGS: dict[str, Any] = {
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
     "axes.prop_cycle": cycler(color=list(SERIES)),
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, as_floats, as_points
-from dynamics_cli.theory.least_distance import LeastDistance, least_distance
+from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_points
+from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, least_distance
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,40 @@ def patterns_hold(x: ArrayLike, found: Directions, c_w: ArrayLike, c_u: ArrayLik
     points = as_floats(x, "x", axes=2)
     w, u = as_floats(c_w, "c_w", axes=1) * (points @ found.w), as_floats(c_u, "c_u", axes=1) * (points @ found.u)
     return bool((w > 0).all() and (u > 0).all())
+
+
+def largest_margin(found: Directions, v: float, k: int) -> float:
+    """Return the normalised margin (Eq. 5) to which training tends in the NAR of `found`: `v sqrt(k) / ||(w, u)||`.
+
+    For a network of `k` neurons of either type with output weights `+v` and `-v`.
+    """
+    return float(v * np.sqrt(k) / np.linalg.norm(found.joint))
+
+
+def margin_of_assumption_3(x: ArrayLike, alpha: float, v: float, k: int) -> float:
+    """Return `alpha v sqrt(k) max_i ||x_i||`, the smoothed margin (Eq. 6) that Theorem 6.2 asks for.
+
+    Appendix G.1: if all neurons `w` get a positive point wrong, its margin comes from the `alpha <u_j, x_i>` alone, so
+    the normalised one is at most this. The formula itself is missing in the text at hand, and derived from that proof.
+    """
+    return float(alpha * v * np.sqrt(k) * np.linalg.norm(as_floats(x, "x", axes=2), axis=1).max())
+
+
+def wrongly_classifiable(x: ArrayLike, y: ArrayLike) -> Bools:
+    """Return which points (n,) a vector can get wrong that classifies the whole other class right, by some margin.
+
+    Assumption 4 of Theorem 6.2 holds when there is none: a positive point here makes `V-` and a negative one `V+` not
+    empty for a small enough margin. Exact: a point is one of them if it and the other class lie in an open half-space.
+    """
+    points, labels = as_points(x, y)
+    found = np.zeros(len(labels), dtype=bool)
+    for j, point in enumerate(points):
+        try:
+            least_distance(np.concatenate([points[labels == -labels[j]], point[None]]))
+        except InfeasibleError:
+            continue
+        found[j] = True
+    return found
 
 
 def hard_margin_svm(x: ArrayLike, y: ArrayLike) -> LeastDistance:

@@ -1,6 +1,6 @@
 """Theorem 4.1: epochs that SGD takes to a loss of at most eps, against eps, for several networks and scales.
 
-`dyn reproduce sarussi2021-extra-convergence`. About 6 s.
+`dyn reproduce sarussi2021-extra-convergence`. About 3 s.
 """
 
 from __future__ import annotations

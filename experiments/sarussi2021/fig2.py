@@ -1,6 +1,6 @@
 """Figure 2: MNIST pairs (0, 1) and (3, 5), clustering ratio and points outside the linear regime against epochs.
 
-`dyn reproduce sarussi2021-fig2`. About 30 s, nearly all of them training. Beside the paper's two pairs: how the result
+`dyn reproduce sarussi2021-fig2`. About 10 s, nearly all of them training. Beside the paper's two pairs: how the result
 for (3, 5) depends on the slope of leaky ReLU, which the paper does not print.
 """
 
@@ -94,15 +94,15 @@ def draw(found: Evidence) -> Drawing:
     panel_label(axes[0], 0, "clustering ratio")
     train = [Curve(one.epochs, one.outside_train, f"{PAIRS[name]} training", colors[name]) for name, one in pairs]
     test = [Curve(one.epochs, one.outside_test, f"{PAIRS[name]} held-out", colors[name], DASHED) for name, one in pairs]
-    handles = draw_over_epochs(axes[1], [*train, *test], "share outside linear regime", share=True)
-    panel_label(axes[1], 1, "points outside")
+    handles = draw_over_epochs(axes[1], [*train, *test], "share outside", share=True)
+    panel_label(axes[1], 1, "points outside linear regime")
     shades = dict(zip(SLOPES, ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600"), strict=True))
     slopes = [Curve(one.epochs, one.outside_train, f"{s:g}", shades[s]) for s, one in found.slopes.items()]
-    lines = draw_over_epochs(axes[2], slopes, "share outside, training", share=True)
+    lines = draw_over_epochs(axes[2], slopes, "share outside", share=True)
     legend = place_legend(axes[2], lines, "inside", columns=1)
     if legend is not None:
         legend.set_title(r"slope $\alpha$")
-    panel_label(axes[2], 2, "(3, 5) by slope")
+    panel_label(axes[2], 2, "(3, 5) training, by slope")
     figure_legend(figure, handles, columns=4)
     return figure
 

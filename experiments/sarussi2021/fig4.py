@@ -1,7 +1,7 @@
 """Figure 4: decision boundary and weights, learned and predicted by the PAR's convex program, two Gaussians.
 
-`dyn reproduce sarussi2021-fig4`. About 6 s: plain SGD, which nears the limit like 1/log t, and gradient descent in
-rescaled time, which gets there.
+`dyn reproduce sarussi2021-fig4`. About 5 s: plain SGD, which nears the limit like 1/log t, and gradient descent in
+rescaled time, which gets there. Beside the paper's panels: the margins of which Theorem 6.2 and its proof speak.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.agreement import agreement_share
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer_pieces
 from dynamics_cli.measures.neurons import norms
@@ -26,8 +25,11 @@ from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.theory.agreement import Directions, hard_margin_svm, patterns_hold, perfect_agreement_directions
 
 from .fig1 import neuron_handle
-from .trajectory import ORIGIN, Groups, cosine, output_weights, read_groups
+from .fig8 import par_shares
+from .margins import MarginEvidence, draw_margins, margin_claims, margin_evidence, symmetric_run
+from .trajectory import ORIGIN, Groups, cosine, joint_cosine, output_weights, read_groups
 
+LIMIT = "sarussi2021/gaussians_limit.yaml"
 STEPS = (1000, 10000)
 """Steps of rescaled time at which the cosine is given besides the last."""
 
@@ -54,6 +56,7 @@ class Evidence:
     """Degrees between the boundaries of the PAR and of the linear max-margin classifier."""
     shares: tuple[float, float]
     """Shares of neurons w and u of plain SGD in the PAR."""
+    margins: MarginEvidence
 
 
 def evidence(runs: Runs) -> Evidence:
@@ -62,7 +65,7 @@ def evidence(runs: Runs) -> Evidence:
     predicted = perfect_agreement_directions(data.x, data.y, groups.alpha)
     H, a = output_weights(groups)
     window = data_window(data.x)
-    W, U = groups.last
+    w, u = par_shares(groups, data.x, data.y)
     cosines = {"sgd": joint_cosine(groups, -1, predicted), "limit": joint_cosine(limit, -1, predicted)}
     cosines |= {str(step): joint_cosine(limit, limit.at(step), predicted) for step in STEPS}
     return Evidence(
@@ -81,13 +84,9 @@ def evidence(runs: Runs) -> Evidence:
             "same-loss": boundary_angle(limit, same_loss(runs, limit), predicted),
         },
         svm_angle=degrees(cosine(hard_margin_svm(data.x, data.y).w, predicted.boundary)),
-        shares=(float(agreement_share(data.x, data.y, W)), float(agreement_share(data.x, data.y, U, sign=-1))),
+        shares=(float(w[-1]), float(u[-1])),
+        margins=margin_evidence(data, groups, limit, predicted, runs["symmetric"]),
     )
-
-
-def joint_cosine(groups: Groups, i: int, predicted: Directions) -> float:
-    """Return the cosine of `(w_bar, u_bar)` of state `i` with the predicted `(w, u)`."""
-    return cosine(np.concatenate([groups.W[i].mean(axis=0), groups.U[i].mean(axis=0)]), predicted.joint)
 
 
 def boundary_angle(groups: Groups, i: int, predicted: Directions) -> float:
@@ -171,12 +170,13 @@ def claims(found: Evidence) -> list[Claim]:
             "Section 6.2",
             measured=found.svm_angle,
         ),
+        *margin_claims(found.margins),
     ]
 
 
 def draw(found: Evidence) -> Drawing:
-    """Draw boundaries on the left, weights on the right."""
-    figure, axes = new_figure(2, 1, aspect=0.9, extra_height=0.3)
+    """Draw boundaries, weights, and the margins against steps of rescaled time."""
+    figure, axes = new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     regions = found.regions
     drawn = draw_regions(
         axes[0], regions.polygons, regions.bands, regions.segments[0], found.window, x=found.x, y=found.y
@@ -191,6 +191,8 @@ def draw(found: Evidence) -> Drawing:
     for direction in predicted_rays(found):
         axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **look)
     panel_label(axes[1], 1, "weights (largest norm 1)")
+    draw_margins(axes[2], found.margins.limit)
+    panel_label(axes[2], 2, "margins, rescaled time")
     figure_legend(figure, [*drawn.handles, line, *(neuron_handle(sign) for sign in rays.rays)], columns=4)
     return figure
 
@@ -207,10 +209,11 @@ FIGURE = Figure(
     title="Learned and predicted decision boundary and weights, two Gaussians",
     caption=(
         "Two Gaussian classes: decision boundary (a) and weights (b) learned by SGD, with the predictions of the "
-        "convex program of the perfect agreement regime (dashed)."
+        "convex program of the perfect agreement regime (dashed). (c), not in the paper: normalised and smoothed "
+        "margin in rescaled time, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
-    configs={"sgd": "sarussi2021/gaussians.yaml", "limit": "sarussi2021/gaussians_limit.yaml"},
-    origin=ORIGIN | {"rescaled time": "inferred"},
+    configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
+    origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "assumed"},
     evidence=evidence,
     claims=claims,
     draw=draw,

@@ -1,6 +1,6 @@
 """Figure 6: Figure 2 for more pairs of digits.
 
-`dyn reproduce sarussi2021-fig6`. About 35 s, nearly all of them training.
+`dyn reproduce sarussi2021-fig6`. About 11 s, nearly all of them training.
 """
 
 from __future__ import annotations
@@ -80,12 +80,14 @@ def draw(found: Evidence) -> Drawing:
     ratio = [Curve(one.epochs, one.ratio, str(pair), colors[pair]) for pair, one in found.pairs.items()]
     draw_over_epochs(axes[0], ratio, r"ratio $2r/\|\bar w-\bar u\|$", log=True)
     panel_label(axes[0], 0, "clustering ratio")
-    for k, (shown, title) in enumerate(((found.pairs, "points outside"), (found.steep, f"slope {STEEP:g}")), 1):
+    for k, (shown, title) in enumerate(
+        ((found.pairs, "outside, slope 0.5"), (found.steep, f"outside, slope {STEEP:g}")), 1
+    ):
         curves = []
         for pair, one in shown.items():
             curves.append(Curve(one.epochs, one.outside_train, f"{pair} training", colors[pair]))
             curves.append(Curve(one.epochs, one.outside_test, f"{pair} held-out", colors[pair], DASHED))
-        lines = draw_over_epochs(axes[k], curves, "share outside linear regime", share=True)
+        lines = draw_over_epochs(axes[k], curves, "share outside", share=True)
         panel_label(axes[k], k, title)
     figure_legend(figure, lines, columns=5)
     return figure

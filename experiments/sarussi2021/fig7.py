@@ -1,6 +1,6 @@
 """Figure 7: two measures of clustering against epochs, MNIST pairs (0, 1) and (3, 5).
 
-`dyn reproduce sarussi2021-fig7`. About 8 s, nearly all of them training; the runs are those of Figure 2.
+`dyn reproduce sarussi2021-fig7`. About 4 s, nearly all of them training; the runs are those of Figure 2.
 """
 
 from __future__ import annotations

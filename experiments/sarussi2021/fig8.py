@@ -1,6 +1,6 @@
 """Figure 8: two separable Gaussians in many dimensions, share of neurons in the PAR against epochs.
 
-`dyn reproduce sarussi2021-fig8`. About 4 s.
+`dyn reproduce sarussi2021-fig8`. About 2 s.
 """
 
 from __future__ import annotations

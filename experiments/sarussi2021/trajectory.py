@@ -11,6 +11,7 @@ from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.groups import clustering_ratio, largest_angle, outside_linear_regime
 from dynamics_cli.reproduction.figure import Origin
 from dynamics_cli.runs import Run
+from dynamics_cli.theory.agreement import Directions
 
 ORIGIN: dict[str, Origin] = {
     "network": "stated",
@@ -120,3 +121,8 @@ def cosine(a: Floats, b: Floats) -> float:
     """Return the cosine of two vectors; NaN where one is 0 or not finite."""
     size = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / size if size > 0 else float("nan")
+
+
+def joint_cosine(groups: Groups, i: int, predicted: Directions) -> float:
+    """Return the cosine of `(w_bar, u_bar)` of state `i` with the predicted `(w, u)`."""
+    return cosine(np.concatenate([groups.W[i].mean(axis=0), groups.U[i].mean(axis=0)]), predicted.joint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,15 @@ def test_the_index_lists_all_figures() -> None:
 @pytest.mark.parametrize("name", ["fig1", "fig3", "fig4", "fig5", "fig8", "fig9", "extra-convergence"])
 def test_claims_on_synthetic_data_are_reproduced(name: str) -> None:
     figure = load_figure(f"sarussi2021-{name}")
-    claims = figure.claims(evidence_of(figure))
+    found = evidence_of(figure)
+    claims = figure.claims(found)
     stated = [one for one in claims if one.kind == "claim"]
     assert stated
     failed = {one.id for one in stated if one.verdict != "reproduced"}
     assert failed == NOT_REPRODUCED.get(name, set())
     assert all(one.source and one.statement and one.measured is not None for one in claims)
+    if name == "fig3":
+        assert found.inside >= 1_000_000  # the points that Theorem 5.1 speaks of
 
 
 def test_digits_cluster_in_three_epochs_already() -> None:
@@ -95,6 +99,20 @@ def test_figure_9_ends_with_the_outlier_misclassified_by_neurons_u() -> None:
         assert claims["consistent"] == 1
 
 
+def test_margins_are_ordered_and_a_fall_is_seen() -> None:
+    found = evidence_of(load_figure("sarussi2021-fig4")).margins
+    for one in (found.limit, found.sgd):
+        late = one.late
+        assert late.any()
+        assert not late[0]
+        assert (one.smoothed[late] <= one.normalised[late]).all()  # Lyu and Li (2020), Lemma A.5
+        assert one.normalised[-1] < one.largest
+        assert one.largest_fall == 0
+        falling = replace(one, smoothed=one.smoothed[::-1], late=np.ones_like(late))
+        assert falling.largest_fall > 0
+    assert found.limit.reached == pytest.approx(found.limit.smoothed[-1] / found.limit.needed)  # it never falls
+
+
 def test_theorem_4_1_holds_with_a_power_near_one() -> None:
     figure = load_figure("sarussi2021-extra-convergence")
     for descent in evidence_of(figure).runs.values():
@@ -111,7 +129,7 @@ def test_a_trained_second_layer_is_refused() -> None:
 def test_a_run_that_is_much_too_short_gives_verdicts_and_a_picture() -> None:
     for name in ("fig4", "fig9", "extra-convergence"):
         figure = load_figure(f"sarussi2021-{name}")
-        short = {"sgd": "optimizer.epochs=1", "limit": "optimizer.iterations=5"}
+        short = {"limit": "optimizer.iterations=5", "symmetric": "optimizer.iterations=5"}
         found = figure.evidence(
             {
                 role: RunSource().obtain({role: wanted}, (short.get(role, "optimizer.epochs=1"),))[0].run

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.agreement import agreement_share
+from dynamics_cli.measures.margins import normalised_margin
+from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.agreement import (
     agreement_directions,
     hard_margin_svm,
     is_symmetric,
+    largest_margin,
+    margin_of_assumption_3,
     patterns_hold,
     perfect_agreement_directions,
+    wrongly_classifiable,
 )
 from dynamics_cli.theory.clustered import largest_bend, linear_classifier, tightness, violations
 from dynamics_cli.theory.least_distance import InfeasibleError
@@ -65,6 +70,58 @@ def test_lemma_6_1():
     assert is_symmetric(np.concatenate([X, -X]), np.concatenate([Y, -Y]))
     assert not is_symmetric(X, Y)
     assert not is_symmetric([[1.0, 0.0]], [1.0])
+
+
+def test_assumption_4_against_linear_programs():
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(4, 12)), int(rng.integers(2, 5))
+        x, y = rng.standard_normal((n, d)) + 0.8, np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+        x[y < 0] *= -1
+        for j, wrong in enumerate(wrongly_classifiable(x, y)):
+            rows = np.concatenate([x[y == -y[j]], x[[j]]])
+            found = linprog(np.zeros(d), A_ub=-rows, b_ub=-np.ones(len(rows)), bounds=[(None, None)] * d)
+            assert wrong == (found.status == 0), (seed, j)
+
+
+def test_lemma_6_1_implies_assumption_4():
+    symmetric = np.concatenate([X, -X]), np.concatenate([Y, -Y])
+    assert is_symmetric(*symmetric)
+    assert not wrongly_classifiable(*symmetric).any()
+    # without the mirror image of (1, 1) a vector such as (-1, 2) gets it wrong and (-1, 0) right
+    assert wrongly_classifiable([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]], [1.0, -1.0, 1.0]).tolist() == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_the_largest_margin_is_that_of_the_network_of_the_directions():
+    alpha, v, k = 0.2, 0.3, 7
+    found = perfect_agreement_directions(X, Y, alpha)
+    H = np.concatenate([np.repeat(found.w[None], k, axis=0), np.repeat(found.u[None], k, axis=0)])
+    h = outputs(X, H, v * np.repeat([1.0, -1.0], k), alpha)
+    measured = normalised_margin(h, Y, np.linalg.norm(H))
+    assert measured == pytest.approx(largest_margin(found, v, k), rel=1e-12)
+
+
+def test_a_network_that_gets_a_positive_point_wrong_has_no_more_margin_than_assumption_3_asks_for():
+    rng = np.random.default_rng(0)
+    alpha, v, k = 0.3, 0.2, 5
+    bound = margin_of_assumption_3(X, alpha, v, k)
+    largest = 0.0
+    for _ in range(3000):
+        w, u = rng.standard_normal((2, k, 2))
+        w = w * np.sign(-w @ X[0])[:, None]  # all neurons w get the first point, a positive one, wrong
+        H = np.concatenate([w, u])
+        h = outputs(X[:1], H, v * np.repeat([1.0, -1.0], k), alpha)
+        largest = max(largest, float(normalised_margin(h, Y[:1], np.linalg.norm(H))))
+    assert 0.1 * bound < largest <= bound
+    # attained but for the term in beta: neurons w at 0, all neurons u along -x
+    far = X[np.linalg.norm(X, axis=1).argmax()]
+    H = np.concatenate([np.zeros((k, 2)), np.repeat(-far[None], k, axis=0)])
+    h = outputs(far[None], H, v * np.repeat([1.0, -1.0], k), alpha)
+    assert normalised_margin(h, [1.0], np.linalg.norm(H)) == pytest.approx(bound, rel=1e-12)
 
 
 def test_theorem_5_1_on_random_networks():

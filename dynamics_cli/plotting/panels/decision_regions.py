@@ -101,11 +101,11 @@ def draw_levels(
     levels: ArrayLike,
     window: Window,
 ) -> RegionsPanel:
-    """Fill the bands between `levels` (L,) and draw the level sets, the one of 0 thicker than the others."""
+    """Fill the bands between `levels` (L,), purple where positive, and draw the level sets, that of 0 thicker."""
     values = np.asarray(levels, dtype=np.float64)
     middle = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1]]])
     largest = float(np.abs(middle).max()) or 1.0
-    shades = [mpl.colormaps["PuOr_r"](0.5 + 0.42 * value / largest) for value in middle]
+    shades = [mpl.colormaps["PuOr"](0.5 + 0.42 * value / largest) for value in middle]
     shades = [tint(color, 0.75) for color in shades]
     flat = [segment for level in segments for segment in level]
     panel = draw_regions(axes, polygons, bands, flat, window, colors=shades)

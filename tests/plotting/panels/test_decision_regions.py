@@ -34,6 +34,9 @@ def test_the_zero_level_is_thick():
     figure.draw_without_rendering()
     widths = panel.lines.get_linewidth()
     assert widths[1] > widths[0] == widths[2]
+    below, above = panel.regions.get_facecolors()[:, :3]
+    assert below[0] > below[2]  # orange where the output is negative, as in decision regions
+    assert above[2] > above[0]  # purple where it is positive
 
 
 def test_tint_and_window():
