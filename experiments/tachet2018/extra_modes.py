@@ -1,6 +1,6 @@
 """Beyond the figures: closed forms of the appendix and random sampling, each beside networks really trained.
 
-`dyn reproduce tachet2018-extra-modes`. About 15 s, nearly all of them training.
+`dyn reproduce tachet2018-extra-modes`. About 8 s, nearly all of them training.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def draw(found: Evidence) -> Drawing:
         (found.layer, "Several neurons a class (A.4)"),
         (found.orthogonal, "$m$ orthogonal points (A.7)"),
         (found.classes, "Three classes, softmax (A.2)"),
-        (found.sampled, "Classes drawn at random"),
+        (found.sampled, "Classes drawn at random, $p_1=3/4$"),
     )
     for k, (panel, (curves, title)) in enumerate(zip(axes, panels, strict=True)):
         lines = draw_curves(panel, curves, values="P", label="$P_t$")

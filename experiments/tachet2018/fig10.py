@@ -1,6 +1,6 @@
 """Figure 10: gradient starvation, the bound without the initial values (Eq. 7).
 
-`dyn reproduce tachet2018-fig10`. About 6 s.
+`dyn reproduce tachet2018-fig10`. About 3 s.
 """
 
 from __future__ import annotations

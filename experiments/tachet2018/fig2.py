@@ -1,6 +1,6 @@
 """Figure 2: phase diagram of one mode, and learning curves for several hyperbolas and norms.
 
-`dyn reproduce tachet2018-fig2`. About 6 s: 120 x 120 initialisations of the diagram are trained.
+`dyn reproduce tachet2018-fig2`. About 5 s: 120 x 120 initialisations of the diagram are trained.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 3: one neuron that both classes activate; its trajectories and three learning curves.
 
-`dyn reproduce tachet2018-fig3`. About 5 s.
+`dyn reproduce tachet2018-fig3`. About 4 s.
 """
 
 from __future__ import annotations

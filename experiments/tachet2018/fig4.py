@@ -1,6 +1,6 @@
 """Figure 4: logit and confidence for several depths and norms.
 
-`dyn reproduce tachet2018-fig4`. About 10 s, nearly all of them training with autograd.
+`dyn reproduce tachet2018-fig4`. About 4 s, nearly all of them training with autograd.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 5, right: time to reach a confidence under the hinge loss and under cross-entropy.
 
-`dyn reproduce tachet2018-fig5-time`. About 3 s.
+`dyn reproduce tachet2018-fig5-time`. About 2 s.
 """
 
 from __future__ import annotations

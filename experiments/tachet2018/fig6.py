@@ -1,6 +1,6 @@
 """Figure 6: gradient starvation from a fair start, the printed bound, the corrected one, and the truth.
 
-`dyn reproduce tachet2018-fig6`. About 6 s.
+`dyn reproduce tachet2018-fig6`. About 3 s.
 """
 
 from __future__ import annotations

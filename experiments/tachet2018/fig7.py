@@ -1,6 +1,6 @@
 """Figure 7: a shared neuron on the hyperboloid of two sheets, c = -1.
 
-`dyn reproduce tachet2018-fig7`. About 4 s.
+`dyn reproduce tachet2018-fig7`. About 2 s.
 """
 
 from __future__ import annotations

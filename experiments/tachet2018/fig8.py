@@ -1,6 +1,6 @@
 """Figure 8: as Figure 4 for N = 4 and N = 8.
 
-`dyn reproduce tachet2018-fig8`. About 15 s, nearly all of them training with autograd.
+`dyn reproduce tachet2018-fig8`. About 4 s, nearly all of them training with autograd.
 """
 
 from __future__ import annotations

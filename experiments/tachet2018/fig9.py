@@ -1,6 +1,6 @@
 """Figure 9: the hinge loss, initialisation diagram and learning curves.
 
-`dyn reproduce tachet2018-fig9`. About 5 s: 120 x 120 initialisations are trained.
+`dyn reproduce tachet2018-fig9`. About 4 s: 120 x 120 initialisations are trained.
 """
 
 from __future__ import annotations

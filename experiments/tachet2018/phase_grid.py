@@ -25,7 +25,7 @@ REACH = 1.0
 """The diagram shows [-1, 1]^2."""
 CASES = {"c_1": (-0.6, 0.42), "c_2": (-0.5, 0.7), "c_3": (-0.8, 0.35)}
 """(z0, y0) of the three cases of Section 3.3, placed like in the paper's picture; c_1 is on the line y = -0.7 z."""
-LABELS = (((4, 2), "left"), ((-3, 3), "right"), ((-4, -4), "right"))
+LABELS = (((4, 2), "left"), ((-3, 3), "right"), ((-1, -11), "center"))
 """Where the names of the cases go, in points."""
 COLORS = ("#F3B7A6", "#BFE3D0", "#FFFFFF", "#E08A73")
 """Of frozen, solved, undecided and dead neurons."""
