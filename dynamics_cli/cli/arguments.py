@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,11 @@ def bundled_configs() -> dict[str, Path]:
     return {file.relative_to(CONFIGS).with_suffix("").as_posix(): file for file in files}
 
 
+def is_there(path: Path) -> bool:
+    """Whether something has this name; what cannot be a name, such as one that is too long, is not there."""
+    return os.path.exists(path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
+
+
 def config_file(text: str) -> Path:
     """Return the file that a CONFIG argument stands for: the file itself, or a bundled config by its name.
 
@@ -37,7 +43,7 @@ def config_file(text: str) -> Path:
 
     """
     path = Path(text)
-    if path.exists() or text == "":
+    if is_there(path) or text == "":
         return path
     known = bundled_configs()
     name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
@@ -76,7 +82,7 @@ def run_directory(text: str) -> Path:
     from dynamics_cli.runs.layout import runs_root
 
     path, root = Path(text), runs_root()
-    if path.exists():
+    if is_there(path):
         return path
     names = run_names()
     fitting = [name for name in names if name.startswith(text)] if text not in names else [text]
@@ -98,7 +104,7 @@ def open_run(text: str) -> Run:
     from dynamics_cli.runs.replica import ReplicaSet
 
     name, colon, number = text.rpartition(":")
-    if colon and number.isdecimal() and not Path(text).exists():
+    if colon and number.isdecimal() and len(number) < 10 and not is_there(Path(text)):
         replicas = ReplicaSet(run_directory(name))
         if int(number) >= len(replicas):
             raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {number}")
@@ -133,8 +139,9 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 def _similar_file(path: Path) -> str:
     """Return a hint at a config beside `path` whose name is similar; endings, which are all alike, do not count."""
-    if not path.parent.is_dir():
+    try:
+        beside = {file.stem: file for file in sorted(path.parent.iterdir()) if file.suffix in SUFFIXES}
+    except (OSError, ValueError):  # ValueError: a name with a null character
         return ""
-    beside = {file.stem: file for file in sorted(path.parent.iterdir()) if file.suffix in SUFFIXES}
     close = difflib.get_close_matches(path.stem, beside, n=1)
     return f" (did you mean {str(beside[close[0]])!r}?)" if close else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,9 +27,22 @@ device_option = click.option(
 )
 
 
+class Directory(click.Path):
+    """A directory to write into; a name that no file system takes is refused before anything is made."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or fail with what is wrong with it."""
+        if "\0" in os.fspath(value):
+            self.fail("a name cannot hold a null character", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def out_option(help: str) -> Decorator[Any]:
     """Return the option `--out DIR`."""
-    return click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=help)
+    return click.option("--out", type=Directory(), metavar="DIR", help=help)
 
 
 def format_option(default: tuple[str, ...]) -> Decorator[Any]:

@@ -84,6 +84,7 @@ def plot(
         _list(loaded, as_json=as_json)
         return
     folder = out or loaded.path / PLOTS
+    loaded.check_all()  # before the first picture, so that there is none of a damaged run
     names = _chosen(loaded, panels)
     states = _states(loaded, iterations, quiet=quiet or as_json)
     only_moving = animate and not panels and not iterations

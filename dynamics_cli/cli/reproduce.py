@@ -29,6 +29,7 @@ SOME_FAILED = 6
 EXAMPLES = """\b
 Examples:
   dyn reproduce boursier2022-fig2
+  dyn reproduce boursier2022-fig2 --variant flow
   dyn reproduce --paper boursier2022 --seeds 10 --strict
   dyn reproduce boursier2022-fig3 --set architecture.width=200 --out wide --format svg
 """
@@ -44,6 +45,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=_complete)
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
+@click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
 @set_option
 @click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Check the claims in so many seeds.")
@@ -59,6 +61,7 @@ def reproduce(
     figures: tuple[str, ...],
     paper: str | None,
     everything: bool,
+    variant: str | None,
     strict: bool,
     quiet: bool,
     as_json: bool,
@@ -69,9 +72,9 @@ def reproduce(
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
     figures one that fails does not stop the others; the exit code is then 6.
     """
-    chosen = _chosen(figures, paper, everything=everything)
+    chosen = _chosen(figures, paper, variant, everything=everything)
     results: dict[str, Outcome] = {}
-    for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options=options):
+    for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options={"variant": variant, **options}):
         results[figure] = outcome
         _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
     if as_json:
@@ -83,11 +86,11 @@ def reproduce(
     _leave(results, strict=strict)
 
 
-def _chosen(figures: tuple[str, ...], paper: str | None, *, everything: bool) -> list[str]:
-    """Return the ids of the figures asked for.
+def _chosen(figures: tuple[str, ...], paper: str | None, variant: str | None, *, everything: bool) -> list[str]:
+    """Return the ids of the figures asked for; of a paper or all, those that have the variant.
 
     Raises:
-        UsageError: there is no such figure or paper, or not exactly one way of asking was used.
+        UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
 
     """
     from dynamics_cli.reproduction import catalogue
@@ -96,7 +99,10 @@ def _chosen(figures: tuple[str, ...], paper: str | None, *, everything: bool) ->
         raise click.UsageError("say which figures: their names, --paper KEY, or --all (`dyn list figures`)")
     if figures:
         return list(dict.fromkeys(catalogue.find(figure).id for figure in figures))
-    return [listed.id for listed in catalogue.figures(paper)]
+    listed = [one for one in catalogue.figures(paper) if variant is None or variant in one.variants]
+    if not listed:
+        raise click.UsageError(f"no figure asked for has a variant {variant!r} (`dyn list figures`)")
+    return [one.id for one in listed]
 
 
 def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Outcome]]:

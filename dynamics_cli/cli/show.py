@@ -47,15 +47,15 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         raise click.UsageError("--set changes a config; a run is what it is")
     from dynamics_cli.runs import load_run
 
-    _show_run(load_run(directory, verify=False), as_json=as_json)
+    _show_run(load_run(directory), as_json=as_json)
 
 
 def _run_directory(text: str) -> Path | None:
     """Return the directory of the run that `text` names; None when it speaks of a config."""
-    from dynamics_cli.cli.arguments import bundled_configs, run_directory, run_names
+    from dynamics_cli.cli.arguments import bundled_configs, is_there, run_directory, run_names
 
     path = Path(text)
-    if path.exists():
+    if is_there(path):
         return path if path.is_dir() else None
     if text not in bundled_configs() and any(name.startswith(text) for name in run_names()):
         return run_directory(text)

@@ -9,7 +9,7 @@ from pydantic import Field
 from dynamics_cli.config.base import NonNegative, Positive, PositiveInt, Section
 
 Activation = Literal["relu", "leaky_relu", "linear"]
-Convolution = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=4, max_length=4)]
+Convolution = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=4, max_length=4)]
 
 
 class TwoLayerArchitecture(Section):
@@ -48,7 +48,7 @@ class ResidualArchitecture(Section):
     kind: Literal["residual"]
     width: PositiveInt
     """Number p of neurons in every hidden layer."""
-    depth: Annotated[int, Field(ge=2)] = 4
+    depth: Annotated[int, Field(ge=2, le=10_000)] = 4
     """Number L of weight matrices; 2 is the two-layer network."""
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path as FilePath
 
-from dynamics_cli.config.architecture import FullyConnectedArchitecture, GanArchitecture, TwoLayerArchitecture
+from dynamics_cli.config.architecture import (
+    ConvolutionalArchitecture,
+    FullyConnectedArchitecture,
+    GanArchitecture,
+    ResidualArchitecture,
+    TwoLayerArchitecture,
+    Vgg16Architecture,
+)
 from dynamics_cli.config.dataset import (
     FileDataset,
     GaussiansDataset,
@@ -36,6 +42,8 @@ Sections = Mapping[str, object]
 Finding = tuple[Path, str]
 
 MarginLoss = LogisticLoss | ExponentialLoss | HingeLoss
+ManyOutputs = FullyConnectedArchitecture | ConvolutionalArchitecture | Vgg16Architecture
+OneOutput = TwoLayerArchitecture | ResidualArchitecture
 
 
 def check_sections(sections: Sections) -> Iterator[Finding]:
@@ -61,26 +69,6 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
 def check_config(config: RunConfig) -> Iterator[Finding]:
     """Yield what is wrong with a config built in Python, which `load_config` would have refused."""
     yield from check_sections({name: getattr(config, name) for name in RunConfig.model_fields})
-
-
-def check_files(sections: Sections) -> Iterator[Finding]:
-    """Yield the files that sections name and that are not there."""
-    for path, file in named_files(sections):
-        if FilePath(file).is_dir():
-            yield path, f"{file} is a directory, not a file"
-        elif not FilePath(file).is_file():
-            yield path, f"there is no file {file}"
-
-
-def named_files(sections: Sections) -> Iterator[tuple[Path, str]]:
-    """Yield the key and the name of every file that a config names."""
-    dataset, initialization = sections.get("dataset"), sections.get("initialization")
-    if isinstance(dataset, FileDataset):
-        yield ("dataset", "path"), dataset.path
-        if dataset.test_path is not None:
-            yield ("dataset", "test_path"), dataset.test_path
-    if isinstance(initialization, FileInitialization):
-        yield ("initialization", "path"), initialization.path
 
 
 def _points(sections: Sections) -> Iterator[Finding]:
@@ -211,10 +199,10 @@ def _outputs(sections: Sections) -> Iterator[Finding]:
     if loss is None:
         return
     many = isinstance(loss, CrossEntropyLoss)
-    if many and isinstance(architecture, TwoLayerArchitecture):
-        message = "cross_entropy needs architecture.kind fully_connected with outputs >= 2; two_layer has one output"
-        yield ("loss", "kind"), message
-    if not isinstance(architecture, FullyConnectedArchitecture):
+    if many and isinstance(architecture, OneOutput):
+        needs = "cross_entropy needs architecture.kind fully_connected, convolutional or vgg16 with outputs >= 2"
+        yield ("loss", "kind"), f"{needs}; {architecture.kind} has one output"
+    if not isinstance(architecture, ManyOutputs):
         return
     if many and architecture.outputs == 1:
         yield ("architecture", "outputs"), "must be the number of classes, >= 2, for the loss cross_entropy, not 1"
@@ -234,7 +222,8 @@ def _labels(sections: Sections) -> Iterator[Finding]:
     allowed, names = _allowed_labels(loss, sections.get("architecture"))
     for key in ("y", "y_test"):
         for place, label in enumerate(getattr(dataset, key, None) or ()):
-            if not (label in allowed if allowed is not None else label >= 0 and label == int(label)):
+            # as an integer: a number with a point would be compared with every member of a range
+            if label != int(label) or not (int(label) in allowed if allowed is not None else label >= 0):
                 yield ("dataset", key, place), f"must be {names} for the loss {loss.kind}, not {label:g}"
                 break
 
@@ -242,7 +231,7 @@ def _labels(sections: Sections) -> Iterator[Finding]:
 def _allowed_labels(loss: object, architecture: object) -> tuple[Sequence[int] | None, str]:
     if not isinstance(loss, CrossEntropyLoss):
         return (-1, 1), "-1 or 1"
-    if isinstance(architecture, FullyConnectedArchitecture) and architecture.outputs > 1:
+    if isinstance(architecture, ManyOutputs) and architecture.outputs > 1:
         return range(architecture.outputs), f"a class, one of the integers 0 to {architecture.outputs - 1}"
     return None, "a class, an integer >= 0"
 

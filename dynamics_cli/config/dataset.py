@@ -63,7 +63,7 @@ class OrthogonallySeparableDataset(Section):
     """
 
     kind: Literal["orthogonally_separable"]
-    n: Annotated[int, Field(ge=2)]
+    n: Annotated[int, Field(ge=2, lt=2**63)]
     """Number of samples, both classes together; each has at least one."""
     dim: PositiveInt
     """Input dimension."""
@@ -127,7 +127,7 @@ class GaussiansDataset(Section):
     """Further positive training points."""
     test_per_class: PositiveInt | None = None
     """Held-out points of each class."""
-    draw: Annotated[int, Field(ge=0)] | None = None
+    draw: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Draw from `numpy.random.default_rng(draw)`, the same data for every seed; by default from the seed's stream."""
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""

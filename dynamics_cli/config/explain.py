@@ -12,11 +12,13 @@ from pydantic_core import ErrorDetails
 from dynamics_cli.config.errors import Path, Problem, key_text
 from dynamics_cli.config.schema import kinds, known_keys, node_at
 from dynamics_cli.config.source import Source
-from dynamics_cli.config.text import alternatives, describe, listing, show
+from dynamics_cli.config.text import LIMIT, alternatives, describe, listing, show
 from dynamics_cli.errors import did_you_mean
 
 MAX_ALIKE = 5
 """Problems told about the values of one list; of the rest only the number is."""
+MAX_EXPLAINED = 200
+"""Problems explained of one config; of the rest only the number is told."""
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
@@ -33,6 +35,8 @@ def explain(error: ValidationError, source: Source) -> list[Problem]:
     for root, count in lists.items():
         if count > MAX_ALIKE:
             problems.append(source.problem(root, f"and {count - MAX_ALIKE} more values like these"))
+    if error.error_count() > MAX_EXPLAINED:
+        problems.append(source.problem((), f"and {error.error_count() - MAX_EXPLAINED} more problems"))
     return problems
 
 
@@ -44,7 +48,7 @@ def _without_places(path: Path) -> Path:
 
 def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     details = error.errors(include_url=False, include_context=False)
-    for detail in details:
+    for detail in details[:MAX_EXPLAINED]:
         path, takes_list = _path(detail["loc"], data)
         if takes_list is not None and takes_list != _is_list(path, data):
             continue  # the other alternative of the union is the one to talk about
@@ -107,7 +111,7 @@ def _message(detail: ErrorDetails, path: Path, data: dict[str, Any]) -> tuple[Pa
 def _hint(node: dict[str, Any], found: object) -> str:
     if "enum" in node and isinstance(found, str):
         return did_you_mean(found, node["enum"])
-    if isinstance(found, float) and found.is_integer() and _takes(node, "integer"):
+    if isinstance(found, float) and found.is_integer() and abs(found) < LIMIT and _takes(node, "integer"):
         return f" (write {int(found)})"
     if isinstance(found, str) and _takes(node, "number", "integer") and _is_number(found):
         return " (without quotes)"

@@ -7,9 +7,9 @@ import json
 from pathlib import Path as FilePath
 from typing import Any
 
-from dynamics_cli.config.checks import check_files, named_files
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import ConfigError, Problem, key_text
+from dynamics_cli.config.files import check_files, named_files
 from dynamics_cli.config.reader import MAPPING
 from dynamics_cli.config.run import RunConfig
 

@@ -9,14 +9,18 @@ from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dynamics_cli.config.checks import check_files, check_sections
+from dynamics_cli.config.checks import check_sections
 from dynamics_cli.config.errors import ConfigError, Problem
 from dynamics_cli.config.explain import explain
+from dynamics_cli.config.files import check_files
+from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.overrides import apply, apply_settings
 from dynamics_cli.config.reader import read_file, read_mapping
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.source import Source
 
+MAX_TOLD = 250
+"""Problems told of one config; of the rest only the number is."""
 _FILE_KEYS = (("dataset", "path"), ("dataset", "test_path"), ("initialization", "path"))
 
 
@@ -47,11 +51,23 @@ def load_config(
         raise ConfigError(_in_order(plain.problems))
     apply(plain, overrides)
     apply_settings(plain, settings)
+    if _count(plain.data) > MAX_VALUES:
+        raise ConfigError([plain.problem((), TOO_MANY)])
     _make_paths_absolute(plain)
     config, problems = _validate(plain, check_files_exist)
     if config is None or problems:
         raise ConfigError(_in_order(problems))
     return config
+
+
+def _count(value: object) -> int:
+    """Return the number of values in plain data, keys included."""
+    match value:
+        case dict():
+            return 1 + len(value) + sum(map(_count, value.values()))
+        case list():
+            return 1 + sum(map(_count, value))
+    return 1
 
 
 def _make_paths_absolute(source: Source) -> None:
@@ -93,7 +109,11 @@ def _adapters() -> dict[str, TypeAdapter[Any]]:
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Sort by line within each file, files in the order in which they first appear."""
+    """Sort by line within each file, files in the order in which they first appear; of many only the first are kept."""
     problems = list(dict.fromkeys(problems))
     files = list(dict.fromkeys(problem.file for problem in problems))
-    return sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))
+    ordered = sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))
+    if len(ordered) <= MAX_TOLD:
+        return ordered
+    rest = Problem(ordered[MAX_TOLD].file, None, "", f"and {len(ordered) - MAX_TOLD} more problems")
+    return [*ordered[:MAX_TOLD], rest]

@@ -19,10 +19,17 @@ from dynamics_cli.config.source import Origin
 
 MAX_DEPTH = 20
 """Levels of nesting in a config; the schema needs five."""
+MAX_VALUES = 50_000
+"""Values in a config, keys included; what takes more belongs into a data file. Reading so many takes about a second."""
+SPARE = 1_000
+"""Values that a text may hold beyond that: a config at the limit can be read back with its defaults written out."""
 MAX_ALIASED = 100_000
 """Values that aliases may stand for, all of them together; a few lines can otherwise stand for billions."""
+MAX_DIGITS = 400
+"""Characters of an integer; a float has no more, and converting many between bases takes quadratic time."""
 
 TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
+TOO_MANY = f"holds more than {MAX_VALUES} values; write the data to a file (dataset.kind file)"
 
 _TAG = "tag:yaml.org,2002:"
 _FLOAT = re.compile(
@@ -38,21 +45,23 @@ CORE_SCALARS = (  # the first match wins
 )
 
 
-class _TooDeepError(yaml.MarkedYAMLError):
-    """The text nests too deeply to be a config."""
+class _LimitError(yaml.MarkedYAMLError):
+    """The text nests too deeply, or holds too many values, to be a config."""
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's composer with the scalars of YAML 1.2 and a limit on nesting."""
+    """PyYAML's composer with the scalars of YAML 1.2, and limits on nesting and on the number of values."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's registry
     depth = 0
+    values = 0
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        """Compose one node, refusing nesting that would exhaust the stack."""
-        if self.depth > MAX_DEPTH:
+        """Compose one node, refusing nesting that would exhaust the stack and numbers that would take minutes."""
+        self.values += 1
+        if self.depth > MAX_DEPTH or self.values > MAX_VALUES + SPARE:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise _TooDeepError(problem=TOO_DEEP, problem_mark=mark)
+            raise _LimitError(problem=TOO_DEEP if self.depth > MAX_DEPTH else TOO_MANY, problem_mark=mark)
         self.depth += 1
         try:
             return super().compose_node(parent, index)
@@ -100,7 +109,7 @@ def read_text(text: str, file: str, directory: FilePath, has_lines: bool = True)
     reader = _Reader(file, directory, has_lines)
     try:
         node = _compose(text)
-    except _TooDeepError as error:
+    except _LimitError as error:
         reader.complain_at(error, str(error.problem))
     except yaml.MarkedYAMLError as error:
         told = ", ".join(part for part in (error.context, error.problem) if part)
@@ -191,24 +200,29 @@ class _Reader:
         return mapping
 
     def _scalar(self, node: ScalarNode, kind: str, path: Path) -> Any:
-        text = node.value
         try:
-            match kind:
-                case "null":
-                    return None
-                case "bool":
-                    return {"true": True, "false": False}[text.lower()]
-                case "int":
-                    return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
-                case "float":
-                    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-        except (ValueError, KeyError):
-            return self._refuse(node, path, f"{text[:60]!r} cannot be read as a YAML {kind}")
-        return _joined(text)
+            return _value(node.value, kind)
+        except (ValueError, KeyError):  # an explicit tag that does not fit, or a number of too many digits
+            return self._refuse(node, path, f"{node.value[:60]!r} cannot be read as a YAML {kind}")
 
     def _refuse(self, node: Node, path: Path, message: str) -> None:
         self.complain(node.start_mark.line + 1, path, message)
         self.reading.broken.add(path)
+
+
+def _value(text: str, kind: str) -> Any:
+    match kind:
+        case "null":
+            return None
+        case "bool":
+            return {"true": True, "false": False}[text.lower()]
+        case "int":
+            if len(text) > MAX_DIGITS:
+                raise ValueError("too many digits")
+            return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+        case "float":
+            return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return _joined(text)
 
 
 def _joined(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -14,6 +15,14 @@ from dynamics_cli.config.text import SECTIONS, show
 
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
+
+MAX_BYTES = 2**21
+"""Size of the largest config file."""
+MAX_CHAIN = 20
+"""Files that extend one another."""
+
+_MAX_BITS = 1024
+"""Of an integer; the largest float has as many."""
 
 NO_SUCH_FILE = "there is no such file"
 
@@ -52,7 +61,7 @@ def _unreadable(file: str, message: str, line: int | None = None) -> Source:
 def _read_file(path: FilePath) -> Source:
     """Read one file alone."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = _contents(path).decode("utf-8-sig")
     except FileNotFoundError:
         return _unreadable(str(path), NO_SUCH_FILE)
     except IsADirectoryError:
@@ -60,10 +69,22 @@ def _read_file(path: FilePath) -> Source:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         return _unreadable(str(path), f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})", line)
-    except (OSError, ValueError) as error:  # ValueError: a name with a null character
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character, or `_contents`
         told = error.strerror if isinstance(error, OSError) else error
         return _unreadable(str(path), f"cannot be read: {told}")
     return _parse(text, path)
+
+
+def _contents(path: FilePath) -> bytes:
+    """Return the contents of a file of reasonable size; raise ValueError for another, or for a pipe or a device."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ValueError("it is not an ordinary file")  # opening it could wait, and reading it never end
+    with path.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it holds more than {MAX_BYTES} bytes; write the data to a file of their own")
+    return data
 
 
 def _parse(text: str, path: FilePath) -> Source:
@@ -104,6 +125,10 @@ def _with_parents(source: Source, chain: list[FilePath]) -> Source:
         source.problems.append(source.problem(("extends",), f"extending {named} would go round in a circle"))
         source.readable = False
         return source
+    if len(chain) >= MAX_CHAIN:
+        source.problems.append(source.problem(("extends",), f"more than {MAX_CHAIN} files extend one another"))
+        source.readable = False
+        return source
     parent = _read_file(named)
     if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
         parent.problems = [source.problem(("extends",), f"there is no file {named}")]
@@ -124,16 +149,19 @@ def _plain(value: object, path: Path, source: Source) -> Any:
         return _refuse(path, TOO_DEEP, source)
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
         value = value.tolist()
+    told = f"a {type(value).__name__} is not allowed: a config holds only plain values"
     match value:
         case Mapping():
             return dict(_items(value, path, source))
         case list() | tuple():
             return [_plain(item, (*path, place), source) for place, item in enumerate(value)]
+        case int() if value.bit_length() > _MAX_BITS:
+            told = "an integer of so many digits is not allowed"
         case None | bool() | int() | float() | str():
             return value
         case FilePath():
             return str(value)
-    return _refuse(path, f"a {type(value).__name__} is not allowed: a config holds only plain values", source)
+    return _refuse(path, told, source)
 
 
 def _items(mapping: Mapping[Any, object], path: Path, source: Source) -> Iterator[tuple[str, Any]]:
@@ -142,7 +170,7 @@ def _items(mapping: Mapping[Any, object], path: Path, source: Source) -> Iterato
             yield key, _plain(value, (*path, key), source)
         else:
             origin = source.origins[()]
-            source.problems.append(Problem(origin.file, None, key_text(path), f"a key must be a text, not {key!r}"))
+            source.problems.append(Problem(origin.file, None, key_text(path), f"a key must be a text, not {show(key)}"))
 
 
 def _refuse(path: Path, message: str, source: Source) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.dataset import DogsVsCatsDataset
-from dynamics_cli.data.dataset import Dataset, Floats
+from dynamics_cli.data.dataset import Dataset, Floats, check_size
 from dynamics_cli.data.dogs_vs_cats import find_place
 from dynamics_cli.data.images import ImageSet, load_images, split_per_class
 from dynamics_cli.data.light import light_effect
@@ -30,9 +30,11 @@ def load(config: DogsVsCatsDataset, seed: int) -> Dataset:
 
     Raises:
         DataMissingError: the images were not added, or are gone.
-        InputError: other images are there than the config names, or a part would be empty.
+        InputError: other images are there than the config names, a part would be empty, or the images do not fit into
+            memory.
 
     """
+    check_size(len(find_place().names), config.size**2)  # three colours in float32, and the bytes
     found = load_images(config.size)
     if config.images not in (None, found.key):
         raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {found.key}")

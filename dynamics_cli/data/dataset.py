@@ -11,6 +11,8 @@ from dynamics_cli.errors import InputError
 
 Floats = NDArray[np.float64]
 
+_GIB = 2**30
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -69,6 +71,23 @@ def make_dataset(
         x = _with_ones(x)
         x_test = None if x_test is None else _with_ones(x_test)
     return Dataset(x, y, x_test, y_test, bias=append_bias)
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Refuse data that cannot be drawn in the memory of this machine, before they are.
+
+    Raises:
+        InputError: with what they would need: the numbers, a copy of them and what arises in between, in float64.
+
+    """
+    import psutil
+
+    needed, available = 3 * 8 * rows * columns, psutil.virtual_memory().total
+    if needed > available:
+        raise InputError(
+            f"dataset: {rows} x {columns} numbers need about {needed / _GIB:.1f} GiB of memory, this machine has "
+            f"{available / _GIB:.1f} GiB; take fewer samples or dimensions"
+        )
 
 
 def _with_ones(x: Floats) -> Floats:

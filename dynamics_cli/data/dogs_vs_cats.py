@@ -30,6 +30,7 @@ Progress = Callable[[int, int], None]
 Result = TypeVar("Result")
 
 _NAME = re.compile(r"(?:train/)?((cat|dog)\.(0|[1-9][0-9]{0,5})\.jpg)")
+_KEY = re.compile(r"[0-9a-f]{64}")
 _PLACE = "place.json"
 _CHUNK = 64
 _SHOWN = 20
@@ -98,13 +99,22 @@ def remembered() -> Place | None:
     try:
         found = json.loads(file.read_bytes())
         place = Place(**found)
-        if not all(isinstance(text, str) for text in (place.path, place.key, *place.names)):
-            raise TypeError("names must be texts")
+        _check(place)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{file}: is damaged ({error}); `dyn data add dogs-vs-cats PATH` writes it anew") from error
     return place
+
+
+def _check(place: Place) -> None:
+    """Raise TypeError unless a place that was read is one that could have been written: files are named after it."""
+    if not isinstance(place.path, str) or not isinstance(place.key, str) or not _KEY.fullmatch(place.key):
+        raise TypeError("path and key must be texts, the key a SHA-256")
+    if not isinstance(place.names, list) or not all(isinstance(n, str) and _NAME.fullmatch(n) for n in place.names):
+        raise TypeError("names must be a list of names of images")
+    if not place.names:
+        raise TypeError("there is no image")
 
 
 def find_place() -> Place:
@@ -122,7 +132,7 @@ def find_place() -> Place:
 
 def is_there(place: Place) -> bool:
     """Whether the images still are where they were."""
-    return Path(place.path).exists()
+    return os.path.exists(place.path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
 
 
 def decode_all(

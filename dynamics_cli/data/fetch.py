@@ -30,6 +30,8 @@ Progress = Callable[[str, int, int | None], None]
 _CHUNK = 2**16
 _SLACK = 2**20
 """Bytes by which gzip may make a file longer."""
+_DIGITS = 20
+"""More digits than this are no size."""
 _GZIP = 16 + zlib.MAX_WBITS
 _BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
 
@@ -118,7 +120,7 @@ def _received(
     """Yield what a mirror sends; all that can go wrong on the way is a `MirrorError`."""
     with _open(opener, address, timeout) as answer:
         length = answer.headers.get("Content-Length", "")
-        total = int(length) if length.isdecimal() else None
+        total = int(length) if length.isdecimal() and len(length) < _DIGITS else None
         done = 0
         while piece := _read(answer):
             done += len(piece)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from dynamics_cli.config.dataset import FileDataset
 from dynamics_cli.data.dataset import Dataset, Floats, make_dataset
+from dynamics_cli.data.npz import read_npz
 from dynamics_cli.data.streams import stream
 from dynamics_cli.errors import DataMissingError, InputError
 
@@ -43,8 +43,14 @@ def load(config: FileDataset, seed: int) -> Dataset:
 
 
 def read_samples(path: Path) -> dict[str, Floats]:
-    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them)."""
-    if not path.is_file():
+    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them).
+
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: it cannot be read; the message says where.
+
+    """
+    if not _is_file(path):
         raise DataMissingError(f"{path}: no such data file; name an existing .npz or .csv under dataset.path")
     if path.suffix == ".npz":
         return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
@@ -53,35 +59,17 @@ def read_samples(path: Path) -> dict[str, Floats]:
     raise InputError(f"{path}: unknown kind of data file {path.suffix!r}; known are .npz and .csv")
 
 
-def read_npz(path: Path, *, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Floats]:
-    """Return the named arrays of an `.npz` file; pickled objects are refused.
-
-    Raises:
-        InputError: the file is damaged, holds objects, or lacks a required array.
-
-    """
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            missing = [name for name in required if name not in archive]
-            if missing:
-                raise InputError(
-                    f"{path}: no array {missing[0]!r}; the file holds {', '.join(archive.files) or 'nothing'}"
-                )
-            arrays = {name: archive[name] for name in (*required, *optional) if name in archive}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a readable .npz file of plain arrays ({error})") from error
-    for name, array in arrays.items():
-        if array.dtype.kind not in "fiub":
-            raise InputError(f"{path}: {name} holds {array.dtype}, numbers are needed")
-    return arrays
-
-
 def _read_csv(path: Path) -> dict[str, Floats]:
     try:
         text = path.read_text(encoding="utf-8-sig")
+        lines = enumerate(csv.reader(text.splitlines()), 1)
+        rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-    rows = [(number, row) for number, row in enumerate(csv.reader(text.splitlines()), 1) if any(c.strip() for c in row)]
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table of numbers ({error})") from error
     if rows and not any(_is_number(cell) for cell in rows[0][1]):
         rows = rows[1:]  # a header
     if not rows:
@@ -94,9 +82,20 @@ def _read_csv(path: Path) -> dict[str, Floats]:
             raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {columns}")
         for column, cell in enumerate(row, 1):
             if not _is_number(cell):
-                raise InputError(f"{path}:{number}: column {column} holds {cell!r}, not a number")
+                raise InputError(f"{path}:{number}: column {column} holds {_short(cell)}, not a number")
     table = np.array([[float(cell) for cell in row] for _, row in rows], dtype=np.float64)
     return {"x": table[:, :-1], "y": table[:, -1]}
+
+
+def _short(cell: str) -> str:
+    return repr(cell) if len(cell) <= 60 else f"{cell[:60]!r}..."
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long a name, or a directory that may not be looked into
+        return False
 
 
 def _is_number(cell: str) -> bool:

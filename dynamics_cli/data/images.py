@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ _PIXELS, _RECORD = "images.npy", "record.json"
 _VERSION = 1
 """Raised when images are decoded in another way, so that older caches are not used."""
 _BLOCK = 2**24
+
+Shape = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,15 @@ def load_images(
         raise InputError(f"images can be scaled to 1 to {MAX_SIZE} pixels, not to {size}")
     place = find_place()
     cache = directory() / "cache" / f"{place.key[:16]}-{size}-v{_VERSION}"
-    if not _is_intact(cache):
+    shape = (len(place.names), size, size, 3)
+    images = _intact(cache, shape)
+    if images is None:
         with store.locked(cache.parent, on_wait):
-            if not _is_intact(cache):
+            if (images := _intact(cache, shape)) is None:
                 store.delete(cache)
-                _decode_into(cache, place, size, progress)
+                _decode_into(cache, place, shape, progress)
+                images = _map(cache, shape)
     labels = np.array([name.startswith("dog.") for name in place.names], dtype=np.int64)
-    images: NDArray[np.uint8] = np.load(cache / _PIXELS, mmap_mode="r", allow_pickle=False)
     return ImageSet(images, labels, place.names, place.key)
 
 
@@ -85,13 +91,12 @@ def split_per_class(
     return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
 
-def _decode_into(cache: Path, place: Place, size: int, progress: Progress | None) -> None:
-    shape = (len(place.names), size, size, 3)
+def _decode_into(cache: Path, place: Place, shape: Shape, progress: Progress | None) -> None:
     with quiet_pillow(), store.told(cache.parent), store.fresh_directory(cache) as folder:
         checksum = 0
         with (folder / _PIXELS).open("xb") as handle:
-            np.lib.format.write_array_header_1_0(handle, {"descr": "|u1", "fortran_order": False, "shape": shape})
-            for _, pixels in decode_all(place, partial(decode_jpeg, size=size), progress):
+            handle.write(_header(shape))
+            for _, pixels in decode_all(place, partial(decode_jpeg, size=shape[1]), progress):
                 data = pixels.tobytes()
                 checksum = zlib.crc32(data, checksum)
                 handle.write(data)
@@ -101,16 +106,31 @@ def _decode_into(cache: Path, place: Place, size: int, progress: Progress | None
             store.sync(handle)
 
 
-def _is_intact(cache: Path) -> bool:
-    """Whether decoded images are there and are what was written."""
+def _header(shape: Shape) -> bytes:
+    """Return how a `.npy` file of images begins."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
+def _map(cache: Path, shape: Shape) -> NDArray[np.uint8]:
+    """Map decoded images into memory; that the file begins as it should is known."""
+    return np.memmap(cache / _PIXELS, np.uint8, "r", len(_header(shape)), shape)
+
+
+def _intact(cache: Path, shape: Shape) -> NDArray[np.uint8] | None:
+    """Return decoded images when they are there and are what was written; nothing in the file is interpreted."""
+    header = _header(shape)
     try:
         record = json.loads((cache / _RECORD).read_bytes())
-        images = np.load(cache / _PIXELS, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return False
-    if not isinstance(record, dict) or list(images.shape) != record.get("shape") or images.dtype != np.uint8:
-        return False
+        with (cache / _PIXELS).open("rb") as handle:
+            whole = handle.read(len(header)) == header and handle.seek(0, 2) == len(header) + math.prod(shape)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not whole or not isinstance(record, dict) or list(shape) != record.get("shape"):
+        return None
+    images = _map(cache, shape)
     flat, checksum = images.reshape(-1), 0
     for k in range(0, len(flat), _BLOCK):
-        checksum = zlib.crc32(flat[k : k + _BLOCK], checksum)
-    return bool(checksum == record.get("crc32"))
+        checksum = zlib.crc32(flat[k : k + _BLOCK].data, checksum)
+    return images if checksum == record.get("crc32") else None

@@ -11,19 +11,21 @@ from collections.abc import Callable
 import numpy as np
 
 from dynamics_cli.config.dataset import GaussiansDataset, LinearTeacherDataset
-from dynamics_cli.data.dataset import Dataset, Floats, make_dataset
+from dynamics_cli.data.dataset import Dataset, Floats, check_size, make_dataset
 from dynamics_cli.data.streams import stream
 from dynamics_cli.errors import InputError
 
 _ROUNDS = 1000
 """Times that misplaced points are drawn again before the settings are refused."""
+_TRIES, _RARE = 10_000, 1e-3
+"""After so many draws they are refused as well when only so small a share is placed: all rounds would take minutes."""
 
 
 def load(config: GaussiansDataset | LinearTeacherDataset, seed: int) -> Dataset:
     """Draw training points, then held-out ones, from the data stream of `seed`.
 
     Raises:
-        InputError: hardly any point is on its side of the teacher by the margin.
+        InputError: hardly any point is on its side of the teacher by the margin, or the points do not fit into memory.
 
     """
     return _gaussians(config, seed) if isinstance(config, GaussiansDataset) else _linear_teacher(config, seed)
@@ -31,7 +33,9 @@ def load(config: GaussiansDataset | LinearTeacherDataset, seed: int) -> Dataset:
 
 def _gaussians(config: GaussiansDataset, seed: int) -> Dataset:
     """Return points ordered by class, positives (outliers last) first."""
-    mean = np.zeros(config.dim or len(config.mean))
+    dim = config.dim or len(config.mean)
+    check_size(2 * (config.per_class + (config.test_per_class or 0)), dim)
+    mean = np.zeros(dim)
     mean[: len(config.mean)] = config.mean
     rng = stream(seed, "data") if config.draw is None else np.random.default_rng(config.draw)
 
@@ -56,6 +60,7 @@ def _gaussians(config: GaussiansDataset, seed: int) -> Dataset:
 
 def _linear_teacher(config: LinearTeacherDataset, seed: int) -> Dataset:
     """Return standard Gaussian inputs at least `margin` away from the teacher's hyperplane."""
+    check_size(config.n + (config.n_test or 0), config.dim)
     rng = stream(seed, "data")
     teacher = rng.standard_normal(config.dim)
     teacher /= np.linalg.norm(teacher)
@@ -75,10 +80,13 @@ def _linear_teacher(config: LinearTeacherDataset, seed: int) -> Dataset:
 
 def _redrawn(draw: Callable[[int], Floats], good: Callable[[Floats], np.ndarray], count: int) -> Floats:
     """Return `count` points of `draw`, those that are not `good` replaced by new draws."""
-    x = draw(count)
+    x, tries = draw(count), count
     for _ in range(_ROUNDS):
         bad = np.flatnonzero(~good(x))
         if not len(bad):
             return x
+        if tries >= _TRIES and count - len(bad) < _RARE * tries:
+            break
         x[bad] = draw(len(bad))
+        tries += len(bad)
     raise InputError("dataset: hardly any point is on its side of the teacher; take a smaller margin or deviation")

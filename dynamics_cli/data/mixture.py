@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dynamics_cli.config.dataset import MixtureDataset
-from dynamics_cli.data.dataset import Dataset, Floats, make_dataset
+from dynamics_cli.data.dataset import Dataset, Floats, check_size, make_dataset
 from dynamics_cli.data.streams import stream
 
 
@@ -22,7 +22,13 @@ def centres(config: MixtureDataset) -> Floats:
 
 
 def load(config: MixtureDataset, seed: int) -> Dataset:
-    """Draw the points from the data stream of `seed`; all are labelled 1, real."""
+    """Draw the points from the data stream of `seed`; all are labelled 1, real.
+
+    Raises:
+        InputError: they do not fit into memory.
+
+    """
+    check_size(config.n + config.modes, 2)
     rng = stream(seed, "data")
     modes = rng.integers(0, config.modes, config.n)  # (n,)
     x = centres(config)[modes] + config.deviation * rng.standard_normal((config.n, 2))

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from dynamics_cli.data.idx import Bytes
+from dynamics_cli.data.npz import read_npz
 from dynamics_cli.errors import InputError
 
 PATH = Path(__file__).parent / "assets" / "mnist_subset.npz"
@@ -37,10 +38,11 @@ def read_subset(part: str, digits: Iterable[int], path: Path = PATH) -> dict[int
         InputError: the file is missing or damaged.
 
     """
+    names = {d: (f"{part}_{d}_ink", f"{part}_{d}_values") for d in digits}
     try:
-        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
-            return {d: _unpack(arrays[f"{part}_{d}_ink"], arrays[f"{part}_{d}_values"]) for d in digits}
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        arrays = read_npz(path, required=[name for both in names.values() for name in both])
+        return {d: _unpack(arrays[ink], arrays[values]) for d, (ink, values) in names.items()}
+    except (InputError, ValueError, TypeError) as error:  # what the arrays hold is not what was built
         raise InputError(f"{path}: this MNIST subset is damaged ({error}); install dyn again") from error
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from dynamics_cli.config.dataset import OrthogonallySeparableDataset
-from dynamics_cli.data.dataset import Dataset, Floats, make_dataset
+from dynamics_cli.data.dataset import Dataset, Floats, check_size, make_dataset
 from dynamics_cli.data.streams import stream
 from dynamics_cli.errors import InputError
 
@@ -20,11 +20,12 @@ def load(config: OrthogonallySeparableDataset, seed: int) -> Dataset:
     in `2^(dim - 1)`. Should all signs agree, the last label is turned until both classes are there.
 
     Raises:
-        InputError: in one dimension with `filtered`, no negative point is kept.
+        InputError: in one dimension with `filtered`, no negative point is kept; or the points do not fit into memory.
 
     """
     if config.dim == 1 and config.filtered:
         raise InputError("dataset.dim must be at least 2 with filtered: in one dimension no point is kept of class -1")
+    check_size(config.n + min(3 * config.n, _DRAWS) + 64, config.dim)
     rng = stream(seed, "data")
     z = np.where(np.arange(config.dim) % 2 == 0, 1.0, -1.0)
     x, y = np.empty((0, config.dim)), np.empty(0)

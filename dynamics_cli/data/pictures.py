@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from dynamics_cli.data.archive import DAMAGE, ArchiveError, open_archive, why_unreadable
 from dynamics_cli.errors import InputError
 
 MAX_FILES = 100_000
@@ -23,7 +23,6 @@ MAX_RATIO = 100
 
 _NOISE = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 """What operating systems leave in folders and archives."""
-_ENCRYPTED = 1
 
 
 class UnreadablePictureError(Exception):
@@ -48,9 +47,14 @@ def open_pictures(path: Path) -> Iterator[Pictures]:
             elsewhere, encrypted files, more than pictures need.
 
     """
-    if path.is_dir():
-        yield _open_folder(path)
-    elif path.is_file():
+    try:
+        folder = _open_folder(path) if path.is_dir() else None
+        is_file = path.is_file()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    if folder is not None:
+        yield folder
+    elif is_file:
         with _open_zip(path) as archive:
             entries = _safe_entries(path, archive)
 
@@ -88,8 +92,8 @@ def _open_folder(folder: Path) -> Pictures:
 
 def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        return open_archive(path)
+    except ArchiveError as error:
         raise InputError(
             f"{path}: is not a complete zip archive ({error}); download it again, or give the folder it unpacks to"
         ) from error
@@ -119,14 +123,14 @@ def _safe_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.Zip
 def _unsafe(entry: zipfile.ZipInfo) -> str | None:
     """Say why an entry has no place in an archive of pictures."""
     name, mode = entry.filename, entry.external_attr >> 16
+    if not name:
+        return "is no name"
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in entry.orig_filename:
         return "leads out of the archive"
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "is a link or a device"
-    if entry.flag_bits & _ENCRYPTED:
-        return "is encrypted"
-    return None
+    return why_unreadable(entry)
 
 
 def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -135,7 +139,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as handle:
             data = handle.read(entry.file_size + 1)  # no more than the claimed size comes out
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+    except DAMAGE as error:
         raise UnreadablePictureError(f"damaged in the archive: {str(error) or type(error).__name__}") from error
     if len(data) != entry.file_size:
         raise UnreadablePictureError(f"damaged in the archive: {len(data)} bytes instead of {entry.file_size}")

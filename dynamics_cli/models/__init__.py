@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,16 +28,35 @@ TORCH_FREE = {"two_layer": "dynamics_cli.models.two_layer_function"}
 """kind -> module with `shapes` and `function` that needs no torch: importing torch takes longer than many a run."""
 
 
+SHARING = ("convolutional", "vgg16")
+"""Kinds that use a weight at many places of an image; their modules have `multiply_adds` and `layer_sizes`."""
+
+
 def parameter_shapes(config: Any, d: int) -> dict[str, tuple[int, ...]]:
-    """Return name -> shape of every parameter of a network for inputs of `d` columns; nothing is allocated."""
+    """Return name -> shape of every parameter of a network for inputs of `d` columns; nothing is allocated.
+
+    Raises:
+        InputError: the network does not suit the inputs, or has more weights than can be counted.
+
+    """
     if config.kind in TORCH_FREE:
         shapes: dict[str, tuple[int, ...]] = import_module(TORCH_FREE[config.kind]).shapes(config, d)
         return shapes
     import torch
 
-    with torch.device("meta"):
-        model = build_model(config, d)
+    try:
+        with torch.device("meta"):
+            model = build_model(config, d)
+    except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
+        raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
     return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+
+
+def multiply_adds(config: Any, shapes: Mapping[str, tuple[int, ...]], d: int) -> int:
+    """Return the multiply-adds that a network with these parameters takes for one input of `d` columns."""
+    if config.kind in SHARING:
+        return int(import_module(MODELS[config.kind]).multiply_adds(config, d))
+    return sum(math.prod(shape) for shape in shapes.values())
 
 
 def build_model(config: Any, d: int) -> nn.Module:
@@ -52,4 +74,12 @@ def network_function(
     return network
 
 
-__all__ = ["MODELS", "build_model", "network_function", "parameter_shapes"]
+def layer_sizes(config: Any, shapes: Mapping[str, tuple[int, ...]], d: int) -> list[int]:
+    """Return how many numbers every layer of a network with these parameters gives for one input of `d` columns."""
+    if config.kind in SHARING:
+        sizes: list[int] = import_module(MODELS[config.kind]).layer_sizes(config, d)
+        return sizes
+    return [shape[0] for shape in shapes.values() if len(shape) > 1]
+
+
+__all__ = ["MODELS", "build_model", "layer_sizes", "multiply_adds", "network_function", "parameter_shapes"]

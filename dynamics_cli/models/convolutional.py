@@ -63,6 +63,11 @@ def layers(config: ConvolutionalArchitecture) -> list[Layer]:
     return found
 
 
+def layer_sizes(config: ConvolutionalArchitecture, d: int) -> list[int]:
+    """Return how many numbers every layer gives for one image."""
+    return [math.prod(layer.output) for layer in layers(config)]
+
+
 class Convolutional(nn.Module):
     """Convolutions, then fully connected layers; ReLU after every layer but the last."""
 
@@ -109,6 +114,11 @@ def build(config: ConvolutionalArchitecture, d: int) -> Convolutional:
             f"architecture.image: {config.image} has {math.prod(config.image)} pixels, the inputs have {d}"
         )
     return Convolutional(config)
+
+
+def multiply_adds(config: ConvolutionalArchitecture, d: int) -> int:
+    """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
+    return sum(math.prod(layer.weight) * math.prod(layer.output[1:]) for layer in layers(config))
 
 
 def function(

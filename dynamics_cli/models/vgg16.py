@@ -29,6 +29,7 @@ class Vgg16(nn.Module):
         super().__init__()
         self.image, self.outputs = tuple(config.image), config.outputs
         self.pools: dict[int, int] = {}  # number of a convolution -> size of the pooling after it
+        self.pixels: dict[int, int] = {}  # number of a convolution -> pixels of its output
         channels, rows, columns = config.image
         layer = 0
         for kernels, convolutions in BLOCKS:
@@ -36,6 +37,7 @@ class Vgg16(nn.Module):
             for _ in range(convolutions):
                 layer += 1
                 self._register(layer, (width, channels, 3, 3))
+                self.pixels[layer] = rows * columns
                 channels = width
             if min(rows, columns) >= 2:
                 self.pools[layer] = 2
@@ -83,6 +85,22 @@ def build(config: Vgg16Architecture, d: int) -> Vgg16:
             f"architecture.image: {config.image} has {math.prod(config.image)} numbers, the inputs have {d}"
         )
     return Vgg16(config)
+
+
+def multiply_adds(config: Vgg16Architecture, d: int) -> int:
+    """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
+    with torch.device("meta"):
+        model = build(config, d)
+    weights = {layer: model.get_parameter(f"weight_{layer}").numel() for layer in range(1, model.depth + 1)}
+    return sum(count * model.pixels.get(layer, 1) for layer, count in weights.items())
+
+
+def layer_sizes(config: Vgg16Architecture, d: int) -> list[int]:
+    """Return how many numbers every layer gives for one image, before the pooling."""
+    with torch.device("meta"):
+        model = build(config, d)
+    biases = {layer: model.get_parameter(f"bias_{layer}").numel() for layer in range(1, model.depth + 1)}
+    return [count * model.pixels.get(layer, 1) for layer, count in biases.items()]
 
 
 def function(config: Vgg16Architecture, parameters: Mapping[str, NDArray[np.floating]]) -> Callable[[Floats], Floats]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.catalogue import Listed, figures, load_figure, papers
     from dynamics_cli.reproduction.claims import Claim
     from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
-    from dynamics_cli.reproduction.figure import Figure, Wanted
+    from dynamics_cli.reproduction.figure import Figure, Variant, Wanted
     from dynamics_cli.reproduction.report import claims_table
     from dynamics_cli.reproduction.reproduce import FigureResult, reproduce_figure, reproduce_figures
 
@@ -23,6 +23,7 @@ _HOME = {
     "FigureResult": "reproduce",
     "Listed": "catalogue",
     "PaperEntry": "entries",
+    "Variant": "figure",
     "Wanted": "figure",
     "claims_table": "report",
     "figures": "catalogue",
@@ -39,6 +40,7 @@ __all__ = [
     "FigureResult",
     "Listed",
     "PaperEntry",
+    "Variant",
     "Wanted",
     "claims_table",
     "figures",

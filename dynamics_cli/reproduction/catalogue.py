@@ -35,6 +35,8 @@ class Listed:
     """Expected time on two CPU cores, training included."""
     module: str
     """Module to import, in full."""
+    variants: tuple[str, ...] = ()
+    """Names of its variants."""
 
 
 def papers() -> dict[str, PaperEntry]:
@@ -116,7 +118,7 @@ def _bundled() -> dict[str, PaperEntry]:
 
 def _listed(paper: str, figure_id: str, entry: FigureEntry) -> Listed:
     module = f"{EXPERIMENTS}.{entry.module}" if paper in _bundled() else entry.module
-    return Listed(figure_id, paper, entry.title, entry.seconds, module)
+    return Listed(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
 
 
 def _entry(point: importlib.metadata.EntryPoint) -> PaperEntry:

@@ -18,6 +18,8 @@ class FigureEntry(NamedTuple):
     """Expected time on two CPU cores, training included."""
     module: str
     """Module that holds the `Figure` as `FIGURE`; for the bundled papers below `experiments`."""
+    variants: tuple[str, ...] = ()
+    """Names of the figure's variants."""
 
 
 class PaperEntry(NamedTuple):

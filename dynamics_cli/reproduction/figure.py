@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.reproduction.claims import Claim
 
 if TYPE_CHECKING:
@@ -21,11 +22,27 @@ class Wanted:
     config: str
     """Path below `configs/`; a figure of another package gives an absolute one."""
     overrides: tuple[str, ...] = ()
+    replicas: int = 1
+    """Networks with the config's seed and those after it, trained together; the run has arrays `(K, R, ...)` then."""
 
 
 Origin = Literal["stated", "released", "inferred", "assumed"]
 Runs = Mapping[str, "Run"]
 """Role -> the finished run that plays it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The same figure of other runs: the same evidence and claims, for example on gradient flow itself."""
+
+    title: str
+    """What is different, in words that go on from the title of the figure: `on gradient flow`."""
+    caption: str
+    """A sentence that the caption gets."""
+    configs: Mapping[str, str | Wanted]
+    """Role -> the run that takes the place of the figure's."""
+    seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)
+    """As `Figure.seed_configs`, in place of them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,8 @@ class Figure:
     """Role -> config below `configs/`, or a config with changes; empty for pure theory."""
     presets: Mapping[str, Mapping[str, str | Wanted]] = field(default_factory=dict)
     """Preset name -> runs that replace those of the same role, or are added (`full`, where useful)."""
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    """Variant name -> other runs for the same evidence, claims and drawing."""
     seed_configs: Mapping[str, str | Wanted] = field(default_factory=dict)
     """Role -> config used under `--seeds` for all but the first seed, where the first reads its weights from a file."""
     table: Callable[[Any], tuple[list[str], list[list[str]]]] | None = None
@@ -70,3 +89,24 @@ class Figure:
         if not first_seed:
             chosen.update({role: config for role, config in self.seed_configs.items() if role in chosen})
         return {role: Wanted(config) if isinstance(config, str) else config for role, config in chosen.items()}
+
+    def as_variant(self, name: str) -> Figure:
+        """Return a variant as a figure `<id>-<name>` of its own, without presets.
+
+        Raises:
+            UsageError: there is no such variant.
+        """
+        if name not in self.variants:
+            known = ", ".join(self.variants) or "none"
+            raise UsageError(f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has {known}")
+        variant = self.variants[name]
+        return replace(
+            self,
+            id=f"{self.id}-{name}",
+            title=f"{self.title}, {variant.title}",
+            caption=f"{self.caption} {variant.caption}",
+            configs={**self.configs, **variant.configs},
+            seed_configs=variant.seed_configs,
+            presets={},
+            variants={},
+        )

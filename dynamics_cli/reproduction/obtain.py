@@ -12,10 +12,11 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.figure import Wanted
-from dynamics_cli.reproduction.together import obtain_together
-from dynamics_cli.runs import Run
+from dynamics_cli.reproduction.together import obtain_as_one, obtain_together
+from dynamics_cli.runs import CorruptRunError, Run, verify_run
+from dynamics_cli.runs.replica import ReplicaRun
 from dynamics_cli.training.loop import Progress
-from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.session import Obtained, obtain_run, plan_run
 
 Messages = Callable[[str], None]
 """Told in one sentence each what a user may want to know."""
@@ -50,8 +51,10 @@ class ObtainedRun:
             "role": self.role,
             "config": self.wanted.config,
             "overrides": list(self.wanted.overrides),
+            "replicas": self.wanted.replicas,
             "seed": self.seed,
             "path": str(self.run.path.absolute()),
+            **({"replica": self.run.replica} if isinstance(self.run, ReplicaRun) else {}),
             "reused": self.reused,
             "seconds": self.seconds,
             "hash": self.run.hash,
@@ -71,6 +74,7 @@ class RunSource:
     progress: Watch | None = None
     messages: Messages | None = None
     _made: set[Path] = field(default_factory=set)
+    _checked: set[Path] = field(default_factory=set)
 
     def obtain(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = (), *, seed_offset: int = 0
@@ -80,7 +84,7 @@ class RunSource:
         Args:
             wanted: role -> the run.
             overrides: changes to every config, after those of the figure.
-            seed_offset: added to the seed of every config.
+            seed_offset: added to the seed of every config; for replicas, times their number.
 
         Raises:
             ConfigError: a config with the changes is not valid.
@@ -99,34 +103,51 @@ class RunSource:
 
         Raises as `obtain` does.
         """
-        asked = [(offset, role) for offset in offsets for role in wanted]
+        single = [role for role, one in wanted.items() if one.replicas == 1]
+        asked = [(offset, role) for offset in offsets for role in single]
         configs = [self._config(wanted[role], overrides, offset) for offset, role in asked]
         got = obtain_together(configs, force=self.force, progress=self.progress)
         runs: dict[int, list[ObtainedRun]] = {offset: [] for offset in offsets}
         for (offset, role), config, one in zip(asked, configs, got, strict=True):
-            _refuse_unfinished(one.run)
+            self._refuse(one)
             runs[offset].append(ObtainedRun(role, wanted[role], config.seed, one.run, one.reused, one.seconds))
+        many = {role: one for role, one in wanted.items() if one.replicas > 1}
+        for offset in offsets:
+            runs[offset] += self.obtain(many, overrides, seed_offset=offset)
         return [runs[offset] for offset in offsets]
 
     def _config(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int) -> RunConfig:
         path, changes = config_path(wanted.config), [*wanted.overrides, *overrides]
         config = load_config(path, changes, device=self.device)
-        return load_config(path, changes, device=self.device, seed=config.seed + seed_offset) if seed_offset else config
+        seed = config.seed + seed_offset * wanted.replicas
+        return load_config(path, changes, device=self.device, seed=seed) if seed_offset else config
 
     def _obtain(self, role: str, wanted: Wanted, config: RunConfig) -> ObtainedRun:
+        if wanted.replicas > 1:
+            got = obtain_as_one(config, wanted.replicas, force=self.force, progress=self.progress)
+            self._refuse(got)
+            return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
         plan = plan_run(config)
         force = self.force and plan.directory not in self._made
         watch = self.progress(config.name, plan.needs.iterations) if self.progress else nullcontext()
         with watch as tell:
             got = obtain_run(plan, resume=True, force=force, progress=tell, on_wait=self.messages)
         self._made.add(plan.directory)
-        _refuse_unfinished(got.run)
+        self._refuse(got)
         return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
 
-
-def _refuse_unfinished(run: Run) -> None:
-    if run.status != "complete":
-        raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
+    def _refuse(self, got: Obtained) -> None:
+        """Raise `RunError` for a run that no figure may be drawn from: unfinished, or damaged since it was written."""
+        run = got.run
+        if run.status != "complete":
+            raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
+        if not got.reused or run.path in self._checked:
+            return
+        for found in verify_run(run.path):
+            if found.file.suffix != ".npz":  # a checkpoint: nothing is drawn from it
+                again = "no figure is drawn from it; --force trains the run again"
+                raise CorruptRunError(found.file, found.problem, again)
+        self._checked.add(run.path)
 
 
 def config_path(config: str) -> Path:

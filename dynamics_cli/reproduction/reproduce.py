@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.document import alone_in, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, Watch
 from dynamics_cli.reproduction.seeds import ClaimOverSeeds, over_seeds
@@ -29,7 +29,7 @@ class FigureResult:
     """A reproduced figure."""
 
     figure: str
-    """Its id."""
+    """Its id, and that of the variant if it is one: the name of its files."""
     files: list[Path]
     """Absolute paths of what was written: pictures, then the table if it is one, then the JSON."""
     claims: list[Claim]
@@ -65,6 +65,7 @@ class FigureResult:
 def reproduce_figure(
     figure_id: str,
     *,
+    variant: str | None = None,
     preset: str = "default",
     overrides: Sequence[str] = (),
     seeds: int = 1,
@@ -80,6 +81,7 @@ def reproduce_figure(
 
     Args:
         figure_id: such as `boursier2022-fig2`.
+        variant: one of the figure's variants, such as `flow`; its files are named `<figure_id>-<variant>`.
         preset: `default`, or `full` where the figure has one.
         overrides: changes to all configs of the figure, as `--set` takes them.
         seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first one is drawn.
@@ -92,15 +94,17 @@ def reproduce_figure(
         source: gives the runs instead of one made of `device`, `force`, `progress` and `messages`.
 
     Raises:
-        UsageError: there is no such figure, preset or format.
+        UsageError: there is no such figure, variant, preset or format.
         ConfigError: the overrides do not fit.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """
-    from dynamics_cli.plotting.style import save
+    from dynamics_cli.plotting.style import save, style
 
     began = time.monotonic()
     figure = load_figure(figure_id)
+    if variant is not None:
+        figure = figure.as_variant(variant)
     _check(figure, preset, seeds, formats)
     source = source or RunSource(device, force, progress, messages)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
@@ -108,10 +112,9 @@ def reproduce_figure(
     runs = _obtain(figure, source, preset, overrides)
     evidence = figure.evidence({one.role: one.run for one in runs})
     claims = {0: figure.claims(evidence)}
-    written = save(figure.draw(evidence), folder / figure.id, formats)
+    with style():  # also what a figure draws without a panel of ours
+        drawing = figure.draw(evidence)
     table = figure.table(evidence) if figure.table is not None else None
-    if table is not None:
-        written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
     remarks = figure.remarks(evidence) if figure.remarks is not None else []
 
     offsets = range(1, seeds)
@@ -127,10 +130,13 @@ def reproduce_figure(
         for remark in remarks:
             messages(f"{figure.id}: {remark}")
 
-    about = _about(figure, joined, runs, [path.name for path in written], remarks)
+    about = _about(figure, joined, remarks)
     about |= {"preset": preset, "overrides": list(overrides), "seeds": seeds, "provenance": provenance()}
-    text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    written.append(_write(folder / f"{figure.id}.json", text))
+    with alone_in(folder):
+        written = save(drawing, folder / figure.id, formats)
+        if table is not None:
+            written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
+        written.append(write_document(folder / f"{figure.id}.json", about, written, runs))
     return FigureResult(figure.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
 
 
@@ -141,13 +147,14 @@ reproduce = reproduce_figure
 def reproduce_figures(
     figure_ids: Iterable[str],
     *,
+    variant: str | None = None,
     device: str | None = None,
     force: bool = False,
     progress: Watch | None = None,
     messages: Messages | None = None,
     **options: Any,
 ) -> Iterator[tuple[str, FigureResult | DynError]]:
-    """Reproduce several figures one by one; one that fails gives its error, and the next one follows.
+    """Reproduce several figures one by one, and name each; one that fails gives its error, and the next one follows.
 
     Runs that figures share are trained once, even under `force`. Options are those of `reproduce_figure`. An
     interruption by a signal ends everything.
@@ -155,12 +162,14 @@ def reproduce_figures(
     source = RunSource(device, force, progress, messages)
     for figure_id in figure_ids:
         try:
-            result: FigureResult | DynError = reproduce_figure(figure_id, source=source, messages=messages, **options)
+            result: FigureResult | DynError = reproduce_figure(
+                figure_id, variant=variant, source=source, messages=messages, **options
+            )
         except Interrupted:
             raise
         except DynError as error:
             result = error
-        yield figure_id, result
+        yield figure_id if variant is None else f"{figure_id}-{variant}", result
 
 
 def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str]) -> list[ObtainedRun]:
@@ -190,9 +199,7 @@ def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> N
             )
 
 
-def _about(
-    figure: Figure, claims: Sequence[ClaimOverSeeds], runs: Sequence[ObtainedRun], names: list[str], remarks: list[str]
-) -> dict[str, Any]:
+def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str]) -> dict[str, Any]:
     """Return what the JSON beside the picture says of the figure."""
     return {
         "figure": figure.id,
@@ -200,9 +207,7 @@ def _about(
         "title": figure.title,
         "caption": figure.caption,
         "origin": dict(figure.origin),
-        "files": names,
         "claims": [one.as_dict() for one in claims],
-        "runs": [run.as_dict() for run in runs],
         "remarks": remarks,
     }
 

@@ -8,6 +8,7 @@ works at any moment. Nothing is forced to the disk before `sync`.
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,7 @@ class ArrayWriter:
         """
         if not 0 <= rows <= self.rows:
             raise ValueError(f"{self.path.name} has {self.rows} rows, not {rows}")
+        self._ensure_named()
         records = _load(self.path).records
         with files.told(self.path):
             self._cut(rows, records)
@@ -128,10 +130,16 @@ class ArrayWriter:
         self.rows, self._blocks = rows, len(sums) // RECORD_BYTES - 1
 
     def sync(self) -> None:
-        """Return when everything acknowledged is on the disk."""
+        """Return when everything acknowledged is on the disk, in files that still have their names."""
+        self._ensure_named()
         with files.told(self.path):
             files.sync(self._data)
             files.sync(self._sums)
+
+    def _ensure_named(self) -> None:
+        with files.told(self.path):
+            files.ensure_named(self._data, self.path)
+            files.ensure_named(self._sums, _checksum_file(self.path))
 
     def close(self) -> None:
         """Close the files; the array stays as it is."""
@@ -142,7 +150,7 @@ class ArrayWriter:
 def open_for_append(path: Path, rows: int | None = None) -> ArrayWriter:
     """Open an existing array, drop its torn tail, and keep `rows` rows (default: all that are acknowledged and intact).
 
-    Only the last block is checked against its checksum.
+    Every row that stays is checked against its checksum: what is appended to a damaged array would be for nothing.
 
     Raises:
         CorruptRunError: the array cannot be read, or fewer than `rows` rows are intact.
@@ -154,8 +162,8 @@ def open_for_append(path: Path, rows: int | None = None) -> ArrayWriter:
         writer._open()
         try:
             acknowledged = found.records.total if found.header.rows is None else found.header.rows
-            last = min(acknowledged, found.records.total) if rows is None else rows
-            intact = _intact_rows(writer._data, found, min(last, acknowledged, found.records.total))
+            # what a checkpoint asks for is there when it fits its checksums, though the row count may be torn
+            intact = _intact_rows(writer._data, found, min(acknowledged if rows is None else rows, found.records.total))
             if rows is not None and intact < rows:
                 raise CorruptRunError(path, f"{rows} rows are needed", f"only the first {intact} rows can be trusted")
             writer._cut(intact, found.records)
@@ -183,28 +191,45 @@ def read_array(path: Path, rows: int | None = None) -> Array:
     return np.memmap(path, header.dtype, "r", header.offset, (wanted, *header.row_shape))
 
 
-def verify_array(path: Path, rows: int | None = None) -> int:
+def verify_array(path: Path, rows: int | None = None, *, least: int = 0, seal: str | None = None) -> int:
     """Check every acknowledged row of an array against its checksum and return how many there are.
 
-    `rows` is what a finished array must have, with nothing behind it in either file; without it a torn tail is allowed.
+    Args:
+        path: the `.npy` file.
+        rows: what a finished array must have, with nothing behind it in either file; without it a torn tail is allowed.
+        least: what an unfinished array has at least: that many rows were acknowledged by a checkpoint.
+        seal: what `sums_seal` gave when the array was finished.
 
     Raises:
         CorruptRunError: with the number of rows that are intact.
     """
     found = _load(path)
-    count, total = found.header.rows, found.records.total
+    count, records = found.header.rows, found.records
+    total = records.total
+    intact = _count_intact(path, found, min(total, total if count is None else count))
+    if seal is not None and sums_seal(path) != seal:
+        problem = f"it is not what it was when the run ended, and {path.name} cannot be checked"
+        raise CorruptRunError(_checksum_file(path), problem)
     if count is None or count > total or (rows is not None and not count == total == rows):
         expected = "" if rows is None else f" instead of {rows}"
-        raise CorruptRunError(path, f"it counts {count} rows and has checksums of {total}{expected}")
+        raise CorruptRunError(path, f"it counts {count} rows and has checksums of {total}{expected}", _usable(intact))
+    # Records may run ahead of the count: after a kill by one block, after a power cut or a cut back by any number.
+    if count not in (0, least) and count not in records.ends:
+        raise CorruptRunError(path, f"it counts {count} rows, which no append ended with", _usable(intact))
+    if count < least:
+        raise CorruptRunError(path, f"it has {count} rows, and the checkpoint knows of {least}", _usable(intact))
     exact = found.header.offset + count * found.header.row_bytes
-    if rows is not None and (found.size != exact or not found.records.exact):
-        raise CorruptRunError(path, "it, or its checksum file, is shorter or longer than it was when the run ended")
-    with files.open_read(path) as data:
-        for block in range(found.records.block_of(count - 1) + 1 if count else 0):
-            if _intact(data, found.header, found.records, block) is None:
-                start = found.records.start(block)
-                raise CorruptRunError(path, f"rows from {start} on do not fit their checksum", _usable(start))
+    if rows is not None and (found.size != exact or not records.exact):
+        problem = "it, or its checksum file, is shorter or longer than it was when the run ended"
+        raise CorruptRunError(path, problem, _usable(intact))
+    if intact < count:
+        raise CorruptRunError(path, f"rows from {intact} on do not fit their checksum", _usable(intact))
     return count
+
+
+def sums_seal(path: Path) -> str:
+    """SHA-256 of an array's checksum file (no CRC-32, which is the same for all records that end with their own)."""
+    return hashlib.sha256(files.read(_checksum_file(path))).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -221,7 +246,7 @@ def _checksum_file(path: Path) -> Path:
 
 
 def _usable(rows: int) -> str:
-    return f"its first {rows} rows are intact"
+    return f"its first {rows} rows are intact" if rows else "none of its rows can be trusted"
 
 
 def _read_header(path: Path) -> tuple[Header, int]:
@@ -245,6 +270,8 @@ def _load(path: Path) -> _Found:
     records = checksums.decode(data, header)
     if records is None:
         raise CorruptRunError(_checksum_file(path), f"it does not belong to the header of {path.name}")
+    if _read_header(path)[0] != header:
+        return _load(path)  # a living process has appended in the meantime
     return _Found(header, size, records)
 
 
@@ -258,10 +285,16 @@ def _intact(data: BinaryIO, header: Header, records: Records, block: int, upto: 
 
 
 def _intact_rows(data: BinaryIO, found: _Found, rows: int) -> int:
-    """Go back from `rows` to the end of the last block that fits its checksum."""
-    while rows > 0:
-        block = found.records.block_of(rows - 1)
-        if _intact(data, found.header, found.records, block) is not None:
-            break
-        rows = found.records.start(block)
+    """Return how many of the first `rows` rows can be trusted: those before the first damaged block."""
+    for block in range(found.records.block_of(rows - 1) + 1 if rows else 0):
+        if _intact(data, found.header, found.records, block) is None:
+            return found.records.start(block)
     return rows
+
+
+def _count_intact(path: Path, found: _Found, rows: int) -> int:
+    try:
+        with files.open_read(path) as data:
+            return _intact_rows(data, found, rows)
+    except OSError as error:
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -20,9 +21,26 @@ from numpy.typing import NDArray
 
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.fields import is_rows
 
 _META = "meta.json"
 _DIGITS = 8
+_DAMAGE = (
+    zipfile.BadZipFile,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    UnboundLocalError,
+    EOFError,
+    SyntaxError,
+    tokenize.TokenError,
+    MemoryError,
+    OverflowError,
+    RuntimeError,
+    NotImplementedError,
+)
+"""What the libraries raise for contents that fit the checksum and are no checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +57,15 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    directory: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], rows: Mapping[str, int]
+    directory: Path,
+    arrays: Mapping[str, NDArray[Any]],
+    meta: Mapping[str, Any],
+    rows: Mapping[str, int],
+    owner: str | None = None,
 ) -> None:
     """Write a checkpoint in one indivisible step and keep the one before.
+
+    `owner` identifies the run: a checkpoint of another one is not taken for one of this run.
 
     Raises:
         ValueError: an array of Python objects.
@@ -49,7 +73,7 @@ def save_checkpoint(
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        text = json.dumps({"meta": dict(meta), "rows": dict(rows)})
+        text = json.dumps({"meta": dict(meta), "rows": dict(rows), "owner": owner})
         archive.writestr(zipfile.ZipInfo(_META), text)  # ZipInfo: without the time of day
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
@@ -67,14 +91,19 @@ def save_checkpoint(
         files.sync_directory(directory)
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
     """Read one checkpoint file.
 
     Raises:
         FileNotFoundError: there is none.
-        CorruptRunError: it is damaged.
+        CorruptRunError: it is damaged, or belongs to another run than `owner`.
     """
-    data = memoryview(files.read(path))
+    try:
+        data = memoryview(files.read(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error
     if len(data) <= _DIGITS or bytes(data[-_DIGITS:]) != _checksum(data):
         raise CorruptRunError(path, "it does not fit its checksum")
     arrays: dict[str, NDArray[Any]] = {}
@@ -89,13 +118,19 @@ def read_checkpoint(path: Path) -> Checkpoint:
                     else:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        return Checkpoint(arrays, dict(described["meta"]), {str(k): int(n) for k, n in described["rows"].items()})
-    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, AttributeError, UnboundLocalError, EOFError) as error:
+        found = Checkpoint(arrays, dict(described["meta"]), {str(k): int(n) for k, n in described["rows"].items()})
+        written_by = described.get("owner")
+    except _DAMAGE as error:
         raise CorruptRunError(path, "its contents are not those of a checkpoint") from error
+    if not is_rows(found.rows):
+        raise CorruptRunError(path, "its contents are not those of a checkpoint")
+    if None not in (owner, written_by) and owner != written_by:
+        raise CorruptRunError(path, "it belongs to another run")
+    return found
 
 
-def load_checkpoint(directory: Path) -> Checkpoint | None:
-    """Read the newest intact checkpoint of a run; `None` when none was written.
+def load_checkpoint(directory: Path, owner: str | None = None) -> Checkpoint | None:
+    """Read the newest intact checkpoint of a run (`owner`, see `save_checkpoint`); `None` when none was written.
 
     Raises:
         CorruptRunError: there are checkpoints, but none is intact.
@@ -103,11 +138,9 @@ def load_checkpoint(directory: Path) -> Checkpoint | None:
     damaged: CorruptRunError | None = None
     for name in (layout.CHECKPOINT, layout.PREVIOUS_CHECKPOINT):
         try:
-            found = read_checkpoint(directory / name)
+            found = read_checkpoint(directory / name, owner)
         except FileNotFoundError:
             continue
-        except OSError as error:
-            raise CorruptRunError(directory / name, f"it cannot be read ({error.strerror})") from error
         except CorruptRunError as error:
             damaged = damaged or error
             continue

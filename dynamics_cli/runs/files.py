@@ -21,6 +21,7 @@ Buffer = bytes | bytearray | memoryview
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_GONE = frozenset({errno.ENOENT, errno.ESTALE})
 
 
 @contextlib.contextmanager
@@ -39,6 +40,8 @@ def _explain(error: OSError, where: str) -> str:
         return f"disk full while writing {where}: {kept}; free space and continue with --resume"
     if error.errno in _DENIED:
         return f"{where} is not writable ({error.strerror}): {kept}; allow writing and continue with --resume"
+    if error.errno in _GONE:
+        return f"{where} is gone: was its directory deleted or moved? Continue with --resume, and --out where it is now"
     return f"cannot write {where} ({error.strerror or error}): {kept}; continue with --resume"
 
 
@@ -112,8 +115,12 @@ def remove_directory(path: Path) -> None:
 
 
 def open_read(path: Path) -> BinaryIO:
-    """Open a file for reading."""
-    return path.open("rb", buffering=0)
+    """Open a file for reading; a pipe in its place reads as empty, instead of making us wait for its writer."""
+    return open(path, "rb", buffering=0, opener=_at_once)
+
+
+def _at_once(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_at(handle: BinaryIO, offset: int, count: int) -> bytes:
@@ -130,6 +137,17 @@ def read(path: Path) -> bytes:
     """Read a whole file."""
     with open_read(path) as handle:
         return read_at(handle, 0, size(handle))
+
+
+def ensure_named(handle: BinaryIO, path: Path) -> None:
+    """Raise `FileNotFoundError` unless `path` still is a name of the open file.
+
+    What is written to a file that was deleted or moved goes well, and nobody finds it.
+    """
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
+            return
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def size(handle: BinaryIO) -> int:

@@ -87,7 +87,8 @@ def prune(
 def _chosen(summary: RunSummary, statuses: Collection[str] | None, older_than: float | None) -> bool:
     if statuses is not None and summary.status not in statuses:
         return False
-    return older_than is None or time.time() - summary.modified >= older_than
+    # the clock may have been set back since: what was changed "in the future" is as new as can be
+    return older_than is None or max(0.0, time.time() - summary.modified) >= older_than
 
 
 def _remove(path: Path) -> bool:

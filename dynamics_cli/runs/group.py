@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.array_store import ArrayWriter, open_for_append, read_array
+from dynamics_cli.runs.array_store import ArrayWriter, open_for_append, read_array, sums_seal
 
 
 class ArrayGroup:
@@ -46,6 +46,10 @@ class ArrayGroup:
     def counts(self) -> dict[str, int]:
         """Rows of each array after `align`."""
         return dict.fromkeys(self._arrays, self.rows)
+
+    def seals(self) -> dict[str, str]:
+        """Checksum of each array's checksum file."""
+        return {name: sums_seal(array.path) for name, array in self._arrays.items()}
 
     def last(self, name: str) -> int:
         """Last acknowledged number of an array of integers (n,); -1 when there is none."""

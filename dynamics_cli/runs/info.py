@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,8 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
+from dynamics_cli.runs.fields import wrong_field
+from dynamics_cli.runs.sealed import seal, unseal
 
 FORMAT = 1
 """Version of the run directory; a directory of a higher one is refused, not guessed at."""
@@ -23,6 +24,8 @@ Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
 Info = dict[str, Any]
+
+_ARRAYS = "the arrays are files of their own: `dyn verify` says which are intact"
 
 
 def plain(value: Any) -> Any:
@@ -40,9 +43,9 @@ def plain(value: Any) -> Any:
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:
     """Write `run.json` in one indivisible step."""
-    text = _text(plain(info))
+    indent = None if "replicas" in info else 2  # a list of thousands is for machines, and indenting it takes seconds
     with files.told(directory / layout.INFO):
-        files.write_atomic(directory / layout.INFO, text.encode())
+        files.write_atomic(directory / layout.INFO, seal(plain(info), indent=indent))
 
 
 def read_info(directory: Path) -> Info:
@@ -59,22 +62,38 @@ def read_info(directory: Path) -> Info:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
     except OSError as error:
-        raise RunError(f"{path} cannot be read ({error.strerror})") from error
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _ARRAYS) from error
     try:
-        text = data.decode()
-        info = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CorruptRunError(path, "it is not valid JSON") from error
-    if not isinstance(info, dict):
-        raise CorruptRunError(path, "it does not hold the information of a run")
+        info, intact = unseal(data)
+    except ValueError as error:
+        raise CorruptRunError(path, str(error), _ARRAYS) from error
     version = info.get("format")
     if isinstance(version, int) and version > FORMAT:
         wanted = f"format {version}, where this one reads formats up to {FORMAT}"
-        raise RunError(f"{directory} was written by a newer version of dyn ({wanted}): update dyn to read it")
-    checksum = info.pop("checksum", None)
-    if info.get("status") not in STATUSES or checksum is None or _text(info) != text:
-        raise CorruptRunError(path, "it does not fit its checksum; was it edited?")
+        if intact:
+            raise RunError(f"{directory} was written by a newer version of dyn ({wanted}): update dyn to read it")
+        raise CorruptRunError(path, f"it does not fit its checksum, or a newer version of dyn wrote it ({wanted})")
+    if not intact or info.get("status") not in STATUSES:
+        raise CorruptRunError(path, "it does not fit its checksum; was it edited?", _ARRAYS)
+    if (wrong := wrong_field(info)) is not None:
+        raise CorruptRunError(path, f"its entry {wrong!r} is not one that dyn writes", _ARRAYS)
     return info
+
+
+def check_config(directory: Path, info: Info) -> None:
+    """Compare `config.yaml` with the config of which `run.json` speaks; by it the two are known to be of one run.
+
+    Raises:
+        CorruptRunError: it is missing, or not the one with which the run began.
+    """
+    path = directory / layout.CONFIG
+    try:
+        data = files.read(path)
+    except OSError as error:
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _ARRAYS) from error
+    if hashlib.sha256(data).hexdigest() != info.get("config_sha256"):
+        problem = f"it is not the config with which the run of {layout.INFO} began; was it edited?"
+        raise CorruptRunError(path, problem, _ARRAYS)
 
 
 def read_config(directory: Path, info: Info) -> RunConfig:
@@ -84,21 +103,8 @@ def read_config(directory: Path, info: Info) -> RunConfig:
         CorruptRunError: it is missing, or not the one with which the run began.
         ConfigError: this version of dyn does not understand it.
     """
-    path = directory / layout.CONFIG
-    try:
-        data = files.read(path)
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error
-    if hashlib.sha256(data).hexdigest() != info.get("config_sha256"):
-        raise CorruptRunError(path, "it is not the config with which the run began; was it edited?")
-    return load_config(path, check_files_exist=False)  # a run can be read when its data have moved
-
-
-def _text(info: Info) -> str:
-    indent = None if "replicas" in info else 2  # a list of thousands is for machines, and indenting it takes seconds
-    body = json.dumps(info, indent=indent, ensure_ascii=False, allow_nan=False)
-    checksum = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-    return json.dumps({**info, "checksum": checksum}, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+    check_config(directory, info)
+    return load_config(directory / layout.CONFIG, check_files_exist=False)  # a run can be read when its data have moved
 
 
 def _why_not(directory: Path) -> str:

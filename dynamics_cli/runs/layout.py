@@ -67,9 +67,14 @@ def runs_root() -> Path:
     return outputs_root() / "runs"
 
 
+def is_array_name(name: str) -> bool:
+    """Whether a parameter or a measure of this name can be stored as a file of that name."""
+    return _ARRAY_NAME.fullmatch(name) is not None
+
+
 def check_array_name(name: str) -> None:
-    """Raise `ValueError` unless a parameter or a measure of this name can be stored as a file of that name."""
-    if not _ARRAY_NAME.fullmatch(name):
+    """Raise `ValueError` unless `is_array_name`."""
+    if not is_array_name(name):
         raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
 
 

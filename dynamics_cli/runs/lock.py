@@ -93,5 +93,5 @@ def _holder(directory: Path) -> str:
     try:
         holder = json.loads(files.read(directory / layout.LOCK_HOLDER))
         return f"process {int(holder['pid'])} on {str(holder['host'])[:80]!r}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return "another process"

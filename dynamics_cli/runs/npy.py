@@ -18,6 +18,9 @@ import numpy as np
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ALIGNMENT = 64
 _COUNT_DIGITS = 20
+_MOST_AXES = 32
+_LARGEST_ROW = 2**60
+"""Bytes; NumPy refuses to think of more."""
 _LONGEST = 4096
 _PATTERN = re.compile(
     rb"\{'descr': '([<>|][fiub][0-9]{1,2})', 'fortran_order': False, "
@@ -82,6 +85,8 @@ def decode(start: bytes) -> Header | None:
         return None
     count = _COUNT.fullmatch(found[2])
     row_shape = tuple(int(n) for n in (found[3] or b"").split(b",") if n)
+    if len(row_shape) >= _MOST_AXES or dtype.itemsize * math.prod(row_shape) > _LARGEST_ROW:
+        return None
     rows = int(count[1]) if count and encode_count(int(count[1])) == found[2] else None
     header = Header(dtype, row_shape, rows)
     # All but the number of rows must be, byte for byte, what we would have written.

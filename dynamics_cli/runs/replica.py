@@ -55,7 +55,6 @@ class ReplicaRun(Run):
         together = replicas.together
         self.path, self.replica = together.path, r
         self._together = together
-        self._names_of = together.array_names()
         each = {
             name: together.info.get(f"replica_{key}", [None] * len(replicas))[r]
             for name, key in (("final_loss", "losses"), ("iterations", "iterations"), ("status", "statuses"))
@@ -77,6 +76,10 @@ class ReplicaRun(Run):
     def finished(self) -> bool:
         """Whether the writer ended in order."""
         return self._together.finished
+
+    def check_all(self) -> None:
+        """Check every array of all replicas."""
+        self._together.check_all()
 
     @property
     def losses(self) -> Array:

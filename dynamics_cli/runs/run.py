@@ -12,18 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.config.architecture import TwoLayerArchitecture
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.array_store import read_array, verify_array
 from dynamics_cli.runs.checkpoint import load_checkpoint
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import read_config, read_info
+from dynamics_cli.runs.info import check_config, read_config, read_info
 from dynamics_cli.runs.lock import is_locked
 
 if TYPE_CHECKING:
     from dynamics_cli.data import Dataset
 
 Array = NDArray[Any]
+
+_TWO_LAYER = {f"{layout.TRAJECTORY}/hidden_weight": 2, f"{layout.TRAJECTORY}/output_weight": 1}
+"""Parameters of a two-layer network -> axes that they have."""
 
 
 class Arrays(Mapping[str, Array]):
@@ -61,7 +65,7 @@ class Run:
     """
 
     def __init__(self, path: str | Path, *, verify: bool = True) -> None:
-        """Look at a run directory; without `verify` checksums of arrays are not read.
+        """Look at a run directory; without `verify` checksums of config and arrays are not read.
 
         Raises:
             RunError: it is not a run, is damaged, or was written by a newer version.
@@ -72,6 +76,8 @@ class Run:
         if self.status == "running" and not is_locked(self.path):
             self.info = read_info(self.path)  # it may just have ended
             self.status = "interrupted" if self.info["status"] == "running" else self.info["status"]
+        if verify:
+            check_config(self.path, self.info)
         self._verify = verify
         self._loaded: dict[str, Array] = {}
 
@@ -211,16 +217,25 @@ class Run:
         """
         path = layout.array_file(self.path, name)
         if self.finished:
-            return verify_array(path, self.info["rows"][name])
-        rows = verify_array(path)
-        if rows < self._floor.get(name, 0):
-            raise CorruptRunError(path, f"it has {rows} rows, and the checkpoint knows of {self._floor[name]}")
-        return rows
+            return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name))
+        return verify_array(path, least=self._floor.get(name, 0))
+
+    def check_all(self) -> None:
+        """Check every array now, instead of when it is first used.
+
+        Raises:
+            CorruptRunError: one is damaged.
+        """
+        for name in self.array_names():
+            self._read(name)
+        for folder in (self.parameters, self.measures):
+            for name in folder:
+                _ = folder[name]
 
     @cached_property
     def _floor(self) -> dict[str, int]:
         """Rows that each array of an unfinished run has at least."""
-        found = load_checkpoint(self.path)
+        found = load_checkpoint(self.path, self.info.get("config_sha256"))
         return found.rows if found else {}
 
     def _has(self, name: str) -> bool:
@@ -233,8 +248,26 @@ class Run:
     def _read(self, name: str) -> Array:
         if name not in self._loaded:
             rows = self.check(name) if self._verify else None
-            self._loaded[name] = read_array(layout.array_file(self.path, name), rows)
+            array = read_array(layout.array_file(self.path, name), rows)
+            self._check_form(name, array)
+            self._loaded[name] = array
         return self._loaded[name]
+
+    def _check_form(self, name: str, array: Array) -> None:
+        """Refuse an array of another type, or of other axes, than the writer of a run gives it."""
+        replicas = "replicas" in self.info
+        if name in (layout.LOSS_ITERATIONS, layout.SNAPSHOT_ITERATIONS):
+            right = array.dtype == np.int64 and array.ndim == 1
+        elif name in (layout.LOSSES, layout.TIMES):
+            right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
+        elif name in _TWO_LAYER and isinstance(self.config.architecture, TwoLayerArchitecture):
+            first = 1 + replicas  # the axis of the neurons
+            right = array.ndim == first + _TWO_LAYER[name] and array.shape[first] == self.config.architecture.width
+        else:
+            right = array.ndim > replicas
+        if not right:
+            problem = f"it holds {array.dtype} of shape {array.shape}, which dyn never writes there"
+            raise CorruptRunError(layout.array_file(self.path, name), problem)
 
     def _group(self, name: str, rows: int, dtype: type) -> Array:
         return self._read(name)[:rows] if rows else np.empty(0, dtype)

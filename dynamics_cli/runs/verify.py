@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs import files, layout
+from dynamics_cli.runs import layout
+from dynamics_cli.runs.array_store import verify_array
 from dynamics_cli.runs.checkpoint import read_checkpoint
-from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.errors import CorruptRunError, NotARunError
+from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
 
 
@@ -25,42 +28,69 @@ def verify_run(path: str | Path) -> list[Finding]:
     """Check every checksum of a run directory; return what is wrong, an empty list when nothing is."""
     directory = Path(path)
     try:
-        run = Run(directory)
+        run = Run(directory, verify=False)
+    except NotARunError as error:
+        return [Finding(directory, str(error), _intact_arrays(directory))]
     except CorruptRunError as error:
-        return [_finding(error)]
+        return [Finding(error.file, error.problem, _intact_arrays(directory))]
     except RunError as error:
         return [Finding(directory, str(error))]
     findings: list[Finding] = []
     try:
-        _ = run.config
+        read_config(directory, run.info)
     except CorruptRunError as error:
-        findings.append(_finding(error))
+        findings.append(Finding(error.file, error.problem, _intact_arrays(directory)))
     except DynError as error:
         findings.append(Finding(directory / layout.CONFIG, str(error)))
-    intact = False
+    damaged, readable = _checkpoints(directory, run.info)
+    findings += damaged
+    if damaged and not readable and not run.finished:
+        return findings  # nobody knows how many rows the arrays ought to have
+    return findings + _arrays(run)
+
+
+def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], list[str]]:
+    """Return what is wrong with the checkpoints, and the names of those that can be read."""
+    errors: list[CorruptRunError] = []
+    readable = []
     for name in (layout.CHECKPOINT, layout.PREVIOUS_CHECKPOINT):
         try:
-            if files.exists(directory / name):
-                read_checkpoint(directory / name)
-                intact = True
+            read_checkpoint(directory / name, info.get("config_sha256"))
+            readable.append(name)
+        except FileNotFoundError:
+            continue
         except CorruptRunError as error:
-            findings.append(_finding(error))
-    if not intact and any(finding.file.suffix == ".npz" for finding in findings) and not run.finished:
-        return findings  # nobody knows how many rows the arrays ought to have
+            errors.append(error)
+    unneeded = info["status"] in ("complete", "diverged")
+    left = f"--resume goes on from {readable[0]}" if readable else "the run can only be started again, with --force"
+    usable = "nothing needs it any more" if unneeded else left
+    return [Finding(error.file, error.problem, usable) for error in errors], readable
+
+
+def _arrays(run: Run) -> list[Finding]:
+    """Return what is wrong with the arrays of a run."""
+    findings: list[Finding] = []
     snapshots = 0
     for name in sorted(run.array_names(), key=lambda name: name != layout.SNAPSHOT_ITERATIONS):
         try:
             rows = run.check(name)
         except CorruptRunError as error:
-            findings.append(_finding(error))
+            findings.append(Finding(error.file, error.problem, error.usable))
             continue
         if name == layout.SNAPSHOT_ITERATIONS:
             snapshots = rows
         elif name not in layout.LOSS_GROUP and rows < snapshots:
             problem = f"it has {rows} rows of {snapshots} snapshots"
-            findings.append(Finding(layout.array_file(directory, name), problem, f"its first {rows} rows are intact"))
+            findings.append(Finding(layout.array_file(run.path, name), problem, f"its first {rows} rows are intact"))
     return findings
 
 
-def _finding(error: CorruptRunError) -> Finding:
-    return Finding(error.file, error.problem, error.usable)
+def _intact_arrays(directory: Path) -> str:
+    """Return, in words, which arrays of a directory fit their own checksums; numpy.load reads them."""
+    intact = []
+    for name in [*layout.loss_arrays(directory), *layout.snapshot_arrays(directory)]:
+        try:
+            intact.append(f"{name} ({verify_array(layout.array_file(directory, name))} rows)")
+        except CorruptRunError:
+            continue
+    return f"arrays that fit their own checksums: {', '.join(intact)}" if intact else ""

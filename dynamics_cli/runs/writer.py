@@ -87,8 +87,8 @@ class RunWriter:
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
-        found = load_checkpoint(directory)
-        for key in ("rows", "iterations", "final_loss", "seconds"):
+        found = load_checkpoint(directory, info["config_sha256"])
+        for key in ("rows", "seals", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
         info["resumptions"] = [*info.get("resumptions", []), provenance()]
@@ -98,7 +98,7 @@ class RunWriter:
         write_info(directory, info)
         if found and found.damaged:
             with files.told(directory):
-                files.remove(found.damaged)
+                files.remove_tree(found.damaged)
         _make_folders(directory)
         try:
             writer._reopen_arrays(found.rows if found else {})
@@ -116,6 +116,11 @@ class RunWriter:
         self._last_snapshot = self._snapshots.last(layout.SNAPSHOT_ITERATIONS)
 
     @property
+    def resumed_at(self) -> int:
+        """Iteration from which the run goes on; 0 for one that starts."""
+        return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
+
+    @property
     def loss_rows(self) -> int:
         """Number of recorded losses."""
         return self._losses.rows
@@ -124,6 +129,11 @@ class RunWriter:
     def snapshot_rows(self) -> int:
         """Number of recorded snapshots."""
         return self._snapshots.rows
+
+    @property
+    def last_loss(self) -> int:
+        """Iteration of the last recorded loss; -1 before the first."""
+        return int(self._last_loss)
 
     @property
     def last_snapshot(self) -> int:
@@ -203,7 +213,7 @@ class RunWriter:
         """
         self._sync()
         rows = self._losses.counts() | self._snapshots.counts()
-        save_checkpoint(self.directory, state, meta, rows)
+        save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
 
     def finish(
         self,
@@ -229,7 +239,9 @@ class RunWriter:
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
-        self._info |= {"status": status, **final, **numbers, "rows": rows}
+        with files.told(self.directory):
+            seals = self._losses.seals() | self._snapshots.seals()
+        self._info |= {"status": status, **final, **numbers, "rows": rows, "seals": seals}
         write_info(self.directory, self._info)
         self.close()
 
@@ -266,9 +278,13 @@ def _make_folders(directory: Path) -> None:
             files.remove_temporaries(folder)
 
 
+def _size(number: int) -> str:
+    return f"{number / _GIB:.2f} GiB" if number >= _GIB / 10 else f"{number / 1024:.1f} KiB"
+
+
 def check_space(directory: Path, needed: int) -> None:
     """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes."""
     free = files.free_bytes(directory)
     if needed > free:
-        room = f"about {needed / _GIB:.2f} GiB, and {free / _GIB:.2f} GiB are free"
+        room = f"about {_size(needed)}, and {_size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")

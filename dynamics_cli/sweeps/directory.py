@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import files
+from dynamics_cli.runs import CorruptRunError, files
+from dynamics_cli.runs.sealed import seal, unseal
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 FORMAT = 1
+_AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
+_DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
 
 def is_sweep(directory: Path) -> bool:
@@ -23,14 +27,69 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     """Return what a sweep directory says of itself.
 
     Raises:
-        RunError: it is not a sweep, or its description is damaged.
+        RunError: it is not a sweep, or a newer version of dyn wrote it.
+        CorruptRunError: its description is damaged.
 
     """
     path = directory / SWEEP
     try:
-        described: dict[str, Any] = json.loads(files.read(path))
-    except (OSError, ValueError) as error:
-        raise RunError(f"{directory} is not the directory of a sweep, or {SWEEP} is damaged ({error})") from error
-    if described.get("format") != FORMAT:
-        raise RunError(f"{path} was written by another version of dyn (format {described.get('format')})")
+        described, intact = unseal(files.read(path))
+    except OSError as error:
+        raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
+    except ValueError as error:
+        raise CorruptRunError(path, str(error), _DELETE) from error
+    version = described.get("format")
+    if intact and isinstance(version, int) and version > FORMAT:
+        raise RunError(f"{path} was written by a newer version of dyn (format {version}): update dyn to read it")
+    if not intact or version != FORMAT:
+        raise CorruptRunError(path, "it does not fit its checksum; was it edited?", _DELETE)
+    if not _has_axes(described):
+        raise CorruptRunError(path, "its settings are not those of a sweep", _DELETE)
     return described
+
+
+def _has_axes(described: Mapping[str, Any]) -> bool:
+    axes = described.get("axes")
+    return isinstance(axes, list) and all(
+        isinstance(axis, dict) and isinstance(axis.get("key"), str) and isinstance(axis.get("values"), list)
+        for axis in axes
+    )
+
+
+def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
+    """Write what a sweep says of itself, with a checksum, in one indivisible step.
+
+    Raises:
+        RunError: it cannot be written.
+
+    """
+    with files.told(directory / SWEEP):
+        files.write_atomic(directory / SWEEP, seal({"format": FORMAT, **described}))
+
+
+def table_seal(data: bytes) -> str:
+    """Return the checksum of a table, which the description of its sweep keeps as `table`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_table(directory: Path) -> str:
+    """Return the text of the table of a sweep.
+
+    Raises:
+        RunError: there is none yet.
+        CorruptRunError: it is not the one that the sweep wrote.
+
+    """
+    path = directory / RESULTS
+    expected = read_sweep(directory).get("table")
+    try:
+        data = files.read(path)
+    except FileNotFoundError as error:
+        if expected is None:
+            raise RunError(f"{directory} has no {RESULTS} yet: the sweep is not finished") from error
+        raise CorruptRunError(path, "it is missing", _AGAIN) from error
+    except OSError as error:
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _AGAIN) from error
+    if table_seal(data) != expected:
+        raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
+    return data.decode()

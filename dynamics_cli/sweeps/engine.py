@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.batches import Work, divide
 from dynamics_cli.sweeps.jobs import Job
+from dynamics_cli.sweeps.workers import run_in_processes
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.replicas import obtain_replicas, plan_replicas
-from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 
 Report = Callable[["Result"], object]
@@ -101,60 +98,13 @@ def _run_singles(
         note(failed if message else _result(job, Run(directory / name), name))
 
 
-def run_in_processes(
-    todo: Sequence[tuple[RunConfig, Path]], *, executor: Executor | None = None, workers: int | None = None
-) -> Iterator[tuple[int, str]]:
-    """Train configs in their directories, in any order; yield the place of each as it ends, and why it failed or "".
-
-    Args:
-        todo: configs and their run directories.
-        executor: where they run; by default spawned processes of one thread each, one per core.
-        workers: number of those processes.
-
-    """
-    if not todo:
-        return
-    own = executor is None
-    if executor is None:
-        spawn = multiprocessing.get_context("spawn")
-        count = min(workers or os.cpu_count() or 1, len(todo))
-        executor = ProcessPoolExecutor(count, mp_context=spawn, initializer=_one_thread)
-    try:
-        futures = {executor.submit(run_job, config, directory): k for k, (config, directory) in enumerate(todo)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        if own:
-            executor.shutdown(wait=True, cancel_futures=True)
-
-
 def _single(job: Job) -> str:
     return f"jobs/{job.number:06d}"
-
-
-def run_job(config: RunConfig, directory: Path) -> str:
-    """Train one job, or go on with it; return "" or why it failed. Called in another process."""
-    try:
-        obtain_run(plan_run(config, directory), resume=True)
-    except Interrupted:
-        raise
-    except DynError as error:
-        return str(error)
-    return ""
 
 
 def _result(job: Job, run: Run, name: str, replica: int | None = None) -> Result:
     measures = {key: float(values[-1]) for key, values in run.measures.items() if len(values)}
     return Result(job, run.status, name, replica, run.iterations, run.final_loss, measures)
-
-
-def _one_thread() -> None:
-    """Keep a worker process on one core; the cores are busy with its siblings."""
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"
-    import torch
-
-    torch.set_num_threads(1)
 
 
 def counts(results: Sequence[Result]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.layout import is_array_name
 from dynamics_cli.runs.replica import ReplicaSet
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.directory import RESULTS, read_sweep
+from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,12 +39,11 @@ class SweepTable:
         """
         self.described = read_sweep(directory)
         self.directory = directory
-        try:
-            with (directory / RESULTS).open(newline="", encoding="utf-8") as stream:
-                self.rows = list(csv.DictReader(stream))
-        except OSError as error:
-            raise RunError(f"{directory} has no {RESULTS} yet: the sweep is not finished ({error.strerror})") from error
+        self.rows = list(csv.DictReader(io.StringIO(read_table(directory), newline="")))
         self.axes: list[dict[str, Any]] = self.described["axes"]
+        needed = {*_FIXED, *(axis["key"] for axis in self.axes)}
+        if not self.rows or not needed <= set(self.rows[0]):
+            raise CorruptRunError(directory / RESULTS, "it has no rows, or not the columns of this sweep")
         self.numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
         self._runs: dict[str, ReplicaSet | Run] = {}
 
@@ -49,7 +51,8 @@ class SweepTable:
     def measures(self) -> list[str]:
         """Names of the final numbers that the table has, the final loss first."""
         swept = {axis["key"] for axis in self.axes}
-        names = [name for name in self.rows[0] if name not in _FIXED and name not in swept]
+        # files are named after measures, so a column of another name is none
+        names = [name for name in self.rows[0] if name not in (*_FIXED, *swept) and is_array_name(str(name))]
         return sorted(names, key=lambda name: (name != "final_loss", name))
 
     def column(self, name: str) -> Floats:

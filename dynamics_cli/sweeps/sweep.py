@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.lock import run_lock
-from dynamics_cli.sweeps.directory import FORMAT, SWEEP, read_sweep
+from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep
 from dynamics_cli.sweeps.engine import Report, Result, run_jobs
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
@@ -59,7 +58,6 @@ def run_sweep(
     directory = out or layout.outputs_root() / "sweeps" / f"{jobs[0].config.name}-{identity[:10]}"
     with run_lock(directory):
         described = {
-            "format": FORMAT,
             "hash": identity,
             "name": jobs[0].config.name,
             "axes": [{"key": a.key, "values": list(a.values), "log": a.log} for a in axes],
@@ -69,17 +67,16 @@ def run_sweep(
         _claim(directory, described)
         results = run_jobs(jobs, directory, executor=executor, workers=workers, report=report)
         path = write_table(directory, results, [axis.key for axis in axes])
+        write_sweep(directory, {**described, "table": table_seal(files.read(path))})
     return Sweep(directory, results, path)
 
 
 def _claim(directory: Path, described: dict[str, Any]) -> None:
-    path = directory / SWEEP
-    if files.exists(path):
+    if files.exists(directory / SWEEP):
         if read_sweep(directory)["hash"] != described["hash"]:
             raise UsageError(f"{directory} holds another sweep; give --out another directory")
         return
     foreign = [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]
     if foreign:
         raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
-    with files.told(path):
-        files.write_atomic(path, (json.dumps(described, indent=2) + "\n").encode())
+    write_sweep(directory, described)

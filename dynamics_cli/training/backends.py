@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dynamics_cli.config.architecture import GanArchitecture
 from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.training.kernels import UNROLLED
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
 US = 1e-6
-_UNROLLED_COLUMNS = 4
 _WIDE_FROM = 16384
 _FLOW_SAMPLES = 512
 _FLOW_WORK = 2e8
@@ -111,7 +112,7 @@ def _able(backend: str, problem: Problem) -> bool:
     if backend == "gram":
         return full_batch and problem.dataset.n < d
     if backend == "wide":
-        return full_batch and d <= _UNROLLED_COLUMNS and _width(problem) >= _WIDE_FROM
+        return full_batch and d <= UNROLLED and _width(problem) >= _WIDE_FROM
     return True
 
 
@@ -125,7 +126,7 @@ def _samples(problem: Problem) -> int:
 
 def _work(problem: Problem) -> float:
     """Multiply-adds of the forward and backward pass of one iteration."""
-    return 2.0 * _samples(problem) * problem.parameter_count
+    return 2.0 * _samples(problem) * problem.multiply_adds
 
 
 def _preactivations(problem: Problem) -> float:
@@ -142,7 +143,11 @@ def _gradients(problem: Problem) -> float:
 
 
 def _gradient(problem: Problem) -> float:
-    return 80 * US + 2.3e-9 * _preactivations(problem) + _work(problem) / 7e10
+    deeper = max(0, sum(len(shape) > 1 for shape in problem.shapes.values()) - 2)  # weights beyond two layers
+    architecture = problem.config.architecture
+    # an update of either player of a GAN goes through both, the discriminator's on twice the batch
+    trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, GanArchitecture) else 1.0
+    return trips * ((80 + 80 * deeper) * US + 2.3e-9 * _preactivations(problem) + _work(problem) / 7e10)
 
 
 def _matrix(problem: Problem) -> float:
@@ -152,7 +157,7 @@ def _matrix(problem: Problem) -> float:
 
 def _compiled(problem: Problem) -> float:
     # few columns are unrolled; of more columns, zero entries are skipped; weights beyond the cache come slowly
-    few = problem.dataset.d <= _UNROLLED_COLUMNS and problem.batch_size is None
+    few = problem.dataset.d <= UNROLLED and problem.batch_size is None
     work = _work(problem) * (1.0 if few else float((problem.dataset.x != 0).mean()))
     rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10 if few else 1.8e10
     passes = problem.parameter_count / 8e9 if problem.batch_size != 1 else 0.0

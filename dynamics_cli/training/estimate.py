@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
-import numpy as np
 import psutil
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.models import layer_sizes
+from dynamics_cli.training.observers import chosen_observers
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.schedule import snapshot_iterations
 
 GIB = 2**30
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
+_GRIDS = 4
+"""Arrays of the times of a gradient flow that there are at once."""
+_SNAPSHOT, _WRITTEN = 1e-4, 3e8
+"""Seconds that a recorded state takes, and bytes that are written in a second."""
+_LOOK, _LOOKED = 1e-4, 6e10
+"""Seconds that an evaluation of samples takes, and multiply-adds that it does in a second."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +69,52 @@ def loss_interval(problem: Problem) -> int:
 
 
 def estimate(problem: Problem, seconds_per_iteration: float) -> Estimate:
-    """Return what the run needs, given the time of one iteration from the cost model."""
+    """Return what the run needs, given the time of one iteration from the cost model.
+
+    Raises:
+        InputError: there are more iterations than a run can count, or too many snapshots to list.
+
+    """
     total = problem.iterations
+    if total >= 2**63:
+        raise InputError(f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer epochs")
     snapshots = len(snapshot_iterations(problem.config.record.snapshots, total))
     item = problem.dtype.itemsize
-    recorded = sum(int(np.prod(problem.shapes[name])) for name in recorded_parameters(problem))
+    recorded = sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
     n, d = problem.dataset.x.shape
     batch = problem.batch_size or n
-    widest = max((shape[0] for shape in problem.shapes.values()), default=1)
-    # weights, gradients and update; pre-activations, activations and their gradients; data twice
-    memory = item * (4 * problem.parameter_count + 4 * batch * widest + 2 * n * d)
+    sizes = layer_sizes(problem.config.architecture, problem.shapes, d)
+    # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
+    memory = item * (4 * problem.parameter_count + 2 * batch * (sum(sizes) + max(sizes)) + 2 * n * d)
+    memory += _times_bytes(problem)
     disk = snapshots * recorded * item + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    return Estimate(total, problem.parameter_count, snapshots, memory, disk, total * seconds_per_iteration)
+    seconds = total * seconds_per_iteration + snapshots * _recording(problem, recorded * item) + _looking(problem)
+    return Estimate(total, problem.parameter_count, snapshots, memory, disk, seconds)
+
+
+def _times_bytes(problem: Problem) -> int:
+    """Return the memory for the times of a gradient flow's states, which are known up front."""
+    return _GRIDS * 8 * problem.iterations if problem.config.optimizer.kind == "gradient_flow" else 0
+
+
+def _recording(problem: Problem, size: int) -> float:
+    """Return the time of one recorded state of `size` bytes, what the observers look at included."""
+    n, y_test = problem.dataset.n, problem.dataset.y_test
+    n_test = 0 if y_test is None else len(y_test)
+    samples = {"train_accuracy": n, "test_loss": n_test, "test_accuracy": n_test}
+    looks = [_look(problem, samples[name]) for name in chosen_observers(problem) if name in samples]
+    return _SNAPSHOT + size / _WRITTEN + sum(looks)
+
+
+def _looking(problem: Problem) -> float:
+    """Return the time of the losses over the full training set that a stochastic optimizer records."""
+    if problem.batch_size is None:
+        return 0.0
+    return (problem.iterations // loss_interval(problem) + 1) * _look(problem, problem.dataset.n)
+
+
+def _look(problem: Problem, samples: int) -> float:
+    return _LOOK + samples * problem.multiply_adds / _LOOKED
 
 
 def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: int | None = None) -> None:
@@ -84,9 +126,11 @@ def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: i
     """
     available = psutil.virtual_memory().total if available_bytes is None else available_bytes
     if needs.memory_bytes > available:
+        of_times = _times_bytes(problem) > needs.memory_bytes / 2
+        remedy = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
         raise InputError(
             f"the run needs about {needs.memory_bytes / GIB:.1f} GiB of memory, this machine has "
-            f"{available / GIB:.1f} GiB: the network has {needs.parameters:.3g} weights; take a smaller width or batch"
+            f"{available / GIB:.1f} GiB: the network has {needs.parameters:.3g} weights; {remedy}"
         )
     limit = problem.config.record.limit_gib
     if needs.disk_bytes > limit * GIB:

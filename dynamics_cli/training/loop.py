@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.recorder import Recorder
 from dynamics_cli.training.schedule import Iterations, next_after
-from dynamics_cli.training.signals import SignalWatch
+from dynamics_cli.training.signals import GivenUp, SignalWatch
 from dynamics_cli.training.steppers.base import Halt, State, Stepper, first_halt
 
 Progress = Callable[[int, float], None]
@@ -20,9 +21,12 @@ Progress = Callable[[int, float], None]
 
 CALL_SECONDS = 0.1
 """Aimed duration of one call of `advance`, so that signals are heard."""
+SLOW_SECONDS = 0.3
+"""A call that lasts longer is given up when a signal has come; for that the state before it is held in memory."""
 CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: what a kill can cost at most."""
 _CLOCK = "clock/time"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Outcome:
     stopped: bool = False
     """Whether the run is complete because its loss reached `stop_below`."""
     signal: int | None = None
-    """The signal that interrupted it."""
+    """The signal that came: it interrupted the training, unless that was at its end."""
 
 
 @dataclass
@@ -57,83 +61,133 @@ class TrainingLoop:
 
     def __post_init__(self) -> None:
         resumed = self.writer.resumed
+        self._halted: Halt | None = None
+        self._watch = SignalWatch()
+        self._seconds: dict[str, float] = {}  # of the last call of each kind of work
         self._began = time.monotonic()
         self._before = 0.0 if resumed is None else float(resumed.meta["seconds"])
 
     def seconds(self) -> float:
         """Return the wall time of the training so far, that before interruptions included."""
-        return self._before + time.monotonic() - self._began
+        return self._before + max(0.0, time.monotonic() - self._began)
 
     def run(self) -> Outcome:
         """Train to the end, from the writer's checkpoint where it has one."""
-        with SignalWatch() as watch:
-            halted = self._start()
-            chunk, saved = 1, time.monotonic()
-            while halted is None and self.stepper.iteration < self.total and watch.received is None:
-                began, first = time.monotonic(), self.stepper.iteration
-                halted = self._advance(chunk)
-                now = time.monotonic()
-                chunk = _next_chunk(chunk, self.stepper.iteration - first, now - began)
-                if self.progress is not None:
-                    self.progress(self.stepper.iteration, self.recorder.last_loss)
-                if now - saved > CHECKPOINT_SECONDS:
-                    self._checkpoint()
-                    saved = time.monotonic()
-            if halted is None and self.stepper.iteration < self.total:
-                self._checkpoint()
-                return Outcome("interrupted", self.stepper.iteration, self.recorder.last_loss, signal=watch.received)
-            return self._end(halted)
+        with SignalWatch() as self._watch:
+            try:
+                self._start()
+                self._train()
+                if self._halted is not None or self.stepper.iteration == self.total:
+                    return self._end()
+            except GivenUp:
+                pass  # the state is that of before; what was to be recorded of it is, on resumption
+            self._checkpoint()
+            signal = self._watch.received
+            return Outcome("interrupted", self.stepper.iteration, self.recorder.last_loss, signal=signal)
 
-    def _start(self) -> Halt | None:
-        if self.writer.resumed is not None:
-            state: State = dict(self.writer.resumed.arrays)
+    def _start(self) -> None:
+        resumed = self.writer.resumed
+        if resumed is not None:
+            state: State = dict(resumed.arrays)
             clock_time = state.pop(_CLOCK, None)
             if self.recorder.clock is not None and clock_time is not None:
                 self.recorder.clock.time = float(clock_time)
             self.stepper.load_state_dict(state)
-            return self.stepper.halted
-        self.recorder.snapshot(self.stepper)
-        return None if self.stepper.full_batch else self._look()
+            self._halted = resumed.meta.get("halted") or self.stepper.halted
+            last_loss = resumed.meta.get("last_loss")
+            self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
+        self._record(snapshot_due=resumed is None or self._is_due())
 
-    def _advance(self, chunk: int) -> Halt | None:
+    def _is_due(self) -> bool:
+        """Whether a snapshot of the current state belongs to the schedule."""
+        return next_after(self.snapshots, self.stepper.iteration - 1) == self.stepper.iteration
+
+    def _train(self) -> None:
+        """Train until the end, a halt or a signal."""
+        chunk, saved = 1, time.monotonic()
+        while self._halted is None and self.stepper.iteration < self.total and self._watch.received is None:
+            began, first = time.monotonic(), self.stepper.iteration
+            self._advance(chunk)
+            now = time.monotonic()
+            chunk = _next_chunk(chunk, self.stepper.iteration - first, now - began)
+            if self.progress is not None:
+                self.progress(self.stepper.iteration, self.recorder.last_loss)
+            due = not 0.0 <= now - saved <= CHECKPOINT_SECONDS  # also where a clock was set back
+            if due and self._halted is None:  # a halted run has only its end to write
+                self._checkpoint()
+                saved = time.monotonic()
+
+    def _advance(self, chunk: int) -> None:
         """Do up to `chunk` updates, not past the next recording point, and record."""
         stepper, first = self.stepper, self.stepper.iteration
         due = next_after(self.snapshots, first)
         target = min(self.total, first + chunk, due)
         if not stepper.full_batch:
             target = min(target, (first // self.loss_every + 1) * self.loss_every)
-        losses = stepper.advance(target - first)
-        halted = stepper.halted
+        losses = self._patiently("advance", lambda: stepper.advance(target - first))
+        self._halted = stepper.halted
         if stepper.full_batch:
-            self.recorder.losses(first, losses, last_state=halted is not None)
-        elif stepper.iteration % self.loss_every == 0 or stepper.iteration == self.total:
-            halted = self._look()
-        if stepper.iteration == due and halted is None:
-            self.recorder.snapshot(stepper)
-        return halted
+            self.recorder.losses(first, losses, last_state=self._halted is not None)
+        self._record(snapshot_due=stepper.iteration == due)
 
-    def _look(self) -> Halt | None:
-        """Record the loss of the current state, which no update gave; return why it ends the run, if it does."""
-        loss = self.stepper.loss_row()
+    def _record(self, *, snapshot_due: bool) -> None:
+        """Record what is due of the current state and is not recorded yet."""
+        i = self.stepper.iteration
+        looked_at = self.stepper.full_batch or self._halted is not None or self.writer.last_loss == i
+        if not looked_at and (i % self.loss_every == 0 or i == self.total):
+            self._look()
+        if snapshot_due and (self._halted is None or i == 0):
+            self._snapshot()
+
+    def _look(self) -> None:
+        """Record the loss of the current state, which no update gave, and note whether it ends the run."""
+        loss = self._patiently("look", self.stepper.loss_row)
         halt = first_halt(loss, self.stop_below) if loss.ndim == 1 else None  # replicas halt one by one
-        self.recorder.losses(self.stepper.iteration, loss, last_state=True)
-        return None if halt is None else halt[1]
+        self._halted = None if halt is None else halt[1]
+        if self.writer.last_loss < self.stepper.iteration:
+            self.recorder.losses(self.stepper.iteration, loss, last_state=True)
 
-    def _end(self, halted: Halt | None) -> Outcome:
+    def _snapshot(self) -> None:
+        """Record the current weights and measures, unless that has been done."""
+        if self.writer.last_snapshot < self.stepper.iteration:
+            seen = self._patiently("snapshot", lambda: self.recorder.look_at(self.stepper))
+            self.recorder.snapshot(self.stepper.iteration, seen)
+
+    def _end(self) -> Outcome:
         """Record what is still missing of the last state."""
-        stepper = self.stepper
-        if stepper.full_batch and halted is None:
-            halted = self._look()
-        if self.writer.last_snapshot < stepper.iteration:
-            self.recorder.snapshot(stepper)
-        status: Literal["complete", "diverged"] = "diverged" if halted == "diverged" else "complete"
-        return Outcome(status, stepper.iteration, self.recorder.last_loss, stopped=halted == "stopped")
+        if self.stepper.full_batch and self._halted is None:
+            self._look()
+        self._snapshot()
+        status: Literal["complete", "diverged"] = "diverged" if self._halted == "diverged" else "complete"
+        stopped, signal = self._halted == "stopped", self._watch.received
+        return Outcome(status, self.stepper.iteration, self.recorder.last_loss, stopped=stopped, signal=signal)
+
+    def _patiently(self, name: str, work: Callable[[], T]) -> T:
+        """Do some work with the stepper; where it is slow, give it up when a signal has come, and go back.
+
+        Raises:
+            GivenUp: the stepper is again as it was before.
+        """
+        slow = not self.stepper.steady or self._seconds.get(name, SLOW_SECONDS) >= SLOW_SECONDS
+        held = self.stepper.state_dict() if slow else None
+        began = time.monotonic()
+        try:
+            with self._watch.patience() if held is not None else nullcontext():
+                return work()
+        except GivenUp:
+            assert held is not None
+            self.stepper.load_state_dict(held)
+            raise
+        finally:
+            self._seconds[name] = time.monotonic() - began
 
     def _checkpoint(self) -> None:
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
-        meta = {"iteration": self.stepper.iteration, "seconds": self.seconds()}
+        meta = {"iteration": self.stepper.iteration, "seconds": self.seconds(), "halted": self._halted}
+        if np.isfinite(self.recorder.last_loss):
+            meta["last_loss"] = self.recorder.last_loss
         self.writer.checkpoint(state, meta)
 
 

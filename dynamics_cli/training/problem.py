@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ from dynamics_cli.config.run import RunConfig
 from dynamics_cli.data import Dataset, build_dataset, resolve_dataset
 from dynamics_cli.errors import InputError
 from dynamics_cli.losses import Loss, get_loss
-from dynamics_cli.models import parameter_shapes
+from dynamics_cli.models import multiply_adds, parameter_shapes
 from dynamics_cli.training.initialization import initial_parameters
 
 
@@ -53,7 +54,12 @@ class Problem:
     @property
     def parameter_count(self) -> int:
         """Number of weights, trained or not."""
-        return sum(int(np.prod(shape)) for shape in self.shapes.values())
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of the network for one input."""
+        return multiply_adds(self.config.architecture, self.shapes, self.dataset.d)
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
@@ -99,7 +105,7 @@ def _check_labels(dataset: Dataset, loss: Loss, config: RunConfig) -> None:
             allowed, needed = np.isin(y, [-1.0, 1.0]), "-1 or 1"
         else:
             C = getattr(config.architecture, "outputs", 1)
-            allowed, needed = np.isin(y, np.arange(C)), f"a class number 0..{C - 1}"
+            allowed, needed = (y >= 0) & (y < C) & (y == np.floor(y)), f"a class number 0..{C - 1}"
         if not allowed.all():
             k = int(np.argmin(allowed))
             raise InputError(f"dataset: {name}[{k}] is {y[k]:g}, the {kind} loss needs {needed}")

@@ -12,6 +12,9 @@ from dynamics_cli.training.clock import Clock
 from dynamics_cli.training.observers import Observer
 from dynamics_cli.training.steppers.base import Floats, Stepper
 
+Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
+"""Recorded weights and measures of one state."""
+
 
 class Recorder:
     """Hands a run's records to its writer and remembers the last loss."""
@@ -48,8 +51,12 @@ class Recorder:
         if kept.any():
             self._writer.append_losses(iterations[kept], values[kept], None if times is None else times[kept])
 
-    def snapshot(self, stepper: Stepper) -> None:
-        """Record the current weights and what the observers make of them."""
+    def look_at(self, stepper: Stepper) -> Seen:
+        """Return the current weights and what the observers make of them; nothing is written."""
         weights = stepper.parameters()
         measures = {name: np.asarray(observe(weights), np.float64) for name, observe in self._observers.items()}
-        self._writer.append_snapshot(stepper.iteration, {name: weights[name] for name in self._parameters}, measures)
+        return {name: weights[name] for name in self._parameters}, measures
+
+    def snapshot(self, iteration: int, seen: Seen) -> None:
+        """Record what `look_at` has given at an iteration."""
+        self._writer.append_snapshot(iteration, *seen)

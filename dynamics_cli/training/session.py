@@ -14,6 +14,7 @@ from dynamics_cli.config.optimizer import GradientFlow, Optimizer
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import layout
 from dynamics_cli.runs.clear import clear_run
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import is_run
 from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.run import Run
@@ -117,7 +118,7 @@ def obtain_run(
                 return Obtained(run, reused=True, seconds=time.monotonic() - began)
             if not resume:
                 raise UsageError(
-                    f"{plan.directory} holds an unfinished run at iteration {run.iterations}: "
+                    f"{plan.directory} holds an unfinished run{_reached(run)}: "
                     "--resume continues it, --force starts over"
                 )
             writer = RunWriter.reopen(plan.directory)
@@ -126,6 +127,14 @@ def obtain_run(
         with writer:
             _train(plan, writer, progress)
         return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
+
+
+def _reached(run: Run) -> str:
+    """Say how far a run has come; after a power cut, what it recorded last may be damaged, which resuming drops."""
+    try:
+        return f" at iteration {run.iterations}"
+    except CorruptRunError as error:
+        return f" ({error})"
 
 
 def _make_directory(directory: Path) -> None:
@@ -151,7 +160,10 @@ def _info(plan: Plan) -> dict[str, object]:
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
     problem, optimizer = plan.problem, plan.problem.config.optimizer
-    stepper = build_stepper(problem, plan.choice)
+    try:
+        stepper = build_stepper(problem, plan.choice)
+    except (MemoryError, RuntimeError) as error:  # torch tells of too little memory with the latter
+        raise failed(writer, error, writer.resumed_at, 0.0) from error
     recorder = Recorder(
         writer,
         loss_every=loss_interval(problem),
@@ -172,12 +184,15 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
     try:
         outcome = loop.run()
     except (MemoryError, RuntimeError, ArithmeticError) as error:
-        why = str(error)
-        writer.finish(
-            "failed", iterations=stepper.iteration, final_loss=math.nan, seconds=loop.seconds(), messages=[why]
-        )
-        raise RunError(f"{plan.directory}: the run failed at iteration {stepper.iteration}: {error}") from error
+        raise failed(writer, error, stepper.iteration, loop.seconds()) from error
     _finish(writer, outcome, loop.seconds(), optimizer, stepper.numbers())
+
+
+def failed(writer: RunWriter, error: Exception, iteration: int, seconds: float) -> RunError:
+    """End a run that cannot go on; return what to raise."""
+    why = str(error) or type(error).__name__
+    writer.finish("failed", iterations=iteration, final_loss=math.nan, seconds=seconds, messages=[why])
+    return RunError(f"{writer.directory}: the run failed at iteration {iteration}: {why}")
 
 
 def _finish(
@@ -197,7 +212,9 @@ def _finish(
 
 
 def raise_if_interrupted(writer: RunWriter, outcome: Outcome) -> None:
-    """Raise `Interrupted` when a signal ended the training."""
+    """Raise `Interrupted` when a signal came, be it in the last moment of the training."""
+    if outcome.signal is not None and outcome.status != "interrupted":
+        raise Interrupted(f"interrupted; the run in {writer.directory} had come to its end", outcome.signal)
     if outcome.signal is not None:
         raise Interrupted(
             f"interrupted at iteration {outcome.iterations}; the state is saved in {writer.directory}: "

@@ -169,6 +169,20 @@ def test_a_width_that_cannot_fit_is_refused_with_the_estimate(dyn: Dyn, place: P
     assert not (place / "outputs").exists()
 
 
+def test_sizes_beyond_64_bits_are_counted(dyn: Dyn, place: Path) -> None:
+    answer = dyn("train", "toy.yaml", "--dry-run", "--set", f"architecture.width={2**63 - 1}")
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err.endswith(" GiB: the network has 2.77e+19 weights; take a smaller width or batch\n")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x/" * 3000, "run:" + "9" * 5000])
+def test_names_that_no_file_has(name: str, dyn: Dyn) -> None:
+    for command in (["train"], ["show"], ["plot"], ["config", "check"]):
+        answer = dyn(*command, name)
+        assert answer.code in (3, 7), command
+        assert "there is no " in answer.err
+
+
 def test_a_recording_beyond_its_limit_is_refused_with_the_estimate(dyn: Dyn) -> None:
     answer = dyn("train", "toy.yaml", "--set", "record.limit_gib=0.000001")
     assert answer.code == 3

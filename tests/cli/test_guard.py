@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from dynamics_cli.cli import main, output
+from dynamics_cli.cli import guard, main, output
 
 from .conftest import Dyn, environment
 
@@ -136,3 +138,28 @@ def test_json_of_what_json_does_not_know() -> None:
 
     document = {"a": float("nan"), "b": [np.float64("inf"), np.arange(2)], 3: Path("x"), "c": (None, True)}
     assert output.jsonable(document) == {"a": None, "b": [None, [0, 1]], "3": str(Path.cwd() / "x"), "c": [None, True]}
+
+
+def never_end() -> None:
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_a_library_swallows_comes_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, code: int
+) -> None:
+    monkeypatch.setattr(guard, "AGAIN_SECONDS", 0.01)
+    watched = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    before = [signal.getsignal(each) for each in watched]
+
+    def command() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+            never_end()
+        never_end()
+
+    assert guard.guarded(command) == code
+    assert capsys.readouterr().err == "interrupted\n"
+    assert [signal.getsignal(each) for each in watched] == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

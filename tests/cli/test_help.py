@@ -34,7 +34,7 @@ def test_the_tree_has_every_command() -> None:
         "", "train", "sweep", "plot", "reproduce", "show", "compare", "completion",
         "list", "list figures", "list papers", "list configs", "list datasets", "list architectures", "list runs",
         "data", "data list", "data fetch", "data add", "data path", "data remove",
-        "runs", "runs prune", "runs verify", "config", "config check", "config schema",
+        "verify", "runs", "runs prune", "config", "config check", "config schema",
     }  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def test_version(dyn: Dyn) -> None:
     [
         (["trian"], "no command 'trian' (did you mean 'train'?); there are train, sweep, plot, reproduce, "),
         (["list", "figure"], "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
-        (["runs", "xyz"], "no command 'xyz'; there are prune, verify\n"),
+        (["runs", "xyz"], "no command 'xyz'; there are prune\n"),
         (["train"], "Missing argument 'CONFIG'"),
         (["train", "toy.yaml", "--sed", "1"], "No such option"),
         (["train", "toy.yaml", "--device", "gpu"], "'gpu' is not one of 'auto', 'cpu', 'cuda'"),

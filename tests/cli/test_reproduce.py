@@ -66,6 +66,7 @@ def test_options_are_handed_on(dyn: Dyn, asked: Asked) -> None:
     given.pop("progress")
     given.pop("messages")
     assert given == {
+        "variant": None,
         "preset": "full",
         "overrides": ("optimizer.lr=0.1",),
         "seeds": 3,
@@ -81,6 +82,26 @@ def test_defaults(dyn: Dyn, asked: Asked) -> None:
     ((_, given),) = asked
     assert (given["preset"], given["seeds"], given["formats"]) == ("default", 1, ("pdf", "png"))
     assert (given["device"], given["out"], given["force"], given["overrides"]) == (None, None, False, ())
+
+
+def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -> None:
+    having = [figure.id for figure in catalogue.figures("boursier2022") if "flow" in figure.variants]
+    assert [id.rpartition("fig")[2] for id in having] == ["1", "2", "3", "4", "6", "7"]
+    dyn("reproduce", "--paper", "boursier2022", "--variant", "flow")
+    dyn("reproduce", "boursier2022-fig3", "--variant", "flow")
+    assert [(ids, given["variant"]) for ids, given in asked] == [(having, "flow"), (["boursier2022-fig3"], "flow")]
+    answer = dyn("reproduce", "--all", "--variant", "flwo")
+    assert answer.code == 2
+    assert "no figure asked for has a variant 'flwo' (`dyn list figures`)" in answer.err
+    assert len(asked) == 2
+
+
+def test_a_figure_without_the_variant_is_told(dyn: Dyn) -> None:
+    answer = dyn("reproduce", "boursier2022-fig5", "--variant", "flow")
+    assert (answer.code, answer.err) == (2, "Error: boursier2022-fig5 has no variant 'flow'; it has none\n")
+    answer = dyn("reproduce", "boursier2022-fig4", "--variant", "flwo")
+    expected = "Error: boursier2022-fig4 has no variant 'flwo' (did you mean 'flow'?); it has flow\n"
+    assert (answer.code, answer.err) == (2, expected)
 
 
 def test_strict_is_exit_code_5(dyn: Dyn, asked: Asked) -> None:

@@ -79,21 +79,3 @@ def test_prune_wants_to_know_which(dyn: Dyn, two: tuple[Path, Path]) -> None:
 def test_prune_of_nothing(dyn: Dyn) -> None:
     answer = dyn("runs", "prune", "--older-than", 0)
     assert (answer.code, answer.out, answer.err) == (0, "", "deleted 0 runs, 0 B\n")
-
-
-def test_verify(dyn: Dyn, two: tuple[Path, Path]) -> None:
-    answer = dyn("runs", "verify", *two)
-    assert (answer.code, answer.out) == (0, f"{two[0]}: intact\n{two[1]}: intact\n")
-    losses = two[0] / "losses.npy"
-    data = bytearray(losses.read_bytes())
-    data[-5] ^= 1
-    losses.write_bytes(data)
-    answer = dyn("runs", "verify", *two)
-    assert answer.code == 7
-    assert answer.err == "Error: 1 of 2 runs is damaged\n"
-    assert answer.out.splitlines()[0] == f"{two[0]}: damaged"
-    assert answer.out.splitlines()[1].startswith("  losses.npy: ")
-    found = dyn("runs", "verify", *two, "--json")
-    assert found.code == 7
-    assert [run["intact"] for run in found.json] == [False, True]
-    assert found.json[0]["findings"][0]["file"] == str(losses)

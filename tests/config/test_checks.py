@@ -27,6 +27,13 @@ def orthonormal(**keys: Any) -> dict[str, Any]:
     return {"dataset": {"kind": "orthonormal", "n": 2, "dim": 3, **keys}}
 
 
+def many_outputs(architecture: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return DEEP | {"architecture": {**architecture, "image": [1, 1, 2], **keys}}
+
+
+NEEDS_MANY = (
+    "loss.kind: cross_entropy needs architecture.kind fully_connected, convolutional or vgg16 with outputs >= 2"
+)
 CASES: list[tuple[dict[str, Any], list[str]]] = [
     (
         points(x=[[1], [2, 3], [4, 5, 6]], y=[1, 2, 3]),
@@ -79,10 +86,11 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
-        [
-            "loss.kind: cross_entropy needs architecture.kind fully_connected with outputs >= 2; "
-            "two_layer has one output"
-        ],
+        [f"{NEEDS_MANY}; two_layer has one output"],
+    ),
+    (
+        DEEP | {"architecture": {"kind": "residual", "width": 3}, "loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
+        [f"{NEEDS_MANY}; residual has one output"],
     ),
     (
         DEEP | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
@@ -92,6 +100,26 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         DEEP | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 3}},
         ["architecture.outputs: must be 1 for the loss mse, not 3"],
     ),
+    *[
+        case
+        for kind in ({"kind": "convolutional", "convolutions": [[2, 1, 1, 0]]}, {"kind": "vgg16"})
+        for case in (
+            (
+                many_outputs(kind) | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
+                ["architecture.outputs: must be the number of classes, >= 2, for the loss cross_entropy, not 1"],
+            ),
+            (
+                many_outputs(kind, outputs=2) | {"loss": {"kind": "logistic"}},
+                ["architecture.outputs: must be 1 for the loss logistic, not 2"],
+            ),
+            (
+                many_outputs(kind, outputs=2) | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 2]),
+                ["dataset.y[1]: must be a class, one of the integers 0 to 1 for the loss cross_entropy, not 2"],
+            ),
+            (many_outputs(kind, outputs=2) | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]), []),
+            (many_outputs(kind) | {"loss": {"kind": "logistic"}}, []),
+        )
+    ],
     (DEEP, []),
     ({"loss": {"kind": "logistic"}} | points(y=[1, 0]), ["dataset.y[1]: must be -1 or 1 for the loss logistic, not 0"]),
     (

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
-from dynamics_cli.models import build_model, network_function
+from dynamics_cli.config.architecture import (
+    ConvolutionalArchitecture,
+    FullyConnectedArchitecture,
+    TwoLayerArchitecture,
+    Vgg16Architecture,
+)
+from dynamics_cli.errors import InputError
+from dynamics_cli.models import build_model, network_function, parameter_shapes
 
 ACTIVATIONS = [("relu", None), ("leaky_relu", 0.2), ("linear", None)]
 
@@ -80,3 +86,17 @@ def test_fully_connected_shapes_and_function(outputs, shape):
     assert outputs_numpy.shape == shape
     np.testing.assert_allclose(outputs_numpy, by_hand.reshape(shape), rtol=1e-13)
     np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), by_hand.reshape(shape), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "d"),
+    [
+        (FullyConnectedArchitecture(kind="fully_connected", widths=[2**62, 2**62]), 3),
+        (Vgg16Architecture(kind="vgg16", width_multiplier=1e308), 150_528),
+        (Vgg16Architecture(kind="vgg16", width_multiplier=1e30), 150_528),
+        (ConvolutionalArchitecture(kind="convolutional", convolutions=[[2**62, 3, 1, 1], [2**62, 3, 1, 1]]), 784),
+    ],
+)
+def test_networks_of_more_weights_than_can_be_counted(architecture, d):
+    with pytest.raises(InputError, match="architecture: the network is too large"):
+        parameter_shapes(architecture, d)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure as Drawing
 
@@ -17,7 +18,7 @@ from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import reproduce
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, finding
-from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
+from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce_figure, reproduce_figures
 from dynamics_cli.runs import Run
 from dynamics_cli.training.signals import Interrupted
@@ -101,9 +102,23 @@ def test_files_and_json(outputs: Path) -> None:
     assert second["overrides"] == ["optimizer.iterations=20"]
     assert len(first["hash"]) == len(second["hash"]) == 64
     assert first["hash"] != second["hash"]
-    assert Path(first["path"]).is_dir()
-    assert Run(first["path"]).hash == first["hash"]
+    assert Run(folder / first["path"]).hash == first["hash"]  # relative: both are below the root of outputs
     assert result.reproduced
+
+
+def test_a_figure_is_drawn_in_the_one_style_whatever_the_users_settings(small: Callable[..., Figure]) -> None:
+    sizes = []
+
+    def draw(losses: dict[str, float]) -> Drawing:
+        figure = small_draw(losses)
+        sizes.append(figure.axes[0].annotate("text of the figure's own", (0, 0)).get_fontsize())
+        return figure
+
+    small(draw=draw)
+    with mpl.rc_context({"font.size": 23.0}):
+        reproduce_figure("small-fig1")
+        assert mpl.rcParams["font.size"] == 23.0
+    assert sizes == [8.0]
 
 
 @pytest.mark.usefixtures("small")
@@ -175,6 +190,37 @@ def test_presets(small: Callable[..., Figure]) -> None:
     assert len(reproduce_figure("small-fig1", preset="full").runs) == 2  # a figure without it: its default
     with pytest.raises(UsageError, match=r"no preset 'fill'.*did you mean 'full'"):
         reproduce_figure("small-fig1", preset="fill")
+
+
+def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure], tmp_path: Path) -> None:
+    flow, drawn = tmp_path / "flow.yaml", tmp_path / "drawn.yaml"
+    flow.write_text(CONFIG.replace("{kind: gd, lr: 0.01, iterations: 50}", "{kind: gradient_flow, until: 0.5}"))
+    drawn.write_text(CONFIG.replace("small", "drawn"))
+    variant = Variant("on the flow", "The flow.", {"first": str(flow)}, {"first": str(drawn)})
+    figure = small(variants={"flow": variant}, presets={"full": {"third": str(flow)}})
+    result = reproduce_figure("small-fig1", variant="flow", preset="full", seeds=2)
+    assert result.figure == "small-fig1-flow"
+    assert [path.name for path in result.files] == [f"small-fig1-flow.{end}" for end in ("pdf", "png", "json")]
+    kinds = [(run.role, run.run.config.name, run.run.config.optimizer.kind) for run in result.runs]
+    assert kinds == [
+        ("first", "small", "gradient_flow"),
+        ("second", "small", "gd"),
+        ("first", "drawn", "gd"),
+        ("second", "small", "gd"),
+    ]
+    told = json.loads(result.files[-1].read_text())
+    assert (told["figure"], told["paper"]) == ("small-fig1-flow", "small")
+    assert (told["title"], told["caption"]) == ("Small, on the flow", "A caption. The flow.")
+    plain = reproduce_figure("small-fig1")  # beside it, not over it
+    assert [path.name for path in plain.files] == [f"small-fig1.{end}" for end in ("pdf", "png", "json")]
+    # one path: near its end the two losses differ by the order of step times curvature
+    assert plain.claims[0].measured == pytest.approx(result.claims[0].measured, rel=0.5)
+    assert plain.claims[0].measured != result.claims[0].measured
+    assert figure.as_variant("flow").variants == {}
+    names = [name for name, _ in reproduce_figures(["small-fig1"], variant="flow")]
+    assert names == ["small-fig1-flow"]
+    with pytest.raises(UsageError, match=r"small-fig1 has no variant 'flwo' \(did you mean 'flow'\?\); it has flow"):
+        reproduce_figure("small-fig1", variant="flwo")
 
 
 @pytest.mark.usefixtures("small")

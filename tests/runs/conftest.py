@@ -1,89 +1,17 @@
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import RunWriter, files
+from dynamics_cli.runs import RunWriter
+from tests.runs.faults import Faults
 
 LAST = 12  # iterations of the toy run
 SNAPSHOTS = (0, 1, 2, 4, 7, 12)
 CHUNK = 3  # iterations whose losses are appended at once, followed by a checkpoint
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing reaches the disk after it."""
-
-
-class Faults:
-    """Counts the changes made through `files`, and fails or dies at one of them.
-
-    `when` is `before`, `half` (a write that stops in the middle) or `after`; `how` is `kill` or an errno.
-    """
-
-    CHANGING = (
-        "create", "write_at", "truncate", "replace", "remove", "make_directory", "remove_directory",
-        "sync", "sync_directory",
-    )  # fmt: skip
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, self.at, self.when, self.how, self.dead = 0, -1, "before", "kill", False
-        self.log: list[str] = []
-        self.last = ""  # the change at which the last kill came
-        for name in self.CHANGING:
-            monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
-
-    def plan(self, at: int, when: str = "before", how: Any = "kill") -> None:
-        self.count, self.at, self.when, self.how, self.dead = 0, at, when, how, False
-        self.log = []
-
-    def dies(self, action: Callable[[], object]) -> bool:
-        """Do something, and tell whether the planned kill came in the middle of it; no fault is planned after that."""
-        try:
-            action()
-        except Killed:
-            return True
-        finally:
-            last = self.log[-1] if self.log else ""
-            self.plan(-1)
-            self.last = last
-        return False
-
-    def _fail(self) -> None:
-        if self.how == "kill":
-            self.dead = True
-            raise Killed
-        raise OSError(self.how, "injected", "somewhere")
-
-    def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any) -> Any:
-            if self.dead:
-                raise Killed
-            now = self.count == self.at
-            self.count += 1
-            self.log.append(name)
-            if now and self.when == "before":
-                self._fail()
-            if now and self.when == "half" and name == "write_at":
-                handle, data, offset = args
-                view = memoryview(data).cast("B")
-                real(handle, view[: len(view) // 2], offset)
-                self._fail()
-            # What is on the disk cannot be told from what is in the page cache here, so nothing is waited for.
-            result = None if name in ("sync", "sync_directory") else real(*args)
-            if now:
-                if result is not None:
-                    result.close()
-                self._fail()
-            return result
-
-        assert list(inspect.signature(real).parameters)
-        return wrapped
 
 
 @pytest.fixture

@@ -4,13 +4,15 @@ import math
 import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import LockedRunError, list_runs, outputs_root, prune, run_lock, runs_root
+from dynamics_cli.runs import LockedRunError, find, list_runs, outputs_root, prune, run_lock, runs_root
 
 
 @pytest.fixture
@@ -95,3 +97,24 @@ def test_prune_spares_what_changes_while_it_takes_the_lock(root: Path, monkeypat
         monkeypatch.setattr(find, "run_lock", lock)
         assert names(prune(root, statuses=["complete"])) == []
     assert names(list_runs(root)) == ["a", "b", "d"]
+
+
+def test_a_run_that_changes_before_its_lock_is_taken_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def changed_by_another(directory: Path, **options: Any) -> Iterator[None]:
+        (directory / "run.json").write_bytes((root / "b" / "run.json").read_bytes())
+        with run_lock(directory, **options):
+            yield
+
+    monkeypatch.setattr(find, "run_lock", changed_by_another)
+    assert prune(root, statuses=["complete"]) == []
+    assert (root / "a" / "losses.npy").exists()
+    monkeypatch.undo()
+    assert names(prune(root, statuses=["interrupted"])) == ["a", "b"]
+
+
+def test_runs_deep_below_a_folder_are_left_alone(root: Path) -> None:
+    shutil.copytree(root / "b", root / "1" / "2" / "3" / "4")
+    shutil.copytree(root / "b", root / "1" / "2" / "3" / "5" / "6")
+    assert [s.path.name for s in list_runs(root / "1")] == ["4", "6"]
+    assert [s.path.name for s in list_runs(root)] == ["4", "a", "b", "d"]

@@ -6,8 +6,10 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import LockedRunError, is_locked, run_lock
@@ -128,3 +130,31 @@ def test_a_lock_file_that_cannot_be_written_beside(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot write .*lock\.json"), run_lock(tmp_path):
         pass
     assert not is_locked(tmp_path)
+
+
+def test_a_directory_deleted_while_the_lock_is_opened_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, acquire, tries = tmp_path / "run", FileLock.acquire, []
+
+    def deleted_first(lock: FileLock, *arguments: Any, **options: Any) -> Any:
+        tries.append(run.exists())
+        if len(tries) > 1:
+            return acquire(lock, *arguments, **options)
+        run.rmdir()
+        raise FileNotFoundError(run / "lock")
+
+    monkeypatch.setattr(FileLock, "acquire", deleted_first)
+    with run_lock(run):
+        assert is_locked(run)
+    assert tries == [True, True]
+
+
+def test_where_files_can_only_be_locked_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    run = tmp_path / "run"
+    assert not is_locked(run)
+    assert not run.exists()
+    with run_lock(run):
+        assert is_locked(run)
+    assert not is_locked(run)

@@ -1,11 +1,14 @@
 """Trains runs in forked children that are killed at random moments, then compares them with uninterrupted ones.
 
 Called by `test_interruption.py` in a process of its own: `python kill_script.py FOLDER KILLS SIGNAL SEED`. A warm
-parent forks, so that a kill costs milliseconds. Prints how many children died in the middle of their work.
+parent forks, so that a kill costs milliseconds. Prints, by kind of run, how many children died in the middle of their
+work.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import random
 import signal
@@ -25,6 +28,21 @@ BASE = {
     "initialization": {"kind": "balanced", "scale": 0.1},
     "loss": {"kind": "mse"},
 }
+CONVOLUTIONAL = {
+    "dataset": {
+        "kind": "points",
+        "x": [[round(math.sin(1 + 3 * k + k * pixel), 3) for pixel in range(16)] for k in range(5)],
+        "y": DATA["y"],
+    },
+    "architecture": {
+        "kind": "convolutional",
+        "image": [1, 4, 4],
+        "convolutions": [[3, 3, 1, 1], [4, 2, 2, 0]],
+        "widths": [6],
+    },
+    "initialization": {"kind": "default_scaled"},
+}
+"""Images of 4 x 4 pixels and a small network for them."""
 RUNS = {
     "compiled": {
         "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 400000},
@@ -32,25 +50,34 @@ RUNS = {
     },
     "autograd": {
         "backend": "autograd",
-        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 1500, "loss_scaled": True},
+        "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 1200, "loss_scaled": True},
         "record": {"snapshots": {"kind": "every", "interval": 150}},
     },
     "sgd": {
-        "optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 12000},
+        "optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 9000},
         "record": {"snapshots": {"kind": "geometric", "ratio": 1.3}, "loss_every": 200},
     },
     "adam": {
         "architecture": {"kind": "fully_connected", "widths": [8, 8]},
         "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 1000, "batch_size": 3},
+        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 600, "batch_size": 3},
         "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 10},
+    },
+    "convolutional": {
+        **CONVOLUTIONAL,
+        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 360, "batch_size": 3},
+        "record": {"snapshots": {"kind": "every", "interval": 100}, "loss_every": 20},
+    },
+    "gradient_flow": {
+        "optimizer": {"kind": "gradient_flow", "until": 400.0, "points": 600},
+        "record": {"snapshots": {"kind": "every", "interval": 100}},
     },
     "gan": {
         "dataset": {"kind": "mixture", "n": 60},
         "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
         "initialization": {"kind": "default_scaled"},
         "loss": {"kind": "hinge"},
-        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 600, "batch_size": 7},
+        "optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 420, "batch_size": 7},
         "record": {"snapshots": {"kind": "every", "interval": 60}, "loss_every": 10},
     },
 }
@@ -103,13 +130,16 @@ def main() -> None:
     rng = random.Random(seed)
     for name in RUNS:
         train(name, folder / f"{name}-whole")  # compiles what there is to compile
-    total = 0
-    while total < kills:
+    dead = dict.fromkeys(RUNS, 0)
+    each = math.ceil(kills / len(RUNS))
+    rounds = 0
+    while sum(dead.values()) < kills:
         for name in RUNS:
-            directory = folder / f"{name}-{total}"
-            total += survive(name, directory, number, kills, rng)
+            directory = folder / f"{name}-{rounds}"
+            dead[name] += survive(name, directory, number, each, rng)
             assert arrays(directory) == arrays(folder / f"{name}-whole"), f"{name}: not the same bits"
-    print(total)
+        rounds += 1
+    print(json.dumps(dead))
 
 
 if __name__ == "__main__":

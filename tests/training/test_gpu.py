@@ -9,6 +9,7 @@ import torch
 from dynamics_cli.training.backends import Choice, build_stepper, possible
 from dynamics_cli.training.replicas import build_replica_stepper
 from dynamics_cli.training.steppers.matrix import MatrixStepper
+from dynamics_cli.training.steppers.replay import LENGTHS, Replay
 from tests.training.problems import ACTIVATIONS, LOSSES, random_problem
 
 pytestmark = [
@@ -53,6 +54,45 @@ def test_replicas_are_those_of_the_cpu():
     gpu = MatrixStepper(problems, device="cuda", replicas=True)
     cpu = build_replica_stepper(problems, "compiled")
     np.testing.assert_allclose(gpu.advance(40), cpu.advance(40), rtol=1e-9)
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_graphs_do_what_single_launches_do(loss, replicas):
+    problems = [random_problem(loss=loss, seed=seed, dtype="float32") for seed in range(replicas)]
+    graphs, plain = (MatrixStepper(problems, device="cuda", replicas=replicas > 1) for _ in range(2))
+    plain._replay = None
+    np.testing.assert_array_equal(graphs.advance(150), plain.advance(150))
+    assert graphs._replay is not None
+    assert set(graphs._replay._graphs or ()) == set(LENGTHS)  # recorded, not fallen back
+    for name, value in plain.parameters().items():
+        np.testing.assert_array_equal(graphs.parameters()[name], value)
+
+
+def test_a_loaded_state_is_recorded_anew():
+    problem = random_problem()
+    graphs, plain = (MatrixStepper([problem], device="cuda") for _ in range(2))
+    plain._replay = None
+    losses = plain.advance(30)
+    graphs.advance(20)
+    state = graphs.state_dict()
+    graphs.advance(80)
+    graphs.load_state_dict(state)
+    np.testing.assert_array_equal(graphs.advance(10), losses[20:])
+
+
+def test_a_body_that_waits_for_the_device_is_not_recorded_and_leaves_the_device_usable():
+    weight = torch.zeros(1, device="cuda")
+
+    def update():
+        weight.add_(1)
+        weight.item()
+        return weight.clone()
+
+    replay, losses = Replay(update, [weight]), torch.empty(10, 1, device="cuda")
+    with pytest.warns(UserWarning, match="updates are launched one by one"):
+        replay.run(losses)
+    np.testing.assert_array_equal(losses[:, 0].cpu().numpy(), np.arange(1.0, 11.0))
 
 
 def test_auto_looks_for_the_gpu_only_where_there_is_work():

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.record import GeometricSnapshots, ListedSnapshots, RegularSnapshots
+from dynamics_cli.config.record import GeometricSnapshots, ListedSnapshots, RegularSnapshots, Snapshots
+from dynamics_cli.errors import InputError
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.clock import RescaledClock
 from dynamics_cli.training.schedule import next_after, snapshot_iterations
@@ -54,3 +55,26 @@ def test_rescaled_time_is_the_sum_of_steps_over_losses():
     times = np.concatenate([clock.advance(i, losses[i:j]) for i, j in ((0, 1), (1, 3), (3, 4))])
     np.testing.assert_allclose(times, [0.0, 0.025, 0.075, 0.175])
     assert clock.time == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "message"),
+    [
+        (
+            RegularSnapshots(kind="every", interval=3),
+            "6e+17 states would be recorded, too many to list; take a larger interval",
+        ),
+        (
+            GeometricSnapshots(ratio=1.0000001),
+            "more than 1e+03 states would be recorded, too many to list; take a larger ratio",
+        ),
+    ],
+)
+def test_schedules_that_are_too_long_to_list(
+    snapshots: Snapshots, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dynamics_cli.training.schedule.MAX_SNAPSHOTS", 1000)
+    with pytest.raises(InputError) as caught:
+        snapshot_iterations(snapshots, 18 * 10**17)
+    assert str(caught.value) == f"record.snapshots: {message}"
+    assert len(snapshot_iterations(RegularSnapshots(kind="every", interval=2), 2000)) == 1001

@@ -8,17 +8,16 @@ from dynamics_cli.cli.lazy import LazyGroup
 
 COMMANDS = {
     "prune": "dynamics_cli.cli.runs.prune:prune",
-    "verify": "dynamics_cli.cli.runs.verify:verify",
 }
 """Name of a command -> `module:attribute`."""
 
 EXAMPLES = """\b
 Examples:
   dyn runs prune --status interrupted --status failed
-  dyn runs verify outputs/runs/*
+  dyn runs prune --older-than 30 --dry-run
 """
 
 
 @click.group("runs", cls=LazyGroup, table=COMMANDS, epilog=EXAMPLES)
 def runs() -> None:
-    """Delete runs, or check that they are intact."""
+    """Delete runs."""

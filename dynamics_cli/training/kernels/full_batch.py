@@ -7,9 +7,6 @@ import numpy as np
 
 from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
 
-UNROLLED = 4
-"""Up to this many input columns `run_dense` is used."""
-
 
 @numba.njit(**OPTIONS)
 def run_dense(  # type: ignore[no-untyped-def]

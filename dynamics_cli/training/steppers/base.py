@@ -26,6 +26,8 @@ class Stepper(ABC):
     """`cpu` or `cuda`."""
     full_batch: bool
     """Whether losses come for free with every update."""
+    steady: bool = True
+    """Whether a call takes about as long as one like it before."""
     iteration: int = 0
     """Number of updates done."""
     halted: Halt | None = None

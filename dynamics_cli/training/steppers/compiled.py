@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.training.batches import Batches, batches_of
+from dynamics_cli.training.kernels import UNROLLED
 from dynamics_cli.training.kernels.batches import run_batches
 from dynamics_cli.training.kernels.common import LOSS_NUMBERS
 from dynamics_cli.training.kernels.full_batch import (
     CHUNK,
-    UNROLLED,
     run_dense,
     run_dense_replicas,
     run_sparse,
@@ -20,6 +20,7 @@ from dynamics_cli.training.kernels.full_batch import (
     run_sparse_replicas,
 )
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
+from dynamics_cli.training.kernels.threads import start_threads
 from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
@@ -37,6 +38,9 @@ class CompiledStepper(TwoLayerStepper):
         self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
+        in_chunks = not self._columns and self.x.shape[1] > CHUNK
+        if self.full_batch and (len(problems) > 1 or in_chunks):  # the kernels that take all cores
+            start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
@@ -104,6 +108,7 @@ class WideStepper(TwoLayerStepper):
         super().__init__(problems)
         self._rows = dense_rows(self.x)
         self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
+        start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (1, m, d), `output` (1, m)."""

@@ -15,6 +15,7 @@ class FlowStepper(Stepper):
     """Looks at an integrator at the times of a grid; weights are float64 inside whatever the dtype of the run."""
 
     full_batch = True
+    steady = False  # between two times of the grid there may be one step of the integrator or a million
 
     def __init__(self, problem: Problem, integrator: Integrator, *, backend: str, device: str = "cpu") -> None:
         assert isinstance(problem.config.optimizer, GradientFlow)

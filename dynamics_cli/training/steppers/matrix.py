@@ -12,6 +12,7 @@ from torch import Tensor
 from dynamics_cli.training.batches import batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats
+from dynamics_cli.training.steppers.replay import Record, Replay, record_cuda_graph
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
 
 _BLOCK_BYTES = 4 * 2**20
@@ -26,14 +27,31 @@ class MatrixStepper(TwoLayerStepper):
 
     backend = "matrix"
 
-    def __init__(self, problems: Sequence[Problem], *, device: str = "cpu", replicas: bool = False) -> None:
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        *,
+        device: str = "cpu",
+        replicas: bool = False,
+        record: Record | None = None,
+    ) -> None:
+        """Set up the data and the initial weights.
+
+        Args:
+            problems: one, or several of equal shapes.
+            device: `cpu` or `cuda`.
+            replicas: whether losses and parameters have an axis of replicas.
+            record: how full-batch updates are recorded to be replayed; by default as CUDA graphs on `cuda`, and not
+                at all on `cpu`.
+
+        """
         self.device = device
+        self._record = record_cuda_graph if record is None and device == "cuda" else record
         super().__init__(problems, replicas=replicas)
         moving = np.flatnonzero(self.x.any(axis=(0, 1)))
         self._moving = torch.from_numpy(moving).to(device)
         self._x = torch.from_numpy(np.ascontiguousarray(self.x[:, :, moving])).to(device)  # (Q, n, d')
         self._y = torch.from_numpy(self.y).to(device)  # (Q, n)
-        self._W = self._hidden[:, :, self._moving].contiguous()  # (R, m, d')
         self._rate = torch.from_numpy(self.lr).to(device)[:, None, None]  # (R, 1, 1)
         self._slope = torch.from_numpy(self.alpha).to(device)[:, None, None]
         self._plain_relu = bool((self.alpha == 0).all())
@@ -42,13 +60,21 @@ class MatrixStepper(TwoLayerStepper):
         rows = n if device == "cuda" else max(1, _BLOCK_BYTES // max(1, columns * self.dtype.itemsize))
         self._blocks = [slice(k, min(k + rows, n)) for k in range(0, n, rows)]
         self._batches = [] if self.full_batch else [batches_of(p) for p in problems]
+        self._take_weights()
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
         self._hidden = torch.from_numpy(np.array(hidden)).to(self.device)  # (R, m, d); moving columns live in _W
         self._a = torch.from_numpy(np.array(output)).to(self.device)  # (R, m)
         if hasattr(self, "_moving"):
-            self._W = self._hidden[:, :, self._moving].contiguous()
+            self._take_weights()
+
+    def _take_weights(self) -> None:
+        """Lay the moving columns out for updates, which work on them and on `_a` in place."""
+        self._W = self._hidden[:, :, self._moving].contiguous()  # (R, m, d')
+        self._replay: Replay | None = None
+        if self._record is not None:
+            self._replay = Replay(lambda: self._full_update(None), (self._W, self._a), self._record)
 
     def read(self) -> tuple[Weights, Weights]:
         """Return copies of the weights: (R, m, d) and (R, m)."""
@@ -64,8 +90,9 @@ class MatrixStepper(TwoLayerStepper):
         done = np.where(halting.any(axis=1), halting.argmax(axis=1), n)
         if (done < n).any():
             # a state that halts is not updated: do the updates again, each replica up to its own halt
-            self._W, self._a = start
-            self._descend(int(done.max()), list(done))
+            self._W.copy_(start[0])
+            self._a.copy_(start[1])
+            self._descend(int(done.max()), [None] if R == 1 else list(done))
         return losses, done
 
     def run_batches(self, n: int) -> None:
@@ -80,10 +107,16 @@ class MatrixStepper(TwoLayerStepper):
         """Do `n` updates, of replica r only the first `done[r]` where given; return losses (n, R)."""
         losses = torch.empty((n, len(self.problems)), dtype=self._W.dtype, device=self.device)
         last = None if done[0] is None else torch.tensor(done, device=self.device)
+        if last is None and self._replay is not None:
+            self._replay.run(losses)
+            return losses
         for t in range(n):
-            active = None if last is None else (t < last).to(self._W.dtype)
-            losses[t] = self._update(self._x, self._y, self._blocks, self.sample_weight, active)
+            losses[t] = self._full_update(None if last is None else (t < last).to(self._W.dtype))
         return losses
+
+    def _full_update(self, active: Tensor | None) -> Tensor:
+        """Do one full-batch update of the replicas that are `active` (R,), all by default; return the losses (R,)."""
+        return self._update(self._x, self._y, self._blocks, self.sample_weight, active)
 
     def _update(self, x: Tensor, y: Tensor, blocks: Sequence[slice], weight: float, active: Tensor | None) -> Tensor:
         """Do one update from samples `x` (Q, b, d'), `y` (Q, b); return the losses (R,) before it."""

@@ -1,0 +1,165 @@
+"""SIGINT and SIGTERM to real processes: exit code, message, what is left; no more is asked of the time than a limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dynamics_cli.runs import load_run, verify_run
+from tests.training.kill_script import BASE, CONVOLUTIONAL, RUNS
+
+from .conftest import Answer, environment
+
+LIMIT = 240.0
+ENDLESS = {"kind": "gd", "lr": 1e-6, "iterations": 10**9}
+PAIR = {"kind": "mnist_pair", "digits": [3, 8], "source": "subset"}
+CASES: dict[str, dict[str, Any]] = {
+    "compiled": {"optimizer": ENDLESS},
+    "autograd": {"backend": "autograd", "optimizer": ENDLESS},
+    "sgd": {"optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 10**8}},
+    "adam": {**RUNS["adam"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 3, "iterations": 10**9}},
+    "wide": {"architecture": {"kind": "two_layer", "width": 10**6}, "optimizer": ENDLESS},
+    "matrix": {"dataset": PAIR, "architecture": {"kind": "two_layer", "width": 500}, "optimizer": ENDLESS},
+    "gram": {
+        "dataset": {"kind": "orthonormal", "n": 30, "dim": 200},
+        "architecture": {"kind": "two_layer", "width": 50},
+        "optimizer": ENDLESS,
+    },
+    "convolutional": {**CONVOLUTIONAL, "optimizer": ENDLESS},
+    "slow convolutional": {
+        "dataset": PAIR,
+        "architecture": {
+            "kind": "convolutional",
+            "image": [1, 28, 28],
+            "convolutions": [[32, 5, 1, 2], [32, 5, 1, 2]],
+            "widths": [64],
+        },
+        "loss": {"kind": "logistic"},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": ENDLESS,
+    },
+    "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7}},
+    "flow of any network": {
+        "backend": "autograd",
+        "architecture": {"kind": "fully_connected", "widths": [50, 50]},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "gradient_flow", "until": 1e6, "points": 50},
+    },
+    "gan": {**RUNS["gan"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9}},
+}
+LIGHT = {"snapshots": {"kind": "list"}, "loss_every": 10**5, "measures": [], "parameters": "none"}
+
+
+def config(place: Path, name: str) -> Path:
+    file = place / f"{name}.json"
+    file.write_text(json.dumps({**BASE, **CASES[name], "name": name.replace(" ", "-"), "record": LIGHT}))
+    return file
+
+
+def start(place: Path, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "dynamics_cli", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=place, env=environment(), text=True, **pipes)
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def answer(process: subprocess.Popen[str]) -> Answer:
+    out, err = process.communicate(timeout=LIMIT)
+    return Answer(process.returncode, out, err)
+
+
+def runs_begun(folder: Path) -> list[Path]:
+    """Run directories with a first state."""
+    return sorted(path.parents[1] for path in folder.rglob("trajectory/iterations.npy") if path.stat().st_size > 128)
+
+
+@pytest.mark.parametrize("name", ["compiled", *(pytest.param(n, marks=pytest.mark.long) for n in CASES)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_training_saves_and_ends(place: Path, name: str, number: int, code: int) -> None:
+    process = start(place, "train", config(place, name), "--out", "run", "--quiet")
+    wait_until(lambda: bool(runs_begun(place)), process)
+    process.send_signal(number)
+    ended = answer(process)
+    assert ended.code == code
+    run = load_run(place / "run")
+    assert run.status == "interrupted"
+    assert ended.err.splitlines()[-1] == (
+        f"Error: interrupted at iteration {run.iterations}; the state is saved in run: --resume continues it"
+    )
+    assert "Traceback" not in ended.err
+    assert (place / "run/checkpoint.npz").exists()
+    assert verify_run(place / "run") == []
+
+
+def test_the_workers_of_a_sweep_save_when_their_parent_is_interrupted(place: Path) -> None:
+    process = start(place, "sweep", config(place, "autograd"), "--seeds", 3, "--workers", 2, "--out", "sweep", "-q")
+    wait_until(lambda: len(runs_begun(place)) == 2, process)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)  # to the parent only: a terminal would tell the workers too
+    ended = answer(process)
+    assert ended.code == 130
+    assert ended.err == (
+        "Error: interrupted; what is done is kept, the states of the others are saved: the same command goes on\n"
+    )
+    wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
+    assert [load_run(run).status for run in runs_begun(place)] == ["interrupted"] * 2
+    assert all((run / "checkpoint.npz").exists() and verify_run(run) == [] for run in runs_begun(place))
+
+
+def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
+    process = start(place, "sweep", config(place, "autograd"), "--seeds", 2, "--workers", 1, "--out", "sweep", "-q")
+    wait_until(lambda: bool(runs_begun(place)), process)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert workers
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not any(worker.is_running() and worker.status() != "zombie" for worker in workers))
+    (run,) = runs_begun(place)
+    assert load_run(run).status == "interrupted"  # saved, and its lock is free
+    assert (run / "checkpoint.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.long)]
+)
+def test_a_figure_that_is_being_drawn(place: Path, number: int, code: int) -> None:
+    process = start(place, "reproduce", "boursier2022-fig3", "--quiet")
+    figures = place / "outputs/figures"
+    wait_until(figures.exists, process)  # its run is trained, and the first picture is on its way
+    process.send_signal(number)
+    ended = answer(process)
+    assert (ended.code, ended.err.strip()) == (code, "interrupted")
+    assert [path for path in figures.iterdir() if path.suffix in (".tmp", ".json")] == []
+    (run,) = (place / "outputs/runs").iterdir()
+    assert load_run(run).status == "complete"
+    assert answer(start(place, "verify", "--all")).code == 0
+
+
+def test_a_command_that_is_waiting(place: Path) -> None:
+    process = start(place, "train", config(place, "compiled"), "--out", "run", "--quiet")
+    wait_until(lambda: bool(runs_begun(place)), process)
+    waiting = start(place, "train", config(place, "compiled"), "--out", "run")
+    assert waiting.stderr is not None
+    assert waiting.stderr.readline().endswith("waiting for it to finish\n")
+    waiting.send_signal(signal.SIGTERM)
+    assert answer(waiting).code == 143
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGINT)
+    assert answer(process).code == 130

@@ -1,0 +1,101 @@
+"""Processes that are started together on one config: one trains, the others wait and reuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.reproduction.document import read_document, sha256
+from dynamics_cli.runs import is_locked, load_run, run_lock, verify_run
+
+from .conftest import Dyn, environment
+
+SCRIPT = Path(__file__).with_name("together_script.py")
+LONG = ["--set", "optimizer.iterations=400000", "--set", "record.snapshots={kind: every, interval: 20000}"]
+REUSED = "this run was finished before and is reused; --force trains it again\n"
+
+
+def together(place: Path, count: int, *arguments: object) -> list[str]:
+    """Run a command in `count` processes at once, all of which must end well; return what each of them said."""
+    command = [sys.executable, str(SCRIPT), str(count), *map(str, arguments)]
+    done = subprocess.run(command, cwd=place, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = [(place / f"{k}.err").read_text() for k in range(count)]
+    assert json.loads(done.stdout) == [0] * count, said
+    return said
+
+
+def torn(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.name.endswith(".tmp")]
+
+
+def test_one_trains_and_the_others_reuse(place: Path) -> None:
+    said = together(place, 6, "train", "toy.yaml", *LONG)
+    assert sum(REUSED in text for text in said) == 5
+    (run,) = (place / "outputs/runs").iterdir()
+    assert load_run(run).status == "complete"
+    assert "resumptions" not in load_run(run).info
+    assert verify_run(run) == []
+    assert torn(place) == []
+
+
+def test_one_figure_by_many(place: Path) -> None:
+    together(place, 3, "reproduce", "boursier2022-fig3", "--format", "png", "--quiet")
+    document = read_document(place / "outputs/figures/boursier2022-fig3.json")
+    assert [one["verdict"] for one in document["claims"] if one["kind"] == "claim"].count("not reproduced") == 0
+    picture = place / "outputs/figures/boursier2022-fig3.png"
+    assert document["sha256"] == {picture.name: sha256(picture)}
+    (run,) = (place / "outputs/runs").iterdir()
+    assert verify_run(run) == []
+    assert torn(place) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "arguments", [["train", "toy.yaml", *LONG], ["reproduce", "boursier2022-fig3", "--format", "png"]]
+)
+def test_twenty_processes(place: Path, dyn: Dyn, arguments: list[str]) -> None:
+    """Real ones: the interpreter, imports and compiled kernels of each are its own."""
+    command = [sys.executable, "-m", "dynamics_cli", *arguments]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    processes = [subprocess.Popen(command, cwd=place, env=environment(), text=True, **pipes) for _ in range(20)]
+    said = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 20, said
+    if arguments[0] == "train":
+        assert sum(REUSED in text for text in said) == 19
+    assert len(list((place / "outputs/runs").iterdir())) == 1
+    assert dyn("verify", "--all").code == 0
+    assert torn(place) == []
+
+
+def test_the_lock_of_a_killed_process_is_free_whatever_lives_under_its_number(place: Path, dyn: Dyn) -> None:
+    command = [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", "--out", "run", "--quiet"]
+    command += ["--set", "optimizer.iterations=1000000000", "--set", "record.loss_every=100000"]
+    process = subprocess.Popen([*command, "--set", "record.snapshots={kind: list}"], cwd=place, env=environment())
+    run, deadline = place / "run", time.monotonic() + 120
+    while not (run / "trajectory/iterations.npy").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert is_locked(run)
+    refused = dyn("train", "toy.yaml", "--out", "run", "--no-wait")
+    assert refused.code == 7
+    assert f"run is in use by process {process.pid} on" in refused.err
+    process.kill()
+    process.wait()
+    assert not is_locked(run)
+    for number in (process.pid, os.getpid(), 1):  # dead, alive, and the first of all
+        holder = json.loads((run / "lock.json").read_text())
+        (run / "lock.json").write_text(json.dumps({**holder, "pid": number}))
+        with run_lock(run, wait=False):
+            pass
+    assert load_run(run).status == "interrupted"
+    assert process.returncode == -signal.SIGKILL
+    assert dyn("train", "toy.yaml", "--out", "run", "--force", "--no-wait").code == 0

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure as Drawing
+
+from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.reproduction import catalogue, reproduce
+from dynamics_cli.reproduction.claims import Claim, at_most, claim
+from dynamics_cli.reproduction.document import FORMAT
+from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli.reproduction.verify import verify_figure
+from dynamics_cli.runs.info import read_info, write_info
+from dynamics_cli.runs.sealed import seal, unseal
+from tests.runs.damage import damaged, damages, directory_instead
+
+from .conftest import Dyn
+
+
+def small_evidence(runs: Runs) -> np.ndarray:
+    return np.asarray(runs["first"].losses)
+
+
+def small_claims(losses: np.ndarray) -> list[Claim]:
+    return [claim("falls", "The loss falls", "here", expected=at_most(10.0), measured=float(losses[-1]))]
+
+
+def small_draw(losses: np.ndarray) -> Drawing:
+    figure, (axes,) = new_figure()
+    axes.plot(losses)
+    return figure
+
+
+@pytest.fixture
+def small(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A figure of one run of `toy.yaml`, with a table."""
+    figure = Figure(
+        id="small-fig1", title="Small", caption="A caption.", origin={"data": "assumed"}, evidence=small_evidence,
+        claims=small_claims, draw=small_draw, configs={"first": str(place / "toy.yaml")},
+        table=lambda losses: (["loss"], [[f"{losses[-1]:.3f}"]]),
+    )  # fmt: skip
+    monkeypatch.setattr(reproduce, "load_figure", lambda figure_id: figure)
+    monkeypatch.setattr(catalogue, "find", lambda figure_id: catalogue.Listed(figure_id, "small", "Small", 1.0, ""))
+    return figure.id
+
+
+@pytest.fixture
+def drawn(dyn: Dyn, small: str, place: Path) -> Path:
+    """The JSON of the figure."""
+    assert dyn("reproduce", small, "--quiet").code == 0
+    return place / "outputs/figures/small-fig1.json"
+
+
+@pytest.fixture
+def two(dyn: Dyn) -> tuple[Path, Path]:
+    """A complete and a diverged run."""
+    complete = dyn("train", "toy.yaml", "--json").json["path"]
+    wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
+    return Path(complete), Path(dyn("train", "toy.yaml", "--json", *wild).json["path"])
+
+
+def flip(file: Path, position: int = -5) -> None:
+    data = bytearray(file.read_bytes())
+    data[position] ^= 1
+    file.write_bytes(data)
+
+
+def pictures(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".png", ".pdf")}
+
+
+def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    answer = dyn("verify", *two)
+    assert (answer.code, answer.out) == (0, f"{two[0]}: intact\n{two[1]}: intact\n")
+    flip(two[0] / "losses.npy")
+    answer = dyn("verify", *two)
+    assert answer.code == 7
+    assert answer.err == "Error: 1 of 2 is damaged\n"
+    assert answer.out.splitlines() == [
+        f"{two[0]}: damaged",
+        "  losses.npy: rows from 30 on do not fit their checksum",
+        "    still usable: its first 30 rows are intact",
+        f"{two[1]}: intact",
+    ]
+    found = dyn("verify", *two, "--json")
+    assert found.code == 7
+    assert [run["intact"] for run in found.json] == [False, True]
+    assert found.json[0]["findings"] == [
+        {
+            "file": str(two[0] / "losses.npy"),
+            "problem": "rows from 30 on do not fit their checksum",
+            "usable": "its first 30 rows are intact",
+        }
+    ]
+
+
+def test_a_run_by_its_name_or_its_run_json(dyn: Dyn, two: tuple[Path, Path]) -> None:
+    assert dyn("verify", two[0].name).code == 0
+    assert dyn("verify", two[0] / "run.json").out == f"{two[0]}: intact\n"
+    answer = dyn("verify", "nothing")
+    assert answer.code == 7
+    assert answer.err.startswith("Error: there is no run nothing, neither as a path nor below outputs/runs")
+
+
+def test_what_to_check_must_be_said(dyn: Dyn) -> None:
+    for arguments in ([], ["--all", "here"]):
+        answer = dyn("verify", *arguments)
+        assert answer.code == 2
+        assert "say what to check: runs, figures' JSON files, or --all" in answer.err
+
+
+def test_half_copied_runs_and_runs_of_a_newer_version_say_so(dyn: Dyn, two: tuple[Path, Path], place: Path) -> None:
+    copy = place / "copy"
+    shutil.copytree(two[0], copy)
+    (copy / "run.json").unlink()
+    answer = dyn("verify", copy)
+    assert answer.code == 7
+    assert "copy has no run.json: it was half copied or half deleted, or never begun" in answer.out
+    assert (
+        "still usable: arrays that fit their own checksums: loss_iterations (31 rows), losses (31 rows)" in answer.out
+    )
+    shutil.copy(two[0] / "run.json", copy)
+    data = (copy / "trajectory/hidden_weight.npy").read_bytes()
+    (copy / "trajectory/hidden_weight.npy").write_bytes(data[: len(data) // 2])
+    assert "hidden_weight.npy: it, or its checksum file, is shorter or longer than it was" in dyn("verify", copy).out
+    (copy / "trajectory/hidden_weight.npy").unlink()
+    assert "hidden_weight.npy: it cannot be read (No such file or directory)" in dyn("verify", copy).out
+    write_info(copy, {**read_info(copy), "format": 99})
+    for command in (["verify"], ["plot"], ["show"]):
+        answer = dyn(*command, copy)
+        assert answer.code == 7
+        assert "was written by a newer version of dyn (format 99" in answer.out + answer.err
+
+
+def test_a_figure(dyn: Dyn, drawn: Path) -> None:
+    told = json.loads(drawn.read_text())
+    assert list(told["sha256"]) == told["files"] == ["small-fig1.pdf", "small-fig1.png", "small-fig1.csv"]
+    (run,) = told["runs"]
+    assert run["path"] == f"../runs/toy-{run['hash'][:10]}"
+    answer = dyn("verify", drawn)
+    assert (answer.code, answer.out) == (0, f"{drawn}: intact\n")
+    directory = drawn.parent / run["path"]
+    flip(directory / "losses.npy")
+    answer = dyn("verify", drawn)
+    assert answer.code == 7
+    assert "losses.npy: rows from 30 on do not fit their checksum" in answer.out
+    shutil.rmtree(directory)
+    assert "this run of the figure is not there any more" in dyn("verify", drawn).out
+    dyn("train", "toy.yaml", "--seed", 7, "--out", directory)
+    assert "it holds another run than the one that the figure was drawn from" in dyn("verify", drawn).out
+    assert dyn("reproduce", "small-fig1", "--quiet").code == 2  # which does not overwrite it
+
+
+def test_a_figure_and_its_runs_can_be_moved_together(dyn: Dyn, drawn: Path, place: Path) -> None:
+    (place / "outputs").rename(place / "elsewhere")
+    assert dyn("verify", place / "elsewhere/figures/small-fig1.json").code == 0
+
+
+def test_a_figure_elsewhere_names_its_runs_in_full(dyn: Dyn, small: str, place: Path) -> None:
+    assert dyn("reproduce", small, "--quiet", "--out", place / "there", "--format", "png").code == 0
+    told = json.loads((place / "there/small-fig1.json").read_text())
+    assert Path(told["runs"][0]["path"]).parent == place / "outputs/runs"
+    assert dyn("verify", "there/small-fig1.json").code == 0
+
+
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_every_damage_of_a_figure_is_found(drawn: Path, tmp_path: Path, full: bool) -> None:
+    """Every byte of the JSON, and some of pictures and table; by default a sample."""
+    cases = 0
+    for file in sorted(drawn.parent.iterdir()):
+        for what, contents in damages(file, tmp_path / "none", full=full):
+            with damaged(file, contents):
+                found = verify_figure(drawn, lambda run: [])
+                assert [one.file for one in found] == [file], f"{file.name}: {what}"
+                assert found[0].problem
+                cases += 1
+        with directory_instead(file):
+            assert [one.file for one in verify_figure(drawn, lambda run: [])] == [file]
+    print(f"{cases} cases")
+    assert cases > (1000 if full else 40)
+    assert verify_figure(drawn) == []
+
+
+def test_other_json_files_and_figures_of_other_versions(dyn: Dyn, drawn: Path, place: Path) -> None:
+    content, intact = unseal(drawn.read_bytes())
+    assert intact
+    drawn.write_bytes(seal({**content, "format": FORMAT + 1}))
+    assert f"was written by a newer version of dyn (format {FORMAT + 1})" in dyn("verify", drawn).out
+    drawn.write_text(json.dumps({key: value for key, value in content.items() if key != "sha256"}))
+    answer = dyn("verify", drawn)
+    assert "it has no checksums: an earlier dyn made it, or it was edited" in answer.out
+    assert "`dyn reproduce small-fig1` makes it again" in answer.out
+    (place / "other.json").write_text("[1]")
+    assert dyn("verify", "other.json").out.endswith("other.json: it does not hold what dyn writes there\n")
+    assert dyn("verify", "toy.yaml").code == 7
+
+
+def test_all(dyn: Dyn, drawn: Path, place: Path) -> None:
+    assert dyn("sweep", "toy.yaml", "--seeds", 2, "--quiet").code == 0
+    (sweep,) = (place / "outputs/sweeps").iterdir()
+    answer = dyn("verify", "--all")
+    assert answer.code == 0
+    assert [line.rsplit("/", 1)[-1] for line in answer.out.splitlines()] == [
+        f"{json.loads(drawn.read_text())['runs'][0]['path'].rsplit('/', 1)[-1]}: intact",
+        f"{sweep.name}: intact",
+        "small-fig1.json: intact",
+    ]
+    for file in ("results.csv", "sweep.json"):
+        data = (sweep / file).read_bytes()
+        flip(sweep / file, 20)
+        answer = dyn("verify", "--all")
+        assert answer.code == 7
+        assert answer.err == "Error: 1 of 3 is damaged\n"
+        assert f"  {file}: it " in answer.out
+        assert dyn("plot", sweep).code == 7  # no picture of it
+        assert pictures(sweep) == {}
+        (sweep / file).write_bytes(data)
+    (below,) = sweep.glob("batches/*")
+    flip(below / "losses.npy")
+    assert f"  {below.relative_to(sweep)}/losses.npy: " in dyn("verify", sweep).out
+
+
+def test_nothing_is_drawn_from_a_damaged_run(dyn: Dyn, drawn: Path, place: Path) -> None:
+    """Each file of the run in turn: `plot` and `reproduce` refuse, name the file, and leave no new picture."""
+    (run,) = (place / "outputs/runs").iterdir()
+    before = pictures(place)
+    files = [file for file in run.rglob("*") if file.is_file() and not file.name.startswith("lock")]
+    drawn_from = [file for file in files if file.suffix != ".npz"]  # no picture is made of a checkpoint
+    assert len(drawn_from) == 2 + 5 * 2
+    for file in drawn_from:
+        data = file.read_bytes()
+        flip(file, len(data) // 2)
+        for command in (["plot", run], ["show", run], ["reproduce", "small-fig1", "--quiet"]):
+            answer = dyn(*command)
+            if command[0] == "show" and "trajectory" in str(file) and "iterations" not in file.name:
+                continue  # shows no weights
+            assert answer.code == 7, (file, command)
+            assert file.with_suffix("").name in answer.err, (file, answer.err)
+            assert "Traceback" not in answer.err
+        file.write_bytes(data)
+        assert pictures(place) == before, file
+    assert dyn("reproduce", "small-fig1", "--quiet").code == 0
+    flip(run / "losses.npy")
+    assert "--force trains the run again" in dyn("reproduce", "small-fig1", "--quiet").err
+    assert dyn("reproduce", "small-fig1", "--quiet", "--force").code == 0
+    assert dyn("verify", "--all").code == 0

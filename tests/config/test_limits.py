@@ -1,0 +1,128 @@
+"""Configs that are too large, or no files at all: told at once, and briefly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.config import ConfigError, load_config, to_yaml
+from dynamics_cli.config.load import MAX_TOLD
+from dynamics_cli.config.nodes import MAX_VALUES
+from dynamics_cli.config.reader import MAX_BYTES, MAX_CHAIN
+
+Write = Callable[..., Path]
+Problems = Callable[..., list[str]]
+TOO_MANY = f"holds more than {MAX_VALUES} values; write the data to a file (dataset.kind file)"
+
+
+def points(count: int) -> dict[str, Any]:
+    return {"kind": "points", "x": [[1.5e-300]] * count, "y": [-1.0] * count}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_pipes_and_devices(problems: Problems, here: Path) -> None:
+    os.mkfifo(here / "pipe.yaml")
+    assert problems("pipe.yaml") == ["pipe.yaml: cannot be read: it is not an ordinary file"]
+    assert problems("/dev/zero") == ["/dev/zero: cannot be read: it is not an ordinary file"]
+    (here / "link.yaml").symlink_to("/dev/zero")
+    assert problems({"extends": "link.yaml"}) == ["link.yaml: cannot be read: it is not an ordinary file"]
+
+
+def test_a_large_file(problems: Problems, here: Path) -> None:
+    with (here / "run.yaml").open("wb") as handle:
+        handle.truncate(2**40)
+    told = f"run.yaml: cannot be read: it holds more than {MAX_BYTES} bytes; write the data to a file of their own"
+    assert problems("run.yaml") == [told]
+
+
+def test_data_that_are_no_files(write: Write, problems: Problems, here: Path) -> None:
+    (here / "link.csv").symlink_to("/dev/zero")
+    long = "x" * 300 + ".csv"
+    told = {
+        "link.csv": f"{here}/link.csv is not an ordinary file",
+        long: f"{here}/{long} cannot be read: File name too long",
+    }
+    for name, message in told.items():
+        path = write(dataset=f"dataset: {{kind: file, path: {name}}}")
+        assert problems(path) == [f"run.yaml:2: dataset.path: {message}"]
+    null = write(dataset='dataset: {kind: file, path: "a\\0.csv"}')
+    assert problems(null) == [f"run.yaml:2: dataset.path: there is no file {here}/a\0.csv"]
+
+
+def test_values_are_counted_in_files_mappings_and_overrides(
+    base: dict[str, Any], write: Write, problems: Problems
+) -> None:
+    text = "[" + "1, " * (MAX_VALUES + 1000) + "]"
+    assert problems(write(dataset=f"dataset: {{kind: points, x: [[1]], y: {text}}}")) == [f"run.yaml:2: {TOO_MANY}"]
+    base["dataset"] = points(MAX_VALUES // 3)
+    assert problems(base) == [f"<config>: {TOO_MANY}"]
+    base["dataset"] = points(MAX_VALUES // 6)
+    half = f"initialization.values={[1] * (MAX_VALUES // 2)}"
+    assert problems(base, half) == [f"<config>: {TOO_MANY}"]
+
+
+def test_a_config_at_the_limit_reads_back(base: dict[str, Any], here: Path) -> None:
+    """Also with its defaults written out, as in a run directory."""
+    base["dataset"] = points(MAX_VALUES // 3 - 30)
+    config = load_config(base)
+    (here / "again.yaml").write_text(to_yaml(config))
+    assert load_config("again.yaml") == config
+
+
+def test_a_long_chain(write: Write, problems: Problems) -> None:
+    write("0.yaml")
+    for k in range(1, MAX_CHAIN + 2):
+        write(f"{k}.yaml", f"extends: {k - 1}.yaml\n")
+    assert load_config(f"{MAX_CHAIN - 1}.yaml").seed == 0
+    assert problems(f"{MAX_CHAIN}.yaml") == [f"1.yaml:1: extends: more than {MAX_CHAIN} files extend one another"]
+
+
+def test_many_problems_are_counted(base: dict[str, Any], write: Write, problems: Problems) -> None:
+    lines = problems(write(text=write("whole.yaml").read_text() + "name: a\n" * 1000))
+    assert len(lines) == MAX_TOLD + 1
+    assert lines[-1] == f"run.yaml: and {1000 - MAX_TOLD} more problems"
+    unknown = {f"key{k}": k for k in range(1000)}
+    lines = problems({**base, **unknown})
+    assert lines[0].startswith("<config>: key0: unknown key; allowed are name, ")
+    assert lines[-1] == "<config>: and 800 more problems"
+    assert len(lines) == 201
+
+
+def test_a_problem_is_no_copy_of_the_config(write: Write) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(text="? " + "x" * 100_000 + "\n: 1\n"))
+    assert len(str(caught.value)) < 10_000
+    assert "xxx..." in str(caught.value)
+
+
+@pytest.mark.parametrize("number", ["9" * 401, "-" + "9" * 5000, "0x" + "f" * 100_000, "0o" + "7" * 2000])
+def test_integers_of_many_digits(number: str, write: Write, problems: Problems) -> None:
+    told = f"run.yaml:1: seed: {number[:60]!r} cannot be read as a YAML int"
+    assert problems(write(text=f"seed: {number}\n" + write("whole.yaml").read_text()))[0] == told
+
+
+def test_integers_of_many_digits_in_mappings(base: dict[str, Any], problems: Problems) -> None:
+    assert problems({**base, "seed": 10**5000}) == ["<config>: seed: an integer of so many digits is not allowed"]
+    assert problems({**base, 10**5000: 1}) == ["<config>: a key must be a text, not an integer of more than 30 digits"]
+    assert problems(base, seed=10**5000) == ["<settings>: seed: an integer of so many digits is not allowed"]
+
+
+def test_labels_of_very_many_classes(base: dict[str, Any], problems: Problems) -> None:
+    """They are not compared with each class."""
+    base["architecture"] = {"kind": "fully_connected", "widths": [2], "outputs": 9 * 10**18}
+    base["initialization"] = {"kind": "default_scaled"}
+    base["loss"] = {"kind": "cross_entropy"}
+    base["dataset"]["y"] = [8e18, 0.5]
+    told = f"a class, one of the integers 0 to {9 * 10**18 - 1}"
+    assert problems(base) == [f"<config>: dataset.y[1]: must be {told} for the loss cross_entropy, not 0.5"]
+    base["dataset"]["y"] = [8e18, -1.0]
+    assert problems(base) == [f"<config>: dataset.y[1]: must be {told} for the loss cross_entropy, not -1"]
+
+
+def test_a_large_float_for_an_integer(base: dict[str, Any], problems: Problems) -> None:
+    base["architecture"]["width"] = 1e300
+    assert problems(base) == ["<config>: architecture.width: must be an integer >= 1, not 1e+300"]

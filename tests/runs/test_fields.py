@@ -1,0 +1,132 @@
+"""Files of a run that fit their checksums, and still are not what dyn writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.runs import CorruptRunError, list_runs, load_run
+from dynamics_cli.runs.array_store import ArrayWriter
+from dynamics_cli.runs.checkpoint import read_checkpoint, save_checkpoint
+from dynamics_cli.runs.fields import wrong_field
+from dynamics_cli.runs.npy import Header, decode
+from dynamics_cli.runs.sealed import seal, unseal
+
+GOOD: dict[str, Any] = {
+    "name": "toy",
+    "hash": None,
+    "messages": [],
+    "iterations": 3,
+    "final_loss": None,
+    "seconds": 1,
+    "rows": {"losses": 3, "measures/norm": 0},
+    "replicas": [{"seed": 0}],
+    "replica_losses": [0.5],
+    "replica_iterations": [None],
+    "replica_statuses": ["complete"],
+    "more": object(),
+}
+
+
+def change(run: Path, **entries: Any) -> None:
+    content, _ = unseal((run / "run.json").read_bytes())
+    (run / "run.json").write_bytes(seal({**content, **entries}))
+
+
+def test_what_is_written_is_right(finished: Path) -> None:
+    assert wrong_field(GOOD) is None
+    assert wrong_field(load_run(finished).info) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name", 3),
+        ("hash", 3),
+        ("messages", "x"),
+        ("messages", [3]),
+        ("iterations", -1),
+        ("iterations", 1.0),
+        ("iterations", True),
+        ("iterations", 2**63),
+        ("final_loss", "x"),
+        ("final_loss", True),
+        ("seconds", []),
+        ("seconds", 10**400),
+        ("rows", []),
+        ("rows", {"losses": -1}),
+        ("rows", {"losses": 1.5}),
+        ("rows", {"../x": 1}),
+        ("rows", {"measures/../x": 1}),
+        ("rows", {"x": 1}),
+        ("replicas", {}),
+        ("replicas", [1]),
+        ("replica_losses", ["x"]),
+        ("replica_losses", []),
+        ("replica_iterations", [1, 2]),
+        ("replica_statuses", [3]),
+        ("versions", []),
+        ("provenance", "x"),
+    ],
+)
+def test_wrong_entries_are_named(name: str, value: Any) -> None:
+    assert wrong_field({**GOOD, name: value}) == name
+
+
+def test_replicas_need_their_number() -> None:
+    assert wrong_field({"replica_losses": [1.0]}) == "replica_losses"
+
+
+def test_a_run_with_a_wrong_entry_is_damaged(finished: Path) -> None:
+    change(finished, iterations="many")
+    with pytest.raises(CorruptRunError, match="its entry 'iterations' is not one that dyn writes"):
+        load_run(finished)
+    assert [run.status for run in list_runs(finished.parent)] == ["damaged"]
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("losses", np.zeros((13, 2))),
+        ("losses", np.zeros(13, np.float32)),
+        ("loss_iterations", np.zeros(13)),
+        ("trajectory/iterations", np.zeros((6, 1), np.int64)),
+        ("trajectory/hidden_weight", np.zeros(6)),
+        ("trajectory/hidden_weight", np.zeros((6, 5, 2), np.float32)),
+        ("trajectory/output_weight", np.zeros((6, 4, 1), np.float32)),
+    ],
+)
+def test_arrays_of_another_form(name: str, array: np.ndarray, finished: Path) -> None:
+    """They have good checksums and the right number of rows, as if copied from another run."""
+    with_seals = unseal((finished / "run.json").read_bytes())[0].get("seals", {})
+    writer = ArrayWriter(finished / f"{name}.npy", array.shape[1:], array.dtype)
+    writer.append(array)
+    writer.close()
+    change(finished, seals={key: value for key, value in with_seals.items() if key != name})
+    run = load_run(finished)
+    with pytest.raises(CorruptRunError, match="which dyn never writes there"):
+        _ = (run.losses, run.loss_iterations, run.snapshot_iterations, *run.parameters.values())
+
+
+@pytest.mark.parametrize("rows", [{"../x": 1}, {"losses": -1}])
+def test_rows_of_a_checkpoint(rows: dict[str, int], tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, {"w": np.zeros(2)}, {}, rows)
+    with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint"):
+        read_checkpoint(tmp_path / "checkpoint.npz")
+
+
+@pytest.mark.parametrize("row_shape", [(1,) * 40, (10**17, 10**17)])
+def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...]) -> None:
+    assert decode(Header(np.dtype(np.float64), row_shape, 0).encode()) is None
+
+
+def test_a_pipe_in_place_of_a_file(finished: Path) -> None:
+    for name in ("losses.npy", "run.json"):
+        (finished / name).unlink()
+        os.mkfifo(finished / name)
+        with pytest.raises(CorruptRunError):
+            _ = load_run(finished).losses

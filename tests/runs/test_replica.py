@@ -1,0 +1,84 @@
+"""Replicas read from the directory of runs that were trained together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import RunConfig
+from dynamics_cli.errors import RunError
+from dynamics_cli.runs import RunWriter
+from dynamics_cli.runs.replica import ReplicaSet
+
+STEPS = [0, 1, 2, 3]
+LOSSES = np.array([[4.0, 8.0], [2.0, 4.0], [1.0, 2.0], [1.0, 1.0]])  # (L, R); replica 0 halts at iteration 2
+WEIGHTS = np.arange(32, dtype=np.float32).reshape(2, 2, 4, 2)  # (K, R, m, d)
+
+
+@pytest.fixture
+def together(tmp_path: Path, config: RunConfig) -> Path:
+    """Two replicas, seeds 0 and 7, of three iterations; the first halts at iteration 2."""
+    directory = tmp_path / "together"
+    info = {"hash": "abc", "replicas": [{}, {"seed": 7, "name": "second"}]}
+    with RunWriter.create(directory, config, info) as writer:
+        writer.append_losses(STEPS, LOSSES)
+        for k, step in enumerate((0, 3)):
+            writer.append_snapshot(step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
+        writer.finish(
+            "complete", iterations=3, final_loss=1.0, seconds=0.1,
+            replica_losses=[1.0, None], replica_iterations=[2, 3], replica_statuses=["complete", "diverged"],
+        )  # fmt: skip
+    return directory
+
+
+def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
+    first, second = ReplicaSet(together)
+    assert (first.status, first.iterations, first.final_loss) == ("complete", 2, 1.0)
+    assert (second.status, second.iterations) == ("diverged", 3)
+    assert np.isnan(second.final_loss)
+    assert first.finished
+    assert first.times is None
+    np.testing.assert_array_equal(first.losses, LOSSES[:3, 0])  # not what follows its halt
+    np.testing.assert_array_equal(first.loss_iterations, STEPS[:3])
+    np.testing.assert_array_equal(second.losses, LOSSES[:, 1])
+    np.testing.assert_array_equal(second.loss_iterations, STEPS)
+    np.testing.assert_array_equal(second.snapshot_iterations, [0, 3])
+    np.testing.assert_array_equal(second.parameters["hidden_weight"], WEIGHTS[:, 1])
+    np.testing.assert_array_equal(second.state(-1)["hidden_weight"], WEIGHTS[1, 1])
+    np.testing.assert_array_equal(second.measures["norm"], [0.0, 10.0])
+    assert second.config == config.model_copy(update={"seed": 7, "name": "second"})
+    assert first.config == config
+    assert repr(second) == "<Run together[1]: diverged, 3 iterations>"
+
+
+def test_the_set_is_a_sequence(together: Path) -> None:
+    replicas = ReplicaSet(together)
+    assert len(replicas) == 2
+    assert [run.replica for run in replicas] == [0, 1]
+    assert replicas[-1].replica == 1
+    assert [run.replica for run in replicas[::-1]] == [1, 0]
+    for missing in (2, -3):
+        with pytest.raises(IndexError, match=f"has 2 replicas, none with index {missing}"):
+            replicas[missing]
+    assert repr(replicas) == "<2 replicas of <Run together: complete, 3 iterations>>"
+
+
+def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
+    with RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]}) as writer:
+        writer.append_losses(STEPS, LOSSES)
+    second = ReplicaSet(tmp_path / "run")[1]
+    assert (second.status, second.finished, second.iterations) == ("interrupted", False, 3)
+    np.testing.assert_array_equal(second.losses, LOSSES[:, 1])
+
+
+def test_replicas_that_recorded_nothing_have_no_losses(tmp_path: Path, config: RunConfig) -> None:
+    RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}]}).close()
+    (only,) = ReplicaSet(tmp_path / "run")
+    assert (len(only.losses), len(only.loss_iterations), only.iterations) == (0, 0, 0)
+
+
+def test_a_single_run_holds_no_replicas(finished: Path) -> None:
+    with pytest.raises(RunError, match="holds a single run, not replicas"):
+        ReplicaSet(finished)

@@ -1,0 +1,122 @@
+"""What a run needs is known before anything is allocated: absurd configs are refused at once."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import psutil
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import DynError, InputError, RunError
+from dynamics_cli.training.estimate import GIB, refuse_if_too_large
+from dynamics_cli.training.session import obtain_run, plan_run
+from tests.training.kill_script import BASE, CONVOLUTIONAL
+
+GD = {"kind": "gd", "lr": 0.01, "iterations": 100}
+LONG = {**GD, "iterations": 10**12}
+FLOW = {"kind": "gradient_flow", "until": 1.0}
+DEEP = {"initialization": {"kind": "default_scaled"}}
+MEMORY, RECORDING, STATES = "GiB of memory, this machine has", "the recording needs about", "too many to list"
+ABSURD = {
+    "wide": ({"architecture": {"kind": "two_layer", "width": 10**10}}, MEMORY),
+    "wider": ({"architecture": {"kind": "two_layer", "width": 10**18}, "record": {"parameters": "none"}}, MEMORY),
+    "deep and wide": ({"architecture": {"kind": "fully_connected", "widths": [10**8, 10**8]}, **DEEP}, MEMORY),
+    "uncountable": ({"architecture": {"kind": "fully_connected", "widths": [10**11] * 2}, **DEEP}, "is too large"),
+    "very deep": ({"architecture": {"kind": "residual", "width": 9, "depth": 10**9}, **DEEP}, "depth"),
+    "kernels": (
+        {**CONVOLUTIONAL, "architecture": {**CONVOLUTIONAL["architecture"], "convolutions": [[10**9, 3, 1, 1]] * 2}},
+        "is too large",
+    ),
+    "pixels": (
+        {**CONVOLUTIONAL, "architecture": {**CONVOLUTIONAL["architecture"], "convolutions": [[4, 3, 1, 10**5]]}},
+        MEMORY,
+    ),
+    "vgg": (
+        {**CONVOLUTIONAL, "architecture": {"kind": "vgg16", "image": [1, 4, 4], "width_multiplier": 1e300}},
+        "large",
+    ),
+    "losses": ({"optimizer": LONG}, RECORDING),
+    "most iterations": ({"optimizer": {**GD, "iterations": 2**63 - 1}}, RECORDING),
+    "every state": (
+        {"optimizer": LONG, "record": {"snapshots": {"kind": "every", "interval": 1}, "loss_every": 10**9}},
+        STATES,
+    ),
+    "nearly every state": (
+        {"optimizer": LONG, "record": {"snapshots": {"ratio": 1 + 1e-12}, "loss_every": 10**9}},
+        STATES,
+    ),
+    "times": ({"optimizer": {**FLOW, "points": 10**12}, "record": {"loss_every": 10**6}}, "fewer optimizer.points"),
+    "epochs": (
+        {"optimizer": {"kind": "sgd", "lr": 0.1, "epochs": 2**62}, "record": {"loss_every": 2**62}},
+        "more than a run can count",
+    ),
+    "samples": ({"dataset": {"kind": "linear_teacher", "n": 10**12, "dim": 3}}, MEMORY),
+    "dimensions": ({"dataset": {"kind": "orthonormal", "n": 2, "dim": 10**12}}, MEMORY),
+}
+
+
+def plan(directory, **sections):
+    return plan_run(load_config({**BASE, "optimizer": GD, "name": "toy", **sections}), directory)
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_an_absurd_config_is_refused_before_anything_is_allocated(tmp_path, name):
+    sections, message = ABSURD[name]
+    plan(tmp_path / "warm")  # imports are not what is measured
+    plan(tmp_path / "warm", **{**CONVOLUTIONAL, "optimizer": GD})
+    peak, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with pytest.raises(DynError, match=message) as caught:
+        plan(tmp_path / "run", **sections)
+    assert caught.value.exit_code == 3
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 2**16  # KiB: 64 MiB; a gigabyte was refused
+    assert time.process_time() - began < 20
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_recording_larger_than_the_disk_is_refused_whatever_its_limit(tmp_path):
+    needs_a_farm = plan(tmp_path / "run", optimizer=LONG, record={"limit_gib": 1e9})
+    assert needs_a_farm.needs.disk_bytes > 1e13
+    with pytest.raises(RunError, match="free space, record less, or give --out elsewhere"):
+        obtain_run(needs_a_farm)
+    assert not list((tmp_path / "run").iterdir())
+
+
+def test_memory_counts_what_convolutions_give(tmp_path):
+    """Full batch, float32: weights four times, all layers' outputs twice, the largest twice, the data twice."""
+    needs = plan(tmp_path, **{**CONVOLUTIONAL, "optimizer": GD}).needs
+    first, second, hidden, output = 3 * 4 * 4, 4 * 2 * 2, 6, 1
+    weights = (3 * 9 + 3) + (4 * 3 * 4 + 4) + (16 * 6 + 6) + (6 + 1)
+    numbers = 4 * weights + 2 * 5 * (first + second + hidden + output) + 2 * 5 * first + 2 * 5 * 16
+    assert (needs.parameters, needs.memory_bytes) == (weights, 4 * numbers)
+
+
+def test_memory_counts_the_times_of_a_flow(tmp_path):
+    few, many = (plan(tmp_path, optimizer={**FLOW, "points": points}).needs for points in (1000, 2000))
+    assert many.memory_bytes - few.memory_bytes == 4 * 8 * 1000
+
+
+def test_the_machine_decides(tmp_path):
+    fits = plan(tmp_path, architecture={"kind": "two_layer", "width": 10**6}, record={"parameters": "none"})
+    available = psutil.virtual_memory().total
+    assert 0.05 < fits.needs.memory_bytes / GIB < 1 < available / GIB
+    refuse_if_too_large(fits.problem, fits.needs, available_bytes=fits.needs.memory_bytes)
+    with pytest.raises(InputError, match="3e\\+06 weights; take a smaller width or batch"):
+        refuse_if_too_large(fits.problem, fits.needs, available_bytes=fits.needs.memory_bytes - 1)
+
+
+@pytest.mark.parametrize("error", [MemoryError("Unable to allocate 9 TiB"), RuntimeError("can't allocate memory")])
+def test_memory_that_runs_out_is_told_in_one_message(tmp_path, monkeypatch, error):
+    from dynamics_cli.training import session
+
+    def build(*_):
+        raise error
+
+    config = plan(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "build_stepper", build)
+        with pytest.raises(RunError, match=f"the run failed at iteration 0: {error}") as caught:
+            obtain_run(config)
+    assert caught.value.exit_code == 7
+    assert obtain_run(config, resume=True).run.status == "complete"

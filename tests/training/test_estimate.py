@@ -1,0 +1,58 @@
+"""What a run is said to need: the work of a network, and the parts of the time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from pydantic import TypeAdapter
+from torch.utils.flop_counter import FlopCounterMode
+
+from dynamics_cli.config.architecture import Architecture
+from dynamics_cli.models import build_model, multiply_adds, parameter_shapes
+from dynamics_cli.training.estimate import Estimate, estimate
+from tests.training.problems import random_problem
+
+CONVOLUTIONS = [[6, 3, 1, 1], [5, 4, 2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "d"),
+    [
+        ({"kind": "convolutional", "image": [2, 9, 10], "convolutions": CONVOLUTIONS, "widths": [7]}, 180),
+        ({"kind": "vgg16", "image": [3, 17, 12], "width_multiplier": 0.05, "outputs": 3}, 612),
+        ({"kind": "fully_connected", "widths": [5, 6], "bias": False}, 7),
+        ({"kind": "residual", "width": 5}, 7),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+def test_the_work_of_a_network_is_what_torch_counts(architecture: dict[str, Any], d: int) -> None:
+    config: Any = TypeAdapter(Architecture).validate_python(architecture)
+    with torch.device("meta"):
+        model, x = build_model(config, d), torch.empty(1, d)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(x)
+    assert multiply_adds(config, parameter_shapes(config, d), d) == counter.get_total_flops() // 2
+
+
+def needs(**settings: Any) -> Estimate:
+    return estimate(random_problem(**settings), 1e-6)
+
+
+def test_recorded_states_take_their_time() -> None:
+    optimizer = {"kind": "gd", "lr": 0.1, "iterations": 1000}
+    few, many = (needs(optimizer=optimizer, record={"snapshots": {"kind": "every", "interval": k}}) for k in (1000, 1))
+    assert (few.snapshots, many.snapshots) == (2, 1001)
+    each = (many.seconds - few.seconds) / 999
+    assert 2e-5 < each < 1e-3  # measured: 6e-5 to 1e-4 for networks this small
+    assert few.seconds == pytest.approx(1000e-6 + 2 * each)
+
+
+def test_losses_over_the_training_set_take_their_time() -> None:
+    """Full-batch losses come with the updates; those of a stochastic optimizer are looked at once an epoch."""
+    sgd = {"kind": "sgd", "lr": 0.1, "iterations": 600, "batch_size": 1}
+    once, always = needs(optimizer=sgd), needs(optimizer=sgd, record={"loss_every": 1})
+    full = needs(optimizer={"kind": "gd", "lr": 0.1, "iterations": 600})
+    assert full.seconds < once.seconds < always.seconds
+    assert (always.seconds - once.seconds) / (600 - 100) == pytest.approx((once.seconds - full.seconds) / 101)

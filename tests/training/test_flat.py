@@ -1,0 +1,96 @@
+"""A long run holds as much memory and as many open files at its end as near its beginning; clocks may go backwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.runs import is_locked, list_runs, load_run, prune
+from dynamics_cli.training import loop
+from dynamics_cli.training.session import obtain_run, plan_run
+from tests.training.kill_script import BASE
+
+SCRIPT = Path(__file__).with_name("flat_script.py")
+MIB = 2**20
+
+
+def check_flat(folder: Path, iterations: int) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, str(SCRIPT), str(folder / "run"), str(iterations)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["status"], told["losses"], told["backend"]) == ("complete", iterations + 1, "compiled")
+    steps, memory, files, threads = np.array(told["seen"]).T
+    warm = steps > iterations / 5
+    assert warm.sum() >= 30
+    low, high = memory[warm].min() / MIB, memory[warm].max() / MIB
+    print(f"{iterations} iterations: {low:.1f} to {high:.1f} MiB, {files.max()} open files")
+    # 16 bytes an iteration are recorded: of ten million, 160 MB
+    assert memory[warm].max() - memory[warm][0] < 8 * MIB
+    assert files[warm].max() == files[warm].min()
+    assert threads[warm].max() == threads[warm].min()
+
+
+def test_memory_and_files_are_flat_over_a_million_iterations(tmp_path):
+    check_flat(tmp_path, 10**6)
+
+
+@pytest.mark.long
+def test_memory_and_files_are_flat_over_ten_million_iterations(tmp_path):
+    check_flat(tmp_path, 10**7)
+
+
+def plan(directory):
+    optimizer = {"kind": "gd", "lr": 0.01, "iterations": 400}
+    return plan_run(load_config({**BASE, "optimizer": optimizer, "name": "toy"}), directory)
+
+
+class Clock:
+    """A clock that is set back by an hour, again and again."""
+
+    def __init__(self, real) -> None:
+        self.real, self.calls = real, 0
+
+    def __call__(self) -> float:
+        self.calls += 1
+        return self.real() - 3600.0 * (self.calls // 5)
+
+
+@pytest.mark.parametrize("name", ["time", "monotonic"])
+def test_a_clock_that_goes_backwards(tmp_path, monkeypatch, name):
+    obtain_run(plan(tmp_path / "whole"))
+    clock = Clock(getattr(time, name))
+    monkeypatch.setattr(loop, "CALL_SECONDS", 0.0005)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    saved = []
+    checkpoint = loop.TrainingLoop._checkpoint
+    monkeypatch.setattr(loop.TrainingLoop, "_checkpoint", lambda self: (saved.append(1), checkpoint(self)))
+    monkeypatch.setattr(time, name, clock)
+    run = obtain_run(plan(tmp_path / "run")).run
+    assert run.status == "complete"
+    assert run.info["seconds"] >= 0
+    assert saved  # a checkpoint does not wait for the hour to come again
+    np.testing.assert_array_equal(run.losses, load_run(tmp_path / "whole").losses)
+
+
+def test_runs_from_the_future_are_new_and_their_locks_hold(tmp_path, monkeypatch):
+    """The clock was set back by a day after a run: `prune` takes it for a new one."""
+    obtain_run(plan(tmp_path / "run"))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 86400.0)
+    assert not is_locked(tmp_path / "run")
+    assert [run.status for run in list_runs(tmp_path)] == ["complete"]
+    assert prune(tmp_path, older_than=1.0, dry_run=True) == []
+    assert [run.path for run in prune(tmp_path, older_than=0.0, dry_run=True)] == [tmp_path / "run"]
+    assert obtain_run(plan(tmp_path / "run")).reused
+    assert len(prune(tmp_path, older_than=0.0)) == 1
+    assert not (tmp_path / "run").exists()
