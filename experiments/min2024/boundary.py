@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,11 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.correlation import correlation
 from dynamics_cli.measures.neurons import directions
 from dynamics_cli.plotting.style import PALETTE, new_figure, styled
-from dynamics_cli.reproduction.claims import Claim, claim, exactly
+from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
+from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.theory.caratheodory import boundary_rates
 
-from .sketches import arrow, half_plane, plain
+from .sketches import ASSUMED, arrow, half_plane, plain
 
 Y: Floats = np.array([-1.0, 1.0])
 CAUGHT: Floats = np.array([[1.0, 0.0], [0.5, 0.8]])
@@ -54,7 +56,38 @@ def measure(x: Floats) -> Evidence:
     return Evidence(x, correlation(x, Y).mu, off, on, track, int(np.count_nonzero(sides[1:] != sides[:-1])))
 
 
-def rate_claims(found: Evidence, source: str, *, caught: bool) -> list[Claim]:
+def boundary_figure(
+    number: int, x: Floats, *, title: str, caption: str, caught: bool, crossing: Callable[[int, str], Claim]
+) -> Figure:
+    """Return a figure of the flow around the boundary of `x[0]`.
+
+    Args:
+        number: of the figure in the paper.
+        x: (2, 2) the points, of labels `Y`.
+        title: of the figure.
+        caption: the paper's, in our words.
+        caught: whether the boundary catches the flow.
+        crossing: makes the claim about the number of crossings of the path, given that number and the source.
+
+    """
+    source = f"Appendix E.2, Figure {number}"
+    return Figure(
+        id=f"min2024-fig{number}",
+        title=title,
+        caption=caption,
+        origin=ASSUMED,
+        evidence=lambda _: measure(x),
+        claims=lambda found: [
+            *_rate_claims(found, source, caught=caught),
+            crossing(found.crossings, source),
+            finding("off", "Rate on the inactive side", source, measured=found.off),
+            finding("on", "Rate on the active side", source, measured=found.on),
+        ],
+        draw=draw_boundary,
+    )
+
+
+def _rate_claims(found: Evidence, source: str, *, caught: bool) -> list[Claim]:
     """Check the signs on either side of the boundary."""
     return [
         claim(

@@ -1,6 +1,6 @@
 """Figure 10: MNIST digits 3 and 8.
 
-`dyn reproduce min2024-fig10`. About 110 s, nearly all training; `--preset full` takes all images (six times as long).
+`dyn reproduce min2024-fig10`. About 30 s, nearly all training; `--preset full` takes all images (six times as long).
 """
 
 from __future__ import annotations

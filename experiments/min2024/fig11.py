@@ -1,6 +1,6 @@
 """Figure 11: MNIST digits 1 and 7.
 
-`dyn reproduce min2024-fig11`. About 110 s, nearly all training; `--preset full` takes all images (six times as long).
+`dyn reproduce min2024-fig11`. About 30 s, nearly all training; `--preset full` takes all images (six times as long).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 12: SGD on both layers has two phases.
 
-`dyn reproduce min2024-fig12`. About 25 s; `--preset full` takes all 12 665 images in batches of 2 000 (about 2 min).
+`dyn reproduce min2024-fig12`. About 6 s; `--preset full` takes all 12 665 images in batches of 2 000 (about 2 min).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 13: no two phases when only the first layer is trained.
 
-`dyn reproduce min2024-fig13`. About 5 s; `--preset full` takes all 12 665 images in batches of 2 000.
+`dyn reproduce min2024-fig13`. About 2 s; `--preset full` takes all 12 665 images in batches of 2 000.
 """
 
 from __future__ import annotations

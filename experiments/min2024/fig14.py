@@ -1,6 +1,6 @@
 """Figure 14: Paths of activation counts of real neurons.
 
-`dyn reproduce min2024-fig14`. About 3 s.
+`dyn reproduce min2024-fig14`. About 2 s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 15: A measured path and the maximal path.
 
-`dyn reproduce min2024-fig15`. About 3 s.
+`dyn reproduce min2024-fig15`. About 2 s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 16: Edges of a measured path and of the maximal path that bound them, part 1.
 
-`dyn reproduce min2024-fig16`. About 3 s.
+`dyn reproduce min2024-fig16`. About 2 s.
 """
 
 from __future__ import annotations

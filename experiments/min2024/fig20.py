@@ -15,7 +15,7 @@ from dynamics_cli.plotting.style import PALETTE, new_figure, styled
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, more_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs
 
-from .single_neuron import STATED, V, W, draw_scene, neuron
+from .single_neuron import OVER, STATED, V, W, draw_scene, neuron
 
 SLOPE = 0.5
 """sigma'(0) = a; any a > 0 does."""
@@ -110,6 +110,7 @@ def draw(found: Evidence) -> Drawing:
                 (-0.75, 0.75),
                 fontsize=7.5,
                 color=PALETTE.measured,
+                bbox=OVER,
                 arrowprops={"arrowstyle": "-", "color": PALETTE.measured, "lw": 0.6},
             )
     return figure

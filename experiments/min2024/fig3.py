@@ -81,12 +81,16 @@ def draw(found: Evidence) -> Drawing:
     plain(axes, 1.7)
     point = TOY_X[SAMPLE] / np.linalg.norm(TOY_X[SAMPLE])
     half_plane(axes, point, 1.7)
-    arrow(axes, 1.25 * point, PALETTE.positive, "$x_i y_i$")
-    arrow(axes, found.w, PALETTE.theory, "$w_j$")
     x_a = found.x_a / np.linalg.norm(found.x_a)
+    arrow(axes, 1.25 * point, PALETTE.positive, "$x_i y_i$")
+    arrow(axes, found.w, PALETTE.theory)
+    beside, tip = found.w - 0.16 * point, found.w + 0.6 * (x_a - (x_a @ found.w) * found.w)
+    axes.text(beside[0], beside[1], "$w_j$", color=PALETTE.theory, ha="center", va="center", fontsize=8.5)
     arrow(axes, 1.1 * x_a, PALETTE.rank, "$x_a(w_j)$")
-    moved = found.w + 0.6 * (x_a - (x_a @ found.w) * found.w)
-    arrow(axes, moved, PALETTE.measured, r"$\mathcal{P}_{w_j}x_a$", start=found.w, lw=1.8)
+    arrow(axes, tip, PALETTE.measured, start=found.w, lw=1.8)
+    axes.text(
+        tip[0] + 0.08, tip[1] + 0.08, r"$\mathcal{P}_{w_j}x_a$", color=PALETTE.measured, va="center", fontsize=8.5
+    )
     return figure
 
 

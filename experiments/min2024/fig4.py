@@ -1,6 +1,6 @@
 """Figure 4: the activation pattern of a positive neuron over time.
 
-`dyn reproduce min2024-fig4`. About 3 s.
+`dyn reproduce min2024-fig4`. About 2 s.
 """
 
 from __future__ import annotations

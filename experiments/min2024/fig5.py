@@ -1,6 +1,6 @@
 """Figure 5: MNIST digits 1 and 0.
 
-`dyn reproduce min2024-fig5`. About 110 s, nearly all training; `--preset full` takes all images (six times as long).
+`dyn reproduce min2024-fig5`. About 30 s, nearly all training; `--preset full` takes all images (six times as long).
 """
 
 from __future__ import annotations

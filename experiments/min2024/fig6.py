@@ -1,6 +1,6 @@
 """Figure 6: toy data in the plane whose loss drops twice.
 
-`dyn reproduce min2024-fig6`. About 6 s.
+`dyn reproduce min2024-fig6`. About 2 s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Figure 7: two points of correlation sin 0.1.
 
-`dyn reproduce min2024-fig7`. About 4 s.
+`dyn reproduce min2024-fig7`. About 2 s.
 """
 
 from __future__ import annotations

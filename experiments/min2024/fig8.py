@@ -1,6 +1,6 @@
 """Figure 8: two points of correlation sin 0.001.
 
-`dyn reproduce min2024-fig8`. About 4 s.
+`dyn reproduce min2024-fig8`. About 2 s.
 """
 
 from __future__ import annotations

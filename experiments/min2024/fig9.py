@@ -1,6 +1,6 @@
 """Figure 9: two points of correlation 0.
 
-`dyn reproduce min2024-fig9`. About 4 s.
+`dyn reproduce min2024-fig9`. About 2 s.
 """
 
 from __future__ import annotations

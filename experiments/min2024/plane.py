@@ -83,6 +83,8 @@ def draw_moments(
             axes[k].text(0.02, 0.09, f"{count} outside $S_+$", transform=axes[k].transAxes, fontsize=SMALL)
     points = [axes[0].plot([], [], ls="none", color=PALETTE.function, **look)[0] for look in _looks(y)]
     signs = [sign_handle(s, marker="o", size=4.5) for s in (1, -1)]
+    for handle, relation in zip(signs, "><", strict=True):
+        handle.set_label(f"$v_j{relation}0$")  # the paper's symbol
     figure_legend(figure, [*points, *signs], columns=4)
     return figure
 
@@ -102,8 +104,9 @@ def _panel(axes: Axes, x: Floats, y: Floats, now: Moment) -> None:
     axes.set(xlim=(-1.12 * reach, 1.12 * reach), ylim=(-1.4 * reach, 1.12 * reach), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.axhline(0, color=PALETTE.faint, lw=0.7, zorder=0)
-    axes.axvline(0, color=PALETTE.faint, lw=0.7, zorder=0)
+    ends = np.array([-1.12, 1.12]) * reach  # above the text
+    axes.plot(ends, [0, 0], color=PALETTE.faint, lw=0.7, zorder=0)
+    axes.plot([0, 0], ends, color=PALETTE.faint, lw=0.7, zorder=0)
     rim = 1.05 * reach * now.W / np.where(lengths > 0, lengths, 1.0)[:, None]
     for sign in (1, -1):
         for end in rim[np.sign(now.v) == sign]:

@@ -100,6 +100,8 @@ def test_the_measured_alignment_times_are_those_of_the_notes() -> None:
     for mu, time in ((np.sin(0.1), 2.99), (np.sin(0.01), 5.29), (np.sin(0.001), 7.61)):
         k = int(np.argmin(np.abs(found.mu - mu)))
         assert found.flow[k] == pytest.approx(time, abs=0.02)
+    # the trained network that meets the hypothesis of Theorem 1: its slowest neuron starts at random
+    assert 0.3 < found.met <= found.law[-1] + 0.01
 
 
 def test_balanced_flow_never_leaves_in_other_seeds() -> None:
