@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 
+FLOW = ("flow",)
+
 PAPERS: dict[str, PaperEntry] = {
     "boursier2022": PaperEntry(
         "Gradient flow dynamics of shallow ReLU networks for square loss and orthogonal inputs",
         "Boursier, Pillaud-Vivien, Flammarion",
         "NeurIPS 2022, arXiv:2206.00939",
         {
-            "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "boursier2022.fig1"),
-            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 4, "boursier2022.fig2"),
-            "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 3, "boursier2022.fig3"),
-            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 6, "boursier2022.fig4"),
-            "boursier2022-fig5": FigureEntry("Large initialisation, five points", 3, "boursier2022.fig5"),
+            "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "boursier2022.fig1", FLOW),
+            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 2, "boursier2022.fig2", FLOW),
+            "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 2, "boursier2022.fig3", FLOW),
+            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 2, "boursier2022.fig4", FLOW),
+            "boursier2022-fig5": FigureEntry("Large initialisation, five points", 2, "boursier2022.fig5"),
             "boursier2022-fig6": FigureEntry(
-                "Neurons in high dimension, two principal components", 15, "boursier2022.fig6"
+                "Neurons in high dimension, two principal components", 8, "boursier2022.fig6", FLOW
             ),
             "boursier2022-fig7": FigureEntry(
-                "Loss profile and explained variance, high dimension", 15, "boursier2022.fig7"
+                "Loss profile and explained variance, high dimension", 8, "boursier2022.fig7", FLOW
             ),
             "boursier2022-extra-norm": FigureEntry(
-                "Final norm against initialisation scale", 20, "boursier2022.extra_norm"
+                "Final norm against initialisation scale", 4, "boursier2022.extra_norm"
             ),
         },
     ),
@@ -34,25 +36,25 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 1, "min2024.fig1"),
             "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "min2024.fig2"),
             "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 1, "min2024.fig3"),
-            "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 5, "min2024.fig4"),
-            "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 110, "min2024.fig5"),
-            "min2024-fig6": FigureEntry("Toy data at three stages", 6, "min2024.fig6"),
-            "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 4, "min2024.fig7"),
-            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 4, "min2024.fig8"),
-            "min2024-fig9": FigureEntry("Two orthogonal points", 4, "min2024.fig9"),
-            "min2024-fig10": FigureEntry("MNIST digits 3 and 8", 110, "min2024.fig10"),
-            "min2024-fig11": FigureEntry("MNIST digits 1 and 7", 110, "min2024.fig11"),
-            "min2024-fig12": FigureEntry("Two-phase training by SGD, both layers", 25, "min2024.fig12"),
-            "min2024-fig13": FigureEntry("No two phases, first layer only", 3, "min2024.fig13"),
-            "min2024-fig14": FigureEntry("Paths of activation counts of real neurons", 4, "min2024.fig14"),
-            "min2024-fig15": FigureEntry("A measured path and the maximal path", 4, "min2024.fig15"),
-            "min2024-fig16": FigureEntry("Edges of a path and of the maximal path, part 1", 4, "min2024.fig16"),
-            "min2024-fig17": FigureEntry("Edges of a path and of the maximal path, part 2", 4, "min2024.fig17"),
+            "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 2, "min2024.fig4"),
+            "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 30, "min2024.fig5"),
+            "min2024-fig6": FigureEntry("Toy data at three stages", 2, "min2024.fig6"),
+            "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 2, "min2024.fig7"),
+            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 2, "min2024.fig8"),
+            "min2024-fig9": FigureEntry("Two orthogonal points", 2, "min2024.fig9"),
+            "min2024-fig10": FigureEntry("MNIST digits 3 and 8", 30, "min2024.fig10"),
+            "min2024-fig11": FigureEntry("MNIST digits 1 and 7", 30, "min2024.fig11"),
+            "min2024-fig12": FigureEntry("Two-phase training by SGD, both layers", 5, "min2024.fig12"),
+            "min2024-fig13": FigureEntry("No two phases, first layer only", 1, "min2024.fig13"),
+            "min2024-fig14": FigureEntry("Paths of activation counts of real neurons", 2, "min2024.fig14"),
+            "min2024-fig15": FigureEntry("A measured path and the maximal path", 2, "min2024.fig15"),
+            "min2024-fig16": FigureEntry("Edges of a path and of the maximal path, part 1", 2, "min2024.fig16"),
+            "min2024-fig17": FigureEntry("Edges of a path and of the maximal path, part 2", 2, "min2024.fig17"),
             "min2024-fig18": FigureEntry("Flow around a discontinuity, Assumption 1 violated", 1, "min2024.fig18"),
             "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 1, "min2024.fig19"),
             "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 1, "min2024.fig20"),
             "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 1, "min2024.fig21"),
-            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 20, "min2024.extra_mu"),
+            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra_mu"),
         },
     ),
     "phuong2021": PaperEntry(
@@ -62,13 +64,16 @@ PAPERS: dict[str, PaperEntry] = {
         {
             "phuong2021-fig1": FigureEntry("Two-layer network on orthogonally separable data", 3, "phuong2021.fig1"),
             "phuong2021-fig2": FigureEntry("Residual network on orthogonally separable data", 6, "phuong2021.fig2"),
-            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 60, "phuong2021.fig3"),
+            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 15, "phuong2021.fig3"),
             "phuong2021-fig4": FigureEntry(
-                "First fully connected layer of the convolutional network", 60, "phuong2021.fig4"
+                "First fully connected layer of the convolutional network", 15, "phuong2021.fig4"
             ),
             "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 1, "phuong2021.table1"),
             "phuong2021-extra-theorem1": FigureEntry(
                 "Distance to the limit of Theorem 1, its lemmas", 20, "phuong2021.extra_theorem1"
+            ),
+            "phuong2021-extra-dead": FigureEntry(
+                "How likely all neurons of a small network die", 10, "phuong2021.extra_dead"
             ),
         },
     ),
@@ -81,24 +86,24 @@ PAPERS: dict[str, PaperEntry] = {
                 "Decision regions and neurons for large and small initialisation", 3, "sarussi2021.fig1"
             ),
             "sarussi2021-fig2": FigureEntry(
-                "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 30, "sarussi2021.fig2"
+                "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 10, "sarussi2021.fig2"
             ),
             "sarussi2021-fig3": FigureEntry(
                 "A linear decision boundary of an output that is not linear", 3, "sarussi2021.fig3"
             ),
             "sarussi2021-fig4": FigureEntry(
-                "Learned and predicted decision boundary and weights, two Gaussians", 7, "sarussi2021.fig4"
+                "Learned and predicted decision boundary and weights, two Gaussians", 5, "sarussi2021.fig4"
             ),
             "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 2, "sarussi2021.fig5"),
             "sarussi2021-fig6": FigureEntry(
-                "More MNIST pairs: points outside the linear regime", 35, "sarussi2021.fig6"
+                "More MNIST pairs: points outside the linear regime", 11, "sarussi2021.fig6"
             ),
-            "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 10, "sarussi2021.fig7"),
+            "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "sarussi2021.fig7"),
             "sarussi2021-fig8": FigureEntry(
-                "Entrance into the PAR, Gaussians in many dimensions", 5, "sarussi2021.fig8"
+                "Entrance into the PAR, Gaussians in many dimensions", 2, "sarussi2021.fig8"
             ),
-            "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 6, "sarussi2021.fig9"),
-            "sarussi2021-extra-convergence": FigureEntry("Epochs to a loss of eps", 8, "sarussi2021.extra_convergence"),
+            "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 3, "sarussi2021.fig9"),
+            "sarussi2021-extra-convergence": FigureEntry("Epochs to a loss of eps", 3, "sarussi2021.extra_convergence"),
         },
     ),
     "tachet2018": PaperEntry(
@@ -107,25 +112,25 @@ PAPERS: dict[str, PaperEntry] = {
         "arXiv:1809.06848",
         {
             "tachet2018-fig1": FigureEntry("Network architecture", 2, "tachet2018.fig1"),
-            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 7, "tachet2018.fig2"),
-            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 5, "tachet2018.fig3"),
-            "tachet2018-fig4": FigureEntry("Logit and confidence, several depths and norms", 8, "tachet2018.fig4"),
-            "tachet2018-fig5-gan": FigureEntry("GAN on eight Gaussians, either loss", 150, "tachet2018.fig5_gan"),
+            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "tachet2018.fig2"),
+            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "tachet2018.fig3"),
+            "tachet2018-fig4": FigureEntry("Logit and confidence, several depths and norms", 4, "tachet2018.fig4"),
+            "tachet2018-fig5-gan": FigureEntry("GAN on eight Gaussians, either loss", 90, "tachet2018.fig5_gan"),
             "tachet2018-fig5-time": FigureEntry(
-                "Time to a confidence: hinge loss against cross-entropy", 3, "tachet2018.fig5_time"
+                "Time to a confidence: hinge loss against cross-entropy", 2, "tachet2018.fig5_time"
             ),
-            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 6, "tachet2018.fig6"),
-            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 3, "tachet2018.fig7"),
-            "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 10, "tachet2018.fig8"),
-            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 7, "tachet2018.fig9"),
+            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "tachet2018.fig6"),
+            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 2, "tachet2018.fig7"),
+            "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 4, "tachet2018.fig8"),
+            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 4, "tachet2018.fig9"),
             "tachet2018-fig10": FigureEntry(
-                "Gradient starvation, bound without the initial values", 6, "tachet2018.fig10"
+                "Gradient starvation, bound without the initial values", 3, "tachet2018.fig10"
             ),
             "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 2, "tachet2018.table1"),
-            "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 120, "tachet2018.table2"),
-            "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 30, "tachet2018.table2_digits"),
+            "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "tachet2018.table2"),
+            "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 40, "tachet2018.table2_digits"),
             "tachet2018-extra-modes": FigureEntry(
-                "Closed forms of the appendix, random sampling, trained", 12, "tachet2018.extra_modes"
+                "Closed forms of the appendix, random sampling, trained", 8, "tachet2018.extra_modes"
             ),
         },
     ),

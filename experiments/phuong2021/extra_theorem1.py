@@ -178,7 +178,7 @@ def _lemmas(found: Evidence) -> list[Claim]:
         ),
         claim(
             "dead",
-            "A neuron dies with probability at most 1/2, all p with at most 2^-p (share of dead neurons)",
+            "A neuron dies with probability at most 1/2 (share of dead neurons; all of a network: extra-dead)",
             "Proof of Theorem 1",
             expected=at_most(0.5),
             measured=sum(one.dead for one in found.flows) / max(neurons, 1),

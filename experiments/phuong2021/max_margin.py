@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from dynamics_cli.config.dataset import OrthogonallySeparableDataset
@@ -15,7 +14,6 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.separability import Separability, is_orthogonally_separable
 from dynamics_cli.measures.spectra import leading_directions, project, singular_values
-from dynamics_cli.plotting.style import PALETTE
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, less_than, most
 from dynamics_cli.reproduction.figure import Origin
 from dynamics_cli.runs import Run
@@ -36,8 +34,10 @@ HIGH = 0.9
 """A correlation that the paper calls high."""
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
-SHOWN = 10
-ORANGE, BLUE = PALETTE.highlight, PALETTE.neurons
+SHARES = (0.1, 0.05)
+"""Other thresholds for a singular value that counts, as shares of the largest."""
+ANGLES = (5.0, 20.0)
+"""Other angles than `ALONG`."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,48 @@ class Directions:
 
 
 @dataclass(frozen=True)
+class Trained:
+    """A trained network beside the max-margin directions of its data: how Figures 1 and 2 open."""
+
+    directions: Directions
+    start: dict[str, Floats]
+    """Initial weights by name."""
+    last: dict[str, Floats]
+    """Final weights by name."""
+    plus: Floats
+    """(m,) cosine of each first-layer row with w+."""
+    minus: Floats
+    """(m,) the same with w-."""
+
+
+@dataclass(frozen=True)
 class Layer:
     """A weight matrix after training."""
 
     values: Floats
-    """The ten largest singular values."""
+    """All singular values, descending."""
     grown: int
     """Number of singular values above the largest one at initialisation."""
     points: Floats
     """(m, 2) rows on the two leading right-singular directions."""
     means: Floats
     """(2, 2) the two main directions there, unit vectors."""
-    along: float
-    """Share of rows within `ALONG` degrees of one of them."""
+    angles: Floats
+    """(m,) degrees in the plane between a row and the closer of them."""
+
+    def above(self, share: float) -> int:
+        """Number of singular values above a share of the largest."""
+        return int(np.sum(self.values > share * self.values[0]))
+
+    def along(self, degrees: float) -> float:
+        """Share of rows within an angle of one of the main directions."""
+        return float(np.mean(self.angles <= degrees))
+
+    @property
+    def along_weighted(self) -> float:
+        """Share of the norms in the plane that rows within `ALONG` degrees hold."""
+        lengths = norms(self.points)
+        return float(lengths[self.angles <= ALONG].sum() / lengths.sum())
 
     @property
     def third(self) -> float:
@@ -96,6 +125,14 @@ def max_margin(run: Run) -> Directions:
     )
 
 
+def read_trained(run: Run, first: str) -> Trained:
+    """Read the first and last state of a run, whose first layer is the parameter `first`; raises as `max_margin`."""
+    directions = max_margin(run)
+    start, last = ({name: value.astype(np.float64) for name, value in run.state(i).items()} for i in (0, -1))
+    plus, minus = (cosines(last[first], one.w) for one in (directions.plus, directions.minus))
+    return Trained(directions, start, last, plus, minus)
+
+
 def measure_layer(W: Floats, W_0: Floats, side: NDArray[Any]) -> Layer:
     """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction."""
     values = singular_values(W)
@@ -103,7 +140,7 @@ def measure_layer(W: Floats, W_0: Floats, side: NDArray[Any]) -> Layer:
     means = np.stack([_mean(points[side]), _mean(points[~side])])
     angles = np.degrees(np.arccos(np.max([cosines(points, mean) for mean in means], axis=0)))
     grown = int(np.sum(values > singular_values(W_0)[0]))
-    return Layer(values[:SHOWN], grown, points, means, float(np.mean(angles <= ALONG)))
+    return Layer(values, grown, points, means, angles)
 
 
 def two_sides(W: Floats) -> NDArray[np.bool_]:
@@ -184,39 +221,39 @@ def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[Clai
             f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane)",
             source,
             expected=most(),
-            measured=layer.along,
+            measured=layer.along(ALONG),
+        ),
+        *[
+            finding(
+                f"above-{share * 100:g}{suffix}", f"Singular values of {name} above {share:.0%} of the largest", source,
+                measured=layer.above(share),
+            )
+            for share in SHARES
+        ],
+        *[
+            finding(
+                f"directions-{degrees:g}{suffix}", f"Share of the rows of {name} within {degrees:g} degrees", source,
+                measured=layer.along(degrees),
+            )
+            for degrees in ANGLES
+        ],
+        finding(
+            f"directions-weighted{suffix}", f"Share of the norms that rows within {ALONG:g} degrees hold", source,
+            measured=layer.along_weighted,
         ),
     ]  # fmt: skip
 
 
-def draw_values(axes: Axes, values: Floats, ylabel: str = "singular value") -> None:
-    """Draw the singular values as dots."""
-    axes.plot(np.arange(1, len(values) + 1), values, "o", color=PALETTE.neurons, ms=4)
-    axes.set(xlabel="index", ylabel=ylabel, xticks=(1, 4, 7, 10), ylim=(-0.05 * values[0], 1.08 * values[0]))
-
-
-def draw_plane(axes: Axes, points: Floats, colors: list[str], means: Floats | None = None) -> None:
-    """Draw rows in the plane, each axis to its own scale, and lines along the main directions."""
-    reach = 1.12 * np.nanmax(np.abs(points), axis=0, initial=1e-12)
-    for mean in () if means is None else means:
-        long = float(np.min(reach / np.maximum(np.abs(mean), 1e-12)))
-        axes.plot([0.0, long * mean[0]], [0.0, long * mean[1]], color=PALETTE.muted, lw=0.9, zorder=1)
-    axes.scatter(points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2)
-    axes.set(xlim=(-reach[0], reach[0]), ylim=(-reach[1], reach[1]))
-    axes.set(xlabel="1st singular direction", ylabel="2nd direction")
-    axes.locator_params(nbins=5)
-
-
-def draw_correlations(axes: Axes, correlations: Floats, classes: list[tuple[str, str, NDArray[Any]]]) -> None:
-    """Draw the histogram of correlations, stacked by class: (label, colour, members (m,))."""
-    edges = np.linspace(min(0.0, np.floor(10 * np.nanmin(correlations)) / 10), 1.0, 21)
-    axes.hist(
-        [correlations[members] for _, _, members in classes],
-        bins=[*edges],
-        stacked=True,
-        color=[color for _, color, _ in classes],
-        edgecolor="white",
-        linewidth=0.4,
-    )
-    axes.axvline(HIGH, color=PALETTE.theory, ls=(0, (4, 2)), lw=0.9)
-    axes.set(xlabel="correlation", ylabel="neurons")
+def end_claims(correlations: Floats, statement: str, source: str, figure: str, loss: float) -> list[Claim]:
+    """Return what is said of the correlations (m,) with the max-margin directions, and that the data are learnt."""
+    return [
+        claim(
+            "correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}",
+            expected=most(), measured=float(np.mean(correlations > HIGH)),
+        ),
+        finding("median", "Median correlation", figure, measured=float(np.median(correlations))),
+        claim(
+            "learnt", "The network learns the data (final loss)", source,
+            expected=less_than(np.log(2) / 100), measured=loss,
+        ),
+    ]  # fmt: skip

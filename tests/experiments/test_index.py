@@ -9,7 +9,7 @@ import pytest
 
 from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
-from dynamics_cli.reproduction.catalogue import figures, load_figure, papers
+from dynamics_cli.reproduction.catalogue import Listed, figures, load_figure, papers
 
 IDS = [listed.id for listed in figures()]
 MODULES = {listed.module.rsplit(".", 1)[-1] for listed in figures()}
@@ -20,7 +20,12 @@ def used_configs() -> set[Path]:
     used: set[Path] = set()
     for id_ in IDS:
         figure = load_figure(id_)
-        chosen = [figure.wanted(preset, first_seed=first) for preset in ("default", "full") for first in (True, False)]
+        chosen = [
+            one.wanted(preset, first_seed=first)
+            for one in (figure, *(figure.as_variant(name) for name in figure.variants))
+            for preset in ("default", "full")
+            for first in (True, False)
+        ]
         used |= {CONFIGS / one.config for wanted in chosen for one in wanted.values()}
     for path in list(used):
         parent = [
@@ -51,16 +56,28 @@ def test_every_entry_loads_and_says_what_it_is(figure_id: str) -> None:
 @pytest.mark.parametrize("preset", ["default", "full"])
 @pytest.mark.parametrize("first_seed", [True, False])
 def test_every_config_that_a_figure_names_is_valid(figure_id: str, preset: str, first_seed: bool) -> None:
-    for wanted in load_figure(figure_id).wanted(preset, first_seed=first_seed).values():
-        config = load_config(CONFIGS / wanted.config, wanted.overrides, seed=7)
-        assert config.seed == 7
+    figure = load_figure(figure_id)
+    for one in (figure, *(figure.as_variant(name) for name in figure.variants)):
+        for wanted in one.wanted(preset, first_seed=first_seed).values():
+            config = load_config(CONFIGS / wanted.config, wanted.overrides, seed=7)
+            assert config.seed == 7
+
+
+@pytest.mark.parametrize("listed", figures(), ids=lambda listed: listed.id)
+def test_variants_are_listed_and_replace_runs_of_the_figure(listed: Listed) -> None:
+    figure = load_figure(listed.id)
+    assert tuple(figure.variants) == listed.variants
+    for variant in figure.variants.values():
+        assert set(variant.seed_configs) <= set(variant.configs) <= set(figure.configs)
+        assert variant.caption.endswith(".")
+        if figure.seed_configs:  # else the seeds after the first would leave the variant
+            assert set(figure.seed_configs) <= set(variant.seed_configs)
 
 
 def test_every_config_is_used_and_there_are_as_many_as_expected() -> None:
     there = set(CONFIGS.rglob("*.yaml"))
-    flows = {path for path in there if path.stem.endswith("_flow")}  # variants for users; no figure draws them yet
-    assert len(there) == 43
-    assert there - flows <= used_configs() <= there
+    assert len(there) == 44
+    assert used_configs() == there
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.phuong2021.extra_dead import Evidence, Fates
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.plotting.style import FORMATS, style
@@ -112,6 +114,36 @@ def test_theorem_1_on_small_data() -> None:
     assert found.paths[0].distances[-1] < 0.01
     assert np.diff(found.flows[0].counts[:, 1:3].sum(axis=1)).min() >= 0
     assert picture(figure, found) == picture(figure, found)
+
+
+def test_small_networks_die_as_the_circle_says() -> None:
+    """Four points in two cones: the arcs of directions from which neurons die, by hand from the flow of tiny ones."""
+    figure = load_figure("phuong2021-extra-dead")
+    wanted = {role: replace(one, replicas=500) for role, one in figure.wanted().items()}
+    found = figure.evidence({one.role: one.run for one in RunSource().obtain(wanted)})
+    claims = figure.claims(found)
+    assert {one.id: one.verdict for one in claims if one.kind == "claim" and one.verdict != "reproduced"} == {}
+    assert picture(figure, found) == picture(figure, found)
+    # a_j > 0, active on negative points only, goes along minus these until it is not; 240 to 310 degrees are dead.
+    # Which way it goes parts at 147.5 degrees, between the two points; for a_j < 0 it parts at 45
+    q = ((310 - 147.5) + (360 + 45 - 240)) / 720
+    for one in found.cone:
+        neurons = one.p * len(one.dead)
+        assert one.dead.sum() / neurons == pytest.approx(q, abs=3.5 * np.sqrt(q * (1 - q) / neurons))
+    assert found.plane.dead.sum() == 0
+    assert found.orthogonal[2].dead.max() == 3
+
+
+def test_more_deaths_than_the_bound_allows_are_not_reproduced() -> None:
+    dead = [np.full(100, p) * (np.arange(100) < 100 / 2**p) for p in (1, 2)]  # the bound itself
+    good = [Fates(p, one, 0, 0) for p, one in zip((1, 2), dead, strict=True)]
+    bad = [Fates(1, np.ones(100, dtype=np.int64), 2, 1), good[1]]
+    figure = load_figure("phuong2021-extra-dead")
+    plane = Fates(1, np.zeros(100, dtype=np.int64), 0, 0)
+    for side, expected in ((good, "reproduced"), (bad, "not reproduced")):
+        verdicts = {one.id: one.verdict for one in figure.claims(Evidence(side, good, plane, 0))}
+        assert {verdicts[key] for key in ("bound", "attained", "stays", "decided")} == {expected}
+    assert bad[0].excess == pytest.approx(0.5 / np.sqrt(0.25 / 100))
 
 
 def test_a_neuron_dies_with_probability_one_half_where_the_bound_is_attained() -> None:
