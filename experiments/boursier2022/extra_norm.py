@@ -1,6 +1,6 @@
 """Beyond the paper: the norm of the final network against the scale of initialisation (Proposition 1, Theorem 1).
 
-`dyn reproduce boursier2022-extra-norm`. About 20 s, nearly all of them training.
+`dyn reproduce boursier2022-extra-norm`. About 4 s, nearly all of them training.
 """
 
 from __future__ import annotations

@@ -18,8 +18,18 @@ from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
 
-from .orthogonal import CONFIG, ORIGIN, Setting, assumption_claim, least_cosines, predict, read_setting, violations
-from .states import LOSS_FACTOR, state_at
+from .orthogonal import (
+    CONFIG,
+    ORIGIN,
+    VARIANTS,
+    Setting,
+    assumption_claim,
+    least_cosines,
+    predict,
+    read_setting,
+    violations,
+)
+from .states import LOSS_FACTOR, clock, horizon, is_flow, loss_curve, state_at, time_label
 
 EPSILON = 0.05
 """The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is allowed."""
@@ -34,6 +44,8 @@ class Evidence:
     """Measured and predicted ends of the phases; all in iterations, NaN for what did not happen."""
 
     setting: Setting
+    flow: bool
+    """Whether the run is gradient flow itself."""
     aligned: float
     """First snapshot at which all of `S_{+,1}` and `S_{-,1}` are aligned."""
     loss_aligned: float
@@ -61,14 +73,16 @@ def evidence(runs: Runs) -> Evidence:
     """Measure the ends of the phases of the orthogonal run, and predict them."""
     run = runs["orthogonal"]
     setting = read_setting(run)
-    iterations, losses = np.array(run.loss_iterations), np.array(run.losses)
+    iterations, losses = loss_curve(run)
     aligned = _aligned(run, setting)
-    nan, end = float("nan"), float(run.iterations)
+    nan, end = float("nan"), float(horizon(run))
     loss_aligned = float(losses[iterations <= aligned][-1] / losses[0]) if np.isfinite(aligned) else nan
     prediction = predict(setting, iterations)
     if prediction is None:
         nothing = (nan, nan)
-        return Evidence(setting, aligned, loss_aligned, nan, nan, nan, end, None, nothing, nan, (nan,) * 3, nothing)
+        return Evidence(
+            setting, is_flow(run), aligned, loss_aligned, nan, nan, nan, end, None, nothing, nan, (nan,) * 3, nothing
+        )
     level, x, y = prediction.saddle_loss, setting.x, setting.y
     epsilon = largest_epsilon(x, y)
     lemma_2 = state_at(run, round(_times(setting, epsilon).aligned))
@@ -76,6 +90,7 @@ def evidence(runs: Runs) -> Evidence:
     leading = [leading_time(x, y, setting.lambda_, s, loss_factor=LOSS_FACTOR) / setting.lr for s in (first, second)]
     return Evidence(
         setting=setting,
+        flow=is_flow(run),
         aligned=aligned,
         loss_aligned=loss_aligned,
         positive=_number(first_below(iterations, losses, level * (1 + DONE))),
@@ -97,7 +112,7 @@ def _times(setting: Setting, epsilon: float) -> PhaseTimes:
 
 
 def _aligned(run: Run, setting: Setting) -> float:
-    for iteration in run.snapshot_iterations:
+    for iteration in clock(run, run.snapshot_iterations):
         if min(least_cosines(setting, state_at(run, int(iteration)))) > ALIGNED:
             return float(iteration)
     return float("nan")
@@ -194,6 +209,7 @@ def draw(found: Evidence) -> Drawing:
         known,
         predicted,
         end=found.end,
+        xlabel=time_label(found.flow),
         titles=("measured", rf"theory, $\varepsilon={EPSILON:g}$"),
     )
     return figure
@@ -211,6 +227,7 @@ FIGURE = Figure(
         "and Fact 1 give. Times are halved, since the experiment minimises the mean squared error."
     ),
     configs={"orthogonal": CONFIG},
+    variants=VARIANTS,
     origin={**ORIGIN, "epsilon": "assumed", "criteria of measured ends": "assumed"},
     evidence=evidence,
     claims=claims,

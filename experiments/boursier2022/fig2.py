@@ -1,6 +1,6 @@
 """Figure 2: the state of training on two orthogonal points at four iterations.
 
-`dyn reproduce boursier2022-fig2`. About 4 s.
+`dyn reproduce boursier2022-fig2`. About 2 s.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.theory.minimum_norm import minimum_norm_value
 
 from .line_panels import draw_states
-from .orthogonal import CONFIG, ORIGIN, Setting, assumption_claim, least_cosines, read_setting, violations
-from .states import LineState, line_state
+from .orthogonal import CONFIG, ORIGIN, VARIANTS, Setting, assumption_claim, least_cosines, read_setting, violations
+from .states import LineState, horizon, line_state
 
 ITERATIONS = (0, 4000, 8000, 15000)
 """Of panels a to d."""
@@ -68,7 +68,7 @@ def evidence(runs: Runs) -> Evidence:
     run = runs["orthogonal"]
     setting = read_setting(run)
     states = [line_state(run, iteration) for iteration in ITERATIONS]
-    last = line_state(run, run.iterations)
+    last = line_state(run, horizon(run))
     _, aligned, first, second = states
     fitted = setting.y > 0 if np.linalg.norm(setting.D_plus) > np.linalg.norm(setting.D_minus) else setting.y < 0
     groups = [cluster_directions(state.W, signs=state.a) for state in (first, second)]
@@ -242,6 +242,7 @@ FIGURE = Figure(
         "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis)."
     ),
     configs={"orthogonal": CONFIG},
+    variants=VARIANTS,
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

@@ -1,6 +1,6 @@
 """Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside what Section 4.2 predicts.
 
-`dyn reproduce boursier2022-fig3`. About 3 s.
+`dyn reproduce boursier2022-fig3`. About 2 s.
 """
 
 from __future__ import annotations
@@ -14,15 +14,25 @@ from numpy.typing import NDArray
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, escape_iteration, first_below, plateau_at
 from dynamics_cli.plotting.decimate import decimate
-from dynamics_cli.plotting.layout import figure_legend, format_number
+from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
 from dynamics_cli.reproduction.claims import Claim, around, at_most, claim, finding, less_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.theory.saddle import intermediate_saddle
 
-from .orthogonal import CONFIG, ORIGIN, Prediction, Setting, assumption_claim, predict, read_setting, violations
-from .states import LOSS_FACTOR
+from .orthogonal import (
+    CONFIG,
+    ORIGIN,
+    VARIANTS,
+    Prediction,
+    Setting,
+    assumption_claim,
+    predict,
+    read_setting,
+    violations,
+)
+from .states import LOSS_FACTOR, is_flow, loss_curve, time_label, time_text
 
 DROP = 0.01
 """A saddle is left when the loss has fallen by this share for good: the width of the line in the figure."""
@@ -35,6 +45,8 @@ class Evidence:
     setting: Setting
     iterations: NDArray[np.int64]
     losses: Floats
+    flow: bool
+    """Whether the run is gradient flow itself."""
     prediction: Prediction | None
     saddle_loss: float
     """Loss of the intermediate saddle according to Fact 1; NaN where the theory does not apply."""
@@ -54,7 +66,7 @@ def evidence(runs: Runs) -> Evidence:
     """Measure the saddles of the orthogonal run's loss, and predict the curve."""
     run = runs["orthogonal"]
     setting = read_setting(run)
-    iterations, losses = np.array(run.loss_iterations), np.array(run.losses)
+    iterations, losses = loss_curve(run)
     usable = setting.usable
     level = intermediate_saddle(setting.x, setting.y, loss_factor=LOSS_FACTOR).loss if usable else float("nan")
     prediction = predict(setting, iterations)
@@ -63,6 +75,7 @@ def evidence(runs: Runs) -> Evidence:
         setting=setting,
         iterations=iterations,
         losses=losses,
+        flow=is_flow(run),
         prediction=prediction,
         saddle_loss=level,
         first_left=_number(escape_iteration(iterations, losses, float(losses[0]), drop=DROP)),
@@ -159,7 +172,9 @@ def _half_loss_times(found: Evidence, half: tuple[float, float]) -> tuple[float,
 def draw(found: Evidence) -> Drawing:
     """Draw measured and predicted loss, with the iterations at which the saddles are left."""
     figure, (axes,) = new_figure(extra_height=0.25)
-    panel = draw_loss(axes, found.iterations, found.losses, scale="linear", label="measured")
+    panel = draw_loss(
+        axes, found.iterations, found.losses, scale="linear", label="measured", xlabel=time_label(found.flow)
+    )
     handles = [panel.line]
     if found.prediction is not None:
         x, y = decimate(found.iterations, found.prediction.loss)
@@ -172,7 +187,7 @@ def draw(found: Evidence) -> Drawing:
         if np.isfinite(at):
             axes.plot([at], [level * (1 - DROP)], "v", color=PALETTE.negative, ms=5, mec="white", mew=0.4, zorder=4)
             axes.annotate(
-                f"{name}\nit. {format_number(at)}",
+                f"{name}\n{time_text(at, found.flow)}",
                 (at, level * (1 - DROP)),
                 xytext=(6, 1),
                 textcoords="offset points",
@@ -195,6 +210,7 @@ FIGURE = Figure(
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
     configs={"orthogonal": CONFIG},
+    variants=VARIANTS,
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

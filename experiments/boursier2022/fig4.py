@@ -1,6 +1,6 @@
 """Figure 4: five points that are not orthogonal, small initialisation: five states and the loss profile.
 
-`dyn reproduce boursier2022-fig4`. About 6 s.
+`dyn reproduce boursier2022-fig4`. About 2 s.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from dynamics_cli.reproduction.claims import (
 from dynamics_cli.reproduction.figure import Figure
 
 from .fig4_evidence import TURN, Evidence, evidence
-from .five_points import ORIGIN
+from .five_points import ORIGIN, VARIANTS
 from .line_panels import draw_states
+from .states import time_label
 
 
 def claims(found: Evidence) -> list[Claim]:
@@ -196,7 +197,9 @@ def draw(found: Evidence) -> Drawing:
 
     def loss_panel(axes: Axes) -> None:
         plateau = DrawnPlateau(found.plateau.value, found.plateau.first, found.plateau.last)
-        draw_loss(axes, found.iterations, found.losses, scale="linear", plateaus=[plateau])
+        draw_loss(
+            axes, found.iterations, found.losses, scale="linear", plateaus=[plateau], xlabel=time_label(found.flow)
+        )
         for letter, state in zip("bcde", found.states[1:], strict=True):
             k = np.argmin(np.abs(found.iterations - state.iteration))
             at = (float(found.iterations[k]), float(found.losses[k]))
@@ -216,6 +219,7 @@ FIGURE = Figure(
         "saddle, and groups turn while they grow. Panel f: training loss, with the iterations of panels b to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
+    variants=VARIANTS,
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

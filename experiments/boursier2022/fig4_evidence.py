@@ -14,7 +14,7 @@ from dynamics_cli.measures.neurons import angle_of
 from dynamics_cli.reproduction.figure import Runs
 
 from .five_points import VISIBLE, aligned_share, turns
-from .states import LineState, line_state
+from .states import LineState, is_flow, line_state, loss_curve
 
 ITERATIONS = (0, 15000, 94000, 150000, 300000)
 """Of panels a to e."""
@@ -38,6 +38,8 @@ class Evidence:
     """At `ITERATIONS`."""
     iterations: NDArray[np.int64]
     losses: Floats
+    flow: bool
+    """Whether the run is gradient flow itself."""
     aligned: float
     """Share of the visible neurons that at the end of early alignment lie within 5 degrees of the limit of Eq. 10."""
     early_groups: int
@@ -74,7 +76,7 @@ def evidence(runs: Runs) -> Evidence:
     x = dataset.x[:, 0]
     states = [line_state(run, iteration) for iteration in ITERATIONS]
     start, early, saddle, leaving, end = states
-    iterations, losses = np.array(run.loss_iterations), np.array(run.losses)
+    iterations, losses = loss_curve(run)
     at_saddle = float(losses[np.argmin(np.abs(iterations - saddle.iteration))])
     escape = escape_iteration(iterations, losses, at_saddle, drop=0.01)
     aligned, count = aligned_share(dataset.x, dataset.y, start, early)
@@ -85,6 +87,7 @@ def evidence(runs: Runs) -> Evidence:
         states=states,
         iterations=iterations,
         losses=losses,
+        flow=is_flow(run),
         aligned=aligned,
         early_groups=count,
         plateau=plateau_at(iterations, losses, saddle.iteration, tolerance=0.01 * at_saddle),

@@ -1,6 +1,6 @@
 """Figure 5: five points, large initialisation: the lazy regime, beside the interpolator of the tangent kernel.
 
-`dyn reproduce boursier2022-fig5`. About 3 s.
+`dyn reproduce boursier2022-fig5`. About 2 s.
 """
 
 from __future__ import annotations

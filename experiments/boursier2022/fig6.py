@@ -1,6 +1,6 @@
 """Figure 6: neurons in 150 dimensions, on the two leading principal components of the final hidden weights.
 
-`dyn reproduce boursier2022-fig6`. About 15 s, nearly all of them training.
+`dyn reproduce boursier2022-fig6`. About 8 s, nearly all of them training.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dynamics_cli.measures.arrays import Bools, Floats
 from dynamics_cli.measures.clusters import cluster_directions
 from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.measures.spectra import leading_directions, project
-from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label
+from dynamics_cli.plotting.layout import figure_legend, panel_label
 from dynamics_cli.plotting.panels.polar import draw_polar
 from dynamics_cli.plotting.panels.shared import sign_handle
 from dynamics_cli.plotting.style import new_figure
@@ -22,8 +22,8 @@ from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, ex
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.theory.alignment import D_minus, D_plus
 
-from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS
-from .states import State, states_at
+from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS, VARIANTS
+from .states import State, loss_curve, states_at
 
 ITERATIONS = (0, 40000, 80000, 200000)
 """Of panels a to d."""
@@ -80,7 +80,7 @@ def evidence(runs: Runs) -> Evidence:
     mass = {s: float(np.sum(first.norms[last.signs == s] ** 2)) for s in (1, -1)}
     sign = 1 if mass[1] >= mass[-1] else -1
     one, other = last.signs == sign, last.signs == -sign
-    iterations, losses = np.array(run.loss_iterations), np.array(run.losses)
+    iterations, losses = loss_curve(run)
     loss = float(losses[np.argmin(np.abs(iterations - aligned.iteration))])
     plus, minus = D_plus(dataset.x, dataset.y), D_minus(dataset.x, dataset.y)
     return Evidence(
@@ -226,7 +226,7 @@ def draw(found: Evidence) -> Drawing:
     for k, (state, points, title) in enumerate(zip(found.states, found.points, titles, strict=True)):
         if k < 3:
             draw_polar(axes[k], points, state.signs, limit=limit, legend="none")
-        panel_label(axes[k], k, f"{title} (it. {format_number(state.iteration)})")
+        panel_label(axes[k], k, f"{title} ({state.when})")
     figure_legend(figure, [sign_handle(sign, marker="*") for sign in (-1, 1)])
     return figure
 
@@ -241,6 +241,7 @@ FIGURE = Figure(
     ),
     configs=CONFIGS,
     seed_configs=SEED_CONFIGS,
+    variants=VARIANTS,
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

@@ -1,6 +1,6 @@
 """Figure 7: loss profile, and explained variance of the principal components of the final hidden weights.
 
-`dyn reproduce boursier2022-fig7`. About 15 s, nearly all of them training; the run is that of Figure 6.
+`dyn reproduce boursier2022-fig7`. About 8 s, nearly all of them training; the run is that of Figure 6.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.phases import leading_time
 
-from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS
-from .states import LOSS_FACTOR, initial_scale, learning_rate, state_at
+from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS, VARIANTS
+from .states import LOSS_FACTOR, horizon, initial_scale, is_flow, learning_rate, loss_curve, state_at, time_label
 
 WINDOW = 4000
 """Iterations over which the relative fall of the loss is measured."""
@@ -39,6 +39,8 @@ class Evidence:
 
     iterations: NDArray[np.int64]
     losses: Floats
+    flow: bool
+    """Whether the run is gradient flow itself."""
     saddle: float
     """Iteration between the two drops at which the loss is flattest; NaN if there is none."""
     fall: float
@@ -59,8 +61,8 @@ class Evidence:
 def evidence(runs: Runs) -> Evidence:
     """Measure loss and final spectrum of the high-dimensional run."""
     run = runs["high_dim"]
-    iterations, losses = np.array(run.loss_iterations), np.array(run.losses)
-    W = state_at(run, run.iterations).W
+    iterations, losses = loss_curve(run)
+    W = state_at(run, horizon(run)).W
     saddle, fall = flattest(iterations, losses)
     found = np.isfinite(saddle)
     level = float(losses[np.argmin(np.abs(iterations - saddle))]) if found else float("nan")
@@ -69,6 +71,7 @@ def evidence(runs: Runs) -> Evidence:
     return Evidence(
         iterations=iterations,
         losses=losses,
+        flow=is_flow(run),
         saddle=saddle,
         fall=fall,
         plateau=plateau_at(iterations, losses, int(saddle), tolerance=0.05 * level) if found else None,
@@ -160,7 +163,7 @@ def draw(found: Evidence) -> Drawing:
     """Draw the loss and the bars of explained variance."""
     figure, axes = new_figure(2, 1, aspect=0.72)
     plateaus = [DrawnPlateau(found.plateau.value, found.plateau.first, found.plateau.last)] if found.plateau else []
-    draw_loss(axes[0], found.iterations, found.losses, scale="linear", plateaus=plateaus)
+    draw_loss(axes[0], found.iterations, found.losses, scale="linear", plateaus=plateaus, xlabel=time_label(found.flow))
     panel_label(axes[0], 0, "Loss profile")
     draw_explained_variance(axes[1], found.ratios)
     panel_label(axes[1], 1, "Explained variance")
@@ -176,6 +179,7 @@ FIGURE = Figure(
     ),
     configs=CONFIGS,
     seed_configs=SEED_CONFIGS,
+    variants=VARIANTS,
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

@@ -7,10 +7,10 @@ import numpy as np
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.clusters import cluster_directions, significant
 from dynamics_cli.measures.neurons import angle_of, cosines
-from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.reproduction.figure import Origin, Variant
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .states import LOSS_FACTOR, LineState
+from .states import FLOW_CAPTION, FLOW_TITLE, LOSS_FACTOR, LineState
 
 VISIBLE = 0.05
 """Neurons of at least this share of the largest norm can be seen in the figure."""
@@ -25,6 +25,8 @@ ORIGIN: dict[str, Origin] = {
     "precision": "released",
     "seed": "assumed",
 }
+VARIANTS = {"flow": Variant(FLOW_TITLE, FLOW_CAPTION, {"five_points": "boursier2022/five_points_flow.yaml"})}
+"""Of Figure 4."""
 
 
 def aligned_share(x: Floats, y: Floats, start: LineState, state: LineState) -> tuple[float, int]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label
+from dynamics_cli.plotting.layout import figure_legend, panel_label
 from dynamics_cli.plotting.panels.function_1d import common_zero, default_window, draw_function_1d
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
@@ -53,7 +53,7 @@ def draw_states(
             neuron_limits=neuron_limits,
             legend="none",
         )
-        panel_label(axes[k], k, f"{title} (it. {format_number(state.iteration)})")
+        panel_label(axes[k], k, f"{title} ({state.when})")
         handles = [panel.points, panel.function, panel.stars]
         if overlay is not None and k == len(states) - 1:
             grid = np.linspace(*window, 800)

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from dynamics_cli.measures.arrays import Bools, Floats
 from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.reproduction.claims import Claim, at_least, claim
-from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli.reproduction.figure import Origin, Variant
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1, orthogonality
 from dynamics_cli.theory.assumptions import Assumption, check_assumptions
 from dynamics_cli.theory.saddle import growth_loss, growth_time, intermediate_saddle, logistic_growth
 from dynamics_cli.theory.sphere_flow import aligned_mass
 
-from .states import LOSS_FACTOR, State, initial_scale, learning_rate, minimum_over, state_at
+from .states import FLOW_CAPTION, FLOW_TITLE, LOSS_FACTOR, State, initial_scale, learning_rate, minimum_over, state_at
 
 ORIGIN: dict[str, Origin] = {
     "data": "stated",
@@ -30,6 +30,7 @@ ORIGIN: dict[str, Origin] = {
     "seed": "assumed",
 }
 CONFIG = "boursier2022/orthogonal.yaml"
+VARIANTS = {"flow": Variant(FLOW_TITLE, FLOW_CAPTION, {"orthogonal": "boursier2022/orthogonal_flow.yaml"})}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.states import horizon, initial_scale, loss_curve, state_at
 from matplotlib.colors import to_hex
 
 from dynamics_cli.errors import InputError
@@ -139,9 +140,52 @@ def test_figure_6_draws_red_for_negative_and_purple_for_positive_output_weights(
         assert drawn == {PALETTE.negative: int((signs < 0).sum()), PALETTE.positive: int((signs > 0).sum())}
 
 
-def test_the_lambda_of_the_configs_is_the_papers() -> None:
-    from dynamics_cli._bundled.experiments.boursier2022.states import initial_scale
+FLOW = [listed.id for listed in figures("boursier2022") if "flow" in listed.variants]
+QUICK_FLOW = [f"boursier2022-fig{k}" for k in (1, 2, 3)]
+SLOW_FLOW = [pytest.param(id_, marks=pytest.mark.long) for id_ in FLOW if id_ not in QUICK_FLOW]
 
+
+@pytest.mark.parametrize("figure_id", [*QUICK_FLOW, *SLOW_FLOW])
+def test_all_claims_are_reproduced_on_gradient_flow(figure_id: str) -> None:
+    figure = load_figure(figure_id).as_variant("flow")
+    found = evidence_of(figure)
+    stated = {one.id: one for one in figure.claims(found) if one.kind == "claim"}
+    assert {id_: one.verdict for id_, one in stated.items()} == dict.fromkeys(stated, "reproduced")
+    assert list(stated) == [id_ for id_, one in by_id(figure_id).items() if one.kind == "claim"]
+    assert picture(figure, found)
+
+
+def test_the_flow_is_nearer_to_the_theory_than_gradient_descent_by_far() -> None:
+    """Descent with step 1e-3 departs from the flow by the order of the step, the flow from u+ by lambda."""
+    descent = by_id("boursier2022-fig3")["predicted-curve"].measured
+    flow = load_figure("boursier2022-fig3").as_variant("flow")
+    found = evidence_of(flow)
+    assert descent is not None
+    assert 1e-3 < descent < 1e-2
+    assert found.deviation < 1e-6
+
+
+def test_the_flow_leaves_the_saddle_of_figure_4_with_the_seed_for_which_descent_stays() -> None:
+    figure = load_figure("boursier2022-fig4").as_variant("flow")
+    claims = {one.id: one for one in figure.claims(evidence_of(figure, ("seed=0",)))}
+    assert claims["flipped"].measured == 0  # Lemma 1
+    assert {one.verdict for one in claims.values()} == {"reproduced", "shown"}
+
+
+def test_states_of_the_flow_are_those_at_the_times_of_the_iterations() -> None:
+    figure = load_figure("boursier2022-fig4").as_variant("flow")
+    shorter = ("optimizer.until=0.4", "optimizer.points=40", "record.snapshots={kind: every, interval: 1}")
+    run = RunSource().obtain(figure.wanted(), shorter)[0].run
+    state = state_at(run, 151)  # state i is the flow at time i/100, iteration 10 i
+    assert (state.iteration, state.when) == (150, "$t = 0.15$")
+    np.testing.assert_array_equal(state.W, run.state(15)["hidden_weight"])
+    iterations, losses = loss_curve(run)
+    assert iterations.tolist() == list(range(0, 401, 10))
+    assert len(losses) == 41
+    assert horizon(run) == 400
+
+
+def test_the_lambda_of_the_configs_is_the_papers() -> None:
     figure = load_figure("boursier2022-fig2")
     run = RunSource().obtain(figure.wanted(), SHORT)[0].run
     assert initial_scale(run) == pytest.approx(1e-6 / np.sqrt(60))
