@@ -85,7 +85,7 @@ def test_the_readme_has_its_two_commands_first() -> None:
     blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 2
     assert blocks[0].rstrip().endswith("dyn reproduce boursier2022-fig2")
-    assert blocks[1] == ".venv/bin/pytest\n"
+    assert blocks[1] == ".venv/bin/pytest -n auto\n"
 
 
 def test_modules_and_functions_stay_small() -> None:

@@ -26,7 +26,7 @@ def test_reads_images_and_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["images.gz", "images"])
 def test_gzip_is_recognised_by_content(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(gzip.compress(IMAGES))
+    (tmp_path / name).write_bytes(gzip.compress(IMAGES, mtime=0))
     np.testing.assert_array_equal(read_idx(tmp_path / name), VALUES)
 
 
@@ -41,9 +41,9 @@ def test_gzip_is_recognised_by_content(name: str, tmp_path: Path) -> None:
         (b"\x89PNG" + IMAGES, "wrong magic number 2303741511, 2049 or 2050 or 2051 is needed"),
         (b"\0\0\x0d" + IMAGES[3:], "wrong magic number 3331, 2049 or 2050 or 2051 is needed"),  # floats
         (bytes([0, 0, 8, 3]) + b"\xff" * 12, "claims 4294967295 x 4294967295 x 4294967295 values, too many"),
-        (gzip.compress(IMAGES)[:-9], "cannot be read as an IDX file (Compressed file ended"),
-        (gzip.compress(IMAGES)[:-8] + bytes(8), "cannot be read as an IDX file (CRC check failed"),
-        (gzip.compress(IMAGES)[:10] + b"\xff" * 30, "cannot be read as an IDX file (Error -3"),
+        (gzip.compress(IMAGES, mtime=0)[:-9], "cannot be read as an IDX file (Compressed file ended"),
+        (gzip.compress(IMAGES, mtime=0)[:-8] + bytes(8), "cannot be read as an IDX file (CRC check failed"),
+        (gzip.compress(IMAGES, mtime=0)[:10] + b"\xff" * 30, "cannot be read as an IDX file (Error -3"),
     ],
 )
 def test_damaged_files_are_told(content: bytes, message: str, tmp_path: Path) -> None:

@@ -335,7 +335,8 @@ def test_chunks_and_resumption_are_invisible(backend, dtype):
 def test_steps_know_nothing_of_the_points():
     """The same flow, looked at 10 or 1 000 times, takes the same steps."""
     coarse, fine = (build_flow(random_problem(optimizer=flow(3.0, N)), "flow", "cpu") for N in (10, 1000))
-    np.testing.assert_array_equal(losses_of(coarse), losses_of(fine)[::100])
+    # the times of the points, multiples of 0.3 and of 0.003, differ by a rounding
+    np.testing.assert_allclose(losses_of(coarse), losses_of(fine)[::100], rtol=1e-14)
     assert coarse.numbers() == fine.numbers()
 
 

@@ -1,0 +1,291 @@
+"""The same commands in two processes that differ in everything but the machine write the same bytes.
+
+What may differ is named in `MAY_DIFFER`, and said in README.md; all other bytes of all files are compared.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dynamics_cli.reproduction import catalogue
+from dynamics_cli.runs import verify_run
+
+from .conftest import environment
+
+SCRIPT = Path(__file__).with_name("determinism_script.py")
+Command = list[str]
+
+MAY_DIFFER = {
+    "run.json": {"provenance", "versions", "threads", "seconds", "seals", "config_sha256", "checksum"},
+    "figure": {"provenance", "checksum"},
+    "run of a figure": {"seconds", "reused"},
+    "checkpoint": {"seconds"},
+}
+"""Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left out, holds absolute
+paths of data files; `seals` seal the checksum files, whose blocks are the chunks in which a run was trained."""
+UNCOMPARED = ("lock", "lock.json", "checkpoint-previous.npz")
+"""Who held the lock; what was saved before the last chunk, whose length follows the clock."""
+RC = "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased: False\n"
+
+
+@dataclass(frozen=True)
+class World:
+    """Where and under which circumstances commands run."""
+
+    folder: Path
+    umask: str
+    call_seconds: float
+    variables: dict[str, str]
+
+    def make(self, files: dict[str, str]) -> World:
+        """Make the working directory, with these files in it."""
+        self.folder.mkdir(parents=True)
+        for name, text in files.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+        return self
+
+    def run(self, commands: Sequence[Command]) -> None:
+        """Run the commands in a process of their own."""
+        home = {"HOME": str(self.folder / "home"), "MPLCONFIGDIR": str(self.folder / "matplotlib")}
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), self.umask, str(self.call_seconds), json.dumps(list(commands))],
+            cwd=self.folder,
+            env=environment(**home, **self.variables),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def files(self) -> dict[str, bytes]:
+        """Everything below `outputs` and what of it must be the same elsewhere, by path."""
+        root = self.folder / "outputs"
+        found = {str(path.relative_to(root)): path for path in sorted(root.rglob("*")) if path.is_file()}
+        return {name: self._essence(path) for name, path in found.items() if path.name not in UNCOMPARED}
+
+    def _essence(self, path: Path) -> bytes:
+        data = path.read_bytes()
+        if path.suffix == ".yaml":  # a path with a space in it is quoted
+            data = json.dumps(yaml.safe_load(data)).encode()
+        if path.suffix in (".json", ".yaml"):
+            data = data.replace(json.dumps(str(self.folder)).strip('"').encode(), b"FOLDER")
+        if path.name == "run.json":
+            return _without(data, MAY_DIFFER["run.json"])
+        if path.suffix == ".json" and path.parent.name == "figures":
+            return _without(data, MAY_DIFFER["figure"], runs=MAY_DIFFER["run of a figure"])
+        if path.name == "checkpoint.npz":
+            return _checkpoint(data)
+        return b"" if path.suffix == ".crc" else data  # its blocks are the chunks; `verify_run` reads it
+
+
+def worlds(root: Path, files: dict[str, str], seconds: tuple[float, float] = (0.002, 10.0)) -> tuple[World, World]:
+    """Two worlds that have nothing in common but the machine, the program and `files`."""
+    plain = {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    odd = {
+        "PYTHONHASHSEED": "4242", "TZ": "Pacific/Apia", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
+        "COLUMNS": "60", "SOURCE_DATE_EPOCH": "86400",
+    }  # fmt: skip
+    a = World(root / "a", "022", seconds[0], plain).make(files)
+    b = World(root / "elsewhere" / "with a space", "077", seconds[1], odd).make({**files, "matplotlibrc": RC})
+    return a, b
+
+
+def _without(data: bytes, keys: set[str], **below: set[str]) -> bytes:
+    document = json.loads(data)
+    for key in keys:
+        document.pop(key, None)
+    for section, names in below.items():
+        for one in document[section]:
+            for name in names:
+                one.pop(name)
+    return json.dumps(document, indent=1).encode()
+
+
+def _checkpoint(data: bytes) -> bytes:
+    """The arrays of a checkpoint as they are, and what else it says but the time it took."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    described: dict[str, Any] = json.loads(members.pop("meta.json"))
+    described["meta"] = {key: value for key, value in described["meta"].items() if key not in MAY_DIFFER["checkpoint"]}
+    described.pop("owner")  # the SHA-256 of config.yaml
+    return json.dumps(described).encode() + b"".join(name.encode() + member for name, member in members.items())
+
+
+def assert_same(a: World, b: World) -> list[str]:
+    """Assert that both worlds hold the same files with the same contents; return their names."""
+    first, second = a.files(), b.files()
+    assert list(first) == list(second)
+    assert [name for name in first if first[name] != second[name]] == []
+    for world in (a, b):
+        for path in world.folder.rglob("run.json"):
+            assert verify_run(path.parent) == [], path
+    return list(first)
+
+
+POINTS = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
+LABELLED = {
+    "kind": "points",
+    "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]],
+    "y": [1, 1, -1, -1],
+    "x_test": [[1, 0.5]],
+    "y_test": [1],
+}
+DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 300, "test": False}
+BASE = {
+    "dataset": {**POINTS, "append_bias": True},
+    "architecture": {"kind": "two_layer", "width": 20},
+    "initialization": {"kind": "balanced", "scale": 0.1},
+    "loss": {"kind": "mse"},
+    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 200},
+    "record": {"snapshots": {"kind": "geometric", "ratio": 1.2}},
+}
+DEEP = {"initialization": {"kind": "default_scaled"}, "record": {"snapshots": {"kind": "every", "interval": 10}}}
+ADAM = {"kind": "adam", "lr": 1e-3, "iterations": 40, "batch_size": 3}
+SGD = {"kind": "sgd", "lr": 0.01, "batch_size": 2, "epochs": 30}
+RUNS: dict[str, dict[str, Any]] = {
+    "compiled": {"loss": {"kind": "logistic"}, "dataset": LABELLED},
+    "compiled-sgd": {"optimizer": SGD},
+    "gram": {"backend": "gram", "dataset": {"kind": "orthonormal", "n": 3, "dim": 6}},
+    "wide": {
+        "architecture": {"kind": "two_layer", "width": 20000},
+        "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"},
+        "backend": "wide",
+    },
+    "matrix": {"backend": "matrix", "dtype": "float64"},
+    "matrix-sgd": {"backend": "matrix", "optimizer": SGD},
+    "flow": {"optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50}, "dtype": "float64"},
+    "file": {
+        "dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},
+        "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 200},
+    },
+    "autograd": {"backend": "autograd", "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 40, "loss_scaled": True}},
+    "autograd-sgd": {"backend": "autograd", "optimizer": SGD},
+    "adam": {**DEEP, "architecture": {"kind": "fully_connected", "widths": [8, 8]}, "optimizer": ADAM},
+    "deep-flow": {
+        **DEEP,
+        "architecture": {"kind": "fully_connected", "widths": [4], "activation": "linear"},
+        "optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 20},
+        "dtype": "float64",
+    },
+    "convolutional": {
+        **DEEP,
+        "dataset": {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 20, "test_per_class": 10},
+        "architecture": {"kind": "convolutional", "convolutions": [[4, 3, 1, 1], [4, 4, 2, 1]], "widths": [8]},
+        "loss": {"kind": "logistic"},
+        "optimizer": {**ADAM, "batch_size": 7},
+    },
+    "gan": {
+        **DEEP,
+        "dataset": {"kind": "mixture", "n": 60},
+        "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
+        "loss": {"kind": "hinge"},
+        "optimizer": {**ADAM, "batch_size": 7},
+    },
+}
+"""A run for every stepper, with every kind of optimizer and network."""
+DATA = "x1,x2,y\n" + "".join(f"{k},{k * k % 7},{k % 3}\n" for k in range(12))
+FILES = {f"{name}.json": json.dumps({"name": name, **BASE, **run}) for name, run in RUNS.items()} | {"data.csv": DATA}
+
+
+def trained(name: str) -> Command:
+    return ["train", f"{name}.json", "--quiet", "--out", f"outputs/runs/{name}"]
+
+
+def pictures(name: str, *options: str, formats: Sequence[str] = ("png", "pdf", "svg")) -> Command:
+    chosen = [part for kind in formats for part in ("--format", kind)]
+    return ["plot", f"outputs/runs/{name}", *options, "--out", f"outputs/pictures/{name}", "--quiet", *chosen]
+
+
+def sweep(name: str, *options: str) -> Command:
+    return ["sweep", f"{name}.json", "--quiet", "--out", f"outputs/sweeps/{name}", *options]
+
+
+def reproduced(figure: str, formats: Sequence[str] = ("png", "pdf")) -> Command:
+    return ["reproduce", figure, "--quiet", *(part for kind in formats for part in ("--format", kind))]
+
+
+GRID = ("--grid", "initialization.scale=0.1,0.3", "--grid", "architecture.width=4,8", "--seeds", "2")
+
+
+def counts(names: Sequence[str]) -> dict[str, int]:
+    endings = [Path(name).suffix for name in names]
+    return {ending: endings.count(ending) for ending in sorted(set(endings))}
+
+
+def test_every_kind_of_run_its_pictures_and_figures(tmp_path: Path) -> None:
+    a, b = worlds(tmp_path, FILES)
+    runs = [trained(name) for name in RUNS]
+    others = [
+        pictures("compiled", "--panel", "loss"),
+        pictures("flow", "--panel", "polar"),
+        sweep("compiled", *GRID),
+        reproduced("boursier2022-fig3", formats=("svg",)),
+        reproduced("tachet2018-table1"),
+    ]
+    a.run([*runs, *others])
+    b.run([*reversed(runs), *reversed(others)])
+    found = counts(assert_same(a, b))
+    assert (found[".pdf"], found[".png"], found[".svg"], found[".csv"]) == (3, 3, 3, 2)
+    assert found[".npy"] > 100
+    assert found[".npz"] >= len(RUNS)  # checkpoints
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", RUNS)
+def test_every_panel_and_the_animation(tmp_path: Path, name: str) -> None:
+    a, b = worlds(tmp_path, FILES)
+    for world in (a, b):
+        world.run([trained(name), pictures(name), pictures(name, "--animate", formats=("png",))])
+    found = counts(assert_same(a, b))
+    assert found[".pdf"] == found[".png"] == found[".svg"] >= 1
+    assert found[".gif"] == 1
+
+
+@pytest.mark.long
+def test_pictures_of_a_sweep_and_jobs_in_processes_of_their_own(tmp_path: Path) -> None:
+    a, b = worlds(tmp_path, FILES)
+    alone = sweep("adam", "--grid", "optimizer.lr=0.001,0.01", "--seeds", "2")
+    drawn = ["plot", "outputs/sweeps/compiled", "--format", "svg", "--format", "pdf", "--format", "png"]
+    a.run([alone, sweep("compiled", *GRID), drawn])
+    b.run([sweep("compiled", *GRID), [*alone, "--workers", "1"], drawn])
+    found = counts(assert_same(a, b))
+    assert found[".csv"] == 2
+    assert found[".svg"] == found[".pdf"] == found[".png"] >= 3
+
+
+CHEAP = {paper: [f.id for f in catalogue.figures(paper) if f.seconds < 10] for paper in catalogue.papers()}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("paper", CHEAP)
+def test_every_cheap_figure(tmp_path: Path, paper: str) -> None:
+    assert CHEAP[paper]
+    a, b = worlds(tmp_path, {}, (0.05, 1.0))
+    formats = ("png", "pdf", "svg")
+    a.run([reproduced(id_, formats=formats) for id_ in CHEAP[paper]])
+    b.run([reproduced(id_, formats=formats) for id_ in reversed(CHEAP[paper])])
+    found = counts(assert_same(a, b))
+    assert found[".svg"] == found[".png"] == found[".pdf"] == len(CHEAP[paper])
+
+
+@pytest.mark.long
+def test_threads_do_not_change_what_the_compiled_kernels_compute(tmp_path: Path) -> None:
+    names = ["compiled", "compiled-sgd", "chunks", "gram", "wide", "flow"]
+    chunks = {**BASE, "name": "chunks", "backend": "compiled", "loss": {"kind": "logistic"}, "dataset": DIGITS}
+    a, b = worlds(tmp_path, {**FILES, "chunks.json": json.dumps(chunks)})
+    commands = [*map(trained, names), sweep("compiled", *GRID)]
+    for world, threads in ((a, "1"), (b, "2")):
+        world.variables.update(OMP_NUM_THREADS=threads, NUMBA_NUM_THREADS=threads)
+        world.run(commands)
+    assert_same(a, b)
