@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
 from dynamics_cli.data import Dataset
-from dynamics_cli.errors import DynError
+from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
 from dynamics_cli.runs import Run
@@ -74,8 +74,11 @@ class View:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The data of the run. Raises DynError when they are not there any more."""
-        return self.run.dataset()
+        """The data of the run. Raises DynError when they are not there any more, or do not fit the weights."""
+        dataset = self.run.dataset()
+        if self.two_layer and "hidden_weight" in self.run.parameters and self.hidden_shape[1] != dataset.d:
+            raise InputError(f"inputs have {dataset.d} columns, the recorded weights {self.hidden_shape[1]}")
+        return dataset
 
     @cached_property
     def no_dataset(self) -> str | None:

@@ -24,7 +24,11 @@ def clear_run(directory: Path) -> None:
     with files.told(directory):
         files.remove_temporaries(directory)
         for name in layout.RUN_FILES:
+            if name == layout.CONFIG:
+                files.sync_directory(directory)
             files.remove_tree(directory / name)
+            if name == layout.INFO:
+                files.sync_directory(directory)  # a power cut, too, finds the first gone first, and the last last
 
 
 def refuse_foreign(directory: Path) -> None:

@@ -38,6 +38,16 @@ def is_rows(rows: object) -> bool:
     return isinstance(rows, dict) and all(is_array_name(name) and _is_count(count) for name, count in rows.items())
 
 
+def _are_all_rows(rows: object) -> bool:
+    """Whether something says how many rows each array has, with the arrays that acknowledge or date the others."""
+    if not is_rows(rows):
+        return False
+    names = set(rows)  # type: ignore[call-overload]  # a mapping, as just seen
+    losses = names & set(layout.LOSS_GROUP)
+    dated = layout.SNAPSHOT_ITERATIONS in names or names == losses
+    return dated and (not losses or losses >= {layout.LOSSES, layout.LOSS_ITERATIONS})
+
+
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
@@ -80,7 +90,7 @@ _FIELDS: dict[str, Check] = {
     "iterations": _or_none(_is_count),
     "final_loss": _is_number,
     "seconds": _is_number,
-    "rows": is_rows,
+    "rows": _are_all_rows,
     "versions": _is_mapping,
     "provenance": _is_mapping,
     "resumptions": _list_of(_is_mapping),

@@ -258,6 +258,7 @@ class Run:
         replicas = "replicas" in self.info
         if name in (layout.LOSS_ITERATIONS, layout.SNAPSHOT_ITERATIONS):
             right = array.dtype == np.int64 and array.ndim == 1
+            right = right and not (self._verify and (np.diff(array, prepend=-1) <= 0).any())
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
         elif name in _TWO_LAYER and isinstance(self.config.architecture, TwoLayerArchitecture):

@@ -116,7 +116,9 @@ def write(tmp_path: Path) -> Write:
         measures: dict[int, dict[str, Any]] | None = None,
         **changes: Any,
     ) -> Run:
-        config = RunConfig.model_validate({**ORTHOGONAL, **changes})
+        width = next((len(state["hidden_weight"]) for state in states.values() if "hidden_weight" in state), 12)
+        network = {"architecture": {"kind": "two_layer", "width": width}}
+        config = RunConfig.model_validate({**ORTHOGONAL, **network, **changes})
         writer = RunWriter.create(tmp_path / "written", config, {"hash": "abc"})
         if losses:
             writer.append_losses(list(range(len(losses))), losses)

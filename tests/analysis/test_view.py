@@ -46,3 +46,10 @@ def test_costly_curves_go_through_fewer_states(orthogonal: Run) -> None:
     assert few[-1] == view.states - 1
     assert 6 <= len(few) <= 12
     assert (np.diff(few) > 0).all()
+
+
+def test_data_that_do_not_fit_the_weights_are_not_drawn(write: Write, layer: dict[str, object]) -> None:
+    """As after copying the weights of another run."""
+    wide = {**layer, "hidden_weight": [[1.0, 1.0, 1.0], [-3.0, 6.0, 0.0]]}
+    view = View(write([1.0], {0: wide}))
+    assert view.no_dataset == "its data cannot be read (inputs have 2 columns, the recorded weights 3)"

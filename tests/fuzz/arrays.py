@@ -1,0 +1,187 @@
+"""NPZ files as data and as initial weights."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import psutil
+
+from dynamics_cli.config.dataset import FileDataset
+from dynamics_cli.data import build_dataset
+from dynamics_cli.data.mnist_subset import read_subset
+from dynamics_cli.errors import DynError
+from tests.fuzz.mutate import BYTES, damage
+from tests.fuzz.rooms import refused
+
+MACHINE = 64 * 2**20
+"""Bytes of memory that the program is told the machine has."""
+
+
+def npy(header: str, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
+    """Return a `.npy` file with any text as its header."""
+    text = header.encode("latin-1", "replace")
+    return b"\x93NUMPY" + bytes(version) + struct.pack("<H" if version == (1, 0) else "<I", len(text)) + text + data
+
+
+def of(array: np.ndarray, **more: Any) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, **more)
+    return stream.getvalue()
+
+
+def archive(contents: dict[str, bytes], packing: int = zipfile.ZIP_STORED) -> bytes:
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", packing) as made:
+        warnings.simplefilter("ignore")
+        for name, content in contents.items():
+            made.writestr(name, content)
+    return stream.getvalue()
+
+
+X, Y = of(np.eye(3)), of(np.arange(3.0))
+GOOD = [
+    archive({"x.npy": X, "y.npy": Y}),
+    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_DEFLATED),
+    archive({"x.npy": of(np.asfortranarray(np.ones((2, 3), ">f4"))), "y.npy": of(np.array([1, 2], "u1"))}),
+    archive({"x.npy": X, "y.npy": Y, "x_test.npy": of(np.ones((1, 3))), "y_test.npy": of(np.ones((1, 1)))}),
+]
+HEADERS = [
+    "",
+    "{",
+    "{}",
+    "[]",
+    "1",
+    "None",
+    "{'descr': '<f8'}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}",
+    "x" * 9000,
+    "(" * 9000,
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3), 'more': 1}",
+    "{'descr': '|O', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<f8', 'fortran_order': 1, 'shape': (3, 3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': [3, 3]}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (-3, 3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3, -3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (-3, -3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (True, 9)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 10**9)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 9223372036854775807, 9)}",
+    f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({'1,' * 200})}}",
+    f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({'9' * 5000},)}}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3L, 3L)}",
+    "{'descr': 'f99', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': ('<f8', (2**30,)), 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': ('<f8', (1073741824, 4)), 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': [], 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<U100000000', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '|V0', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '|S0', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<c16', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': 3, 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': {}, 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3)}\0",
+    "__import__('os').system('touch pwned')",
+    "'\\N{",
+    "\t\n {1:",
+    "{'descr': '''",
+]
+"""Headers of arrays that NumPy did not write."""
+
+
+def bomb(factor: int = 64) -> bytes:
+    """Return an archive of some hundred kB whose array takes `factor` MiB."""
+    header = npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({factor * 2**17 // 4}, 4), }}\n")
+    return archive({"x.npy": header + bytes(factor * 2**20), "y.npy": Y}, zipfile.ZIP_DEFLATED)
+
+
+def _encrypted(data: bytes) -> bytes:
+    changed = bytearray(data)
+    for sign, place in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        changed[data.index(sign) + place] |= 1
+    return bytes(changed)
+
+
+FIXED = [
+    b"",
+    b"PK",
+    b"PK\5\6" + bytes(18),
+    X,
+    b"\x80\x04N.",
+    b"\x93NUMPY",
+    archive({}),
+    archive({"x": b"", "y": b""}),
+    archive({"x": X, "y": Y}),
+    archive({"x.npy": b"no array", "y.npy": Y}),
+    archive({"x.npy": of(np.array([[{}]], dtype=object), allow_pickle=True), "y.npy": Y}),
+    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_LZMA),
+    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_BZIP2),
+    _encrypted(GOOD[0]),
+    archive({"x.npy": X + b"more", "y.npy": Y}),
+    archive({"x.npy": X[:-1], "y.npy": Y}),
+    archive({"x.npy": npy("{}", version=(9, 9)), "y.npy": Y}),
+    archive({"x.npy": X, "x": X, "y.npy": Y}),
+    archive({"../x.npy": X, "/y.npy": Y}),
+    archive({"x.npy": GOOD[0], "y.npy": Y}),
+    archive({f"{k}.npy": b"" for k in range(5000)}),
+    bomb(),
+    GOOD[0] + b"\0" * 100,
+    b"#!/bin/sh\n" + GOOD[0],
+    GOOD[0][:-22] + b"PK\5\6" + b"\xff" * 18,
+    *(archive({"x.npy": npy(header, bytes(72)), "y.npy": Y}) for header in HEADERS),
+    *(archive({"x.npy": npy(header, bytes(72), (2, 0)), "y.npy": Y}) for header in HEADERS),
+    *(archive({"x.npy": npy(header + " " * 10 + "\n", bytes(72)), "y.npy": Y}) for header in HEADERS),
+]
+
+
+class Room:
+    """Small archives of arrays, well-formed and damaged, and arrays damaged inside archives that are well."""
+
+    memory = 500 * 10**6
+    seconds = 2.0
+
+    def prepare(self, place: Path) -> None:
+        self.file = place / "data.npz"
+        psutil.virtual_memory = lambda: SimpleNamespace(total=MACHINE, available=MACHINE)
+        warnings.simplefilter("ignore", RuntimeWarning)  # a float too large for another float
+
+    def case(self, seed: int, i: int) -> bytes:
+        if i < len(FIXED):
+            return FIXED[i]
+        rng = random.Random(f"{seed}-{i}")
+        if rng.random() < 0.5:
+            return damage(rng, rng.choice(GOOD), BYTES)
+        packing = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+        return archive({"x.npy": damage(rng, X, BYTES), "y.npy": rng.choice([Y, damage(rng, Y, BYTES)])}, packing)
+
+    def run(self, case: bytes) -> str:
+        self.file.write_bytes(case)
+        try:
+            read_subset("train", [0], self.file)
+        except DynError as error:
+            refused(error)
+        try:
+            data = build_dataset(FileDataset(kind="file", path=str(self.file)), seed=0)
+        except DynError as error:
+            return refused(error)
+        assert data.x.ndim == 2
+        assert data.x.dtype == np.float64
+        assert np.isfinite(data.x).all()
+        return "accepted"
+
+    def describe(self, case: bytes) -> str:
+        return f"crc {zlib.crc32(case):08x} {case[:3000]!r}"

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dynamics_cli.cli import main
+
+CONFIG = """\
+name: toy
+dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
+architecture: {kind: two_layer, width: 4}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.01, iterations: 5}
+backend: matrix
+"""
+
+
+class Harm:
+    """Something that must not happen: a file that must not appear."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def done(self) -> bool:
+        """Whether it happened; afterwards it can happen again."""
+        happened = self.path.exists()
+        self.path.unlink(missing_ok=True)
+        return happened
+
+    @property
+    def command(self) -> str:
+        """A shell command that does it."""
+        return f"touch {self.path}"
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)  # what a pickle of this does when it is loaded
+
+    @property
+    def pickled(self) -> bytes:
+        return pickle.dumps(self)
+
+
+@pytest.fixture
+def harm(tmp_path: Path) -> Iterator[Harm]:
+    harm = Harm(tmp_path / "pwned")
+    yield harm
+    assert not harm.done
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory with `toy.yaml` in it; all that is written stays in it."""
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("DYN_OUTPUTS", str(place / "outputs"))
+    monkeypatch.setenv("DYN_DATA", str(place / "data"))
+    monkeypatch.delenv("DYN_TRACEBACK", raising=False)
+    (place / "toy.yaml").write_text(CONFIG)
+    return place
+
+
+def dyn(*arguments: object) -> Result:
+    """Call the command line in this process; whatever is no refusal is raised."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def tree(folder: Path) -> set[str]:
+    """Names of everything below a folder."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}

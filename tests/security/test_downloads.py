@@ -1,0 +1,176 @@
+"""Downloads: over TLS from somebody whose certificate is good, and only what is pinned."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import http.server
+import re
+import shutil
+import ssl
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.data.fetch import MIRRORS, fetch_mnist
+from dynamics_cli.data.idx import header
+from dynamics_cli.data.mnist import ALL_FILES, IdxFile
+from dynamics_cli.errors import DataMissingError
+from tests.data.test_fetch import Mirror
+
+from .conftest import dyn
+from .source import parsed
+
+ROOT = Path(__file__).parents[2]
+CONTENT = header((5,)) + b"12345"
+
+
+def pinned() -> IdxFile:
+    import hashlib
+
+    return IdxFile("toy", (5,), hashlib.sha256(CONTENT).hexdigest())
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    """A server without TLS."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    mirror = Mirror({"toy.gz": gzip.compress(CONTENT)})
+    yield mirror
+    mirror.close()
+
+
+@pytest.fixture
+def secure(plain: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    """A server with TLS whose certificate this process trusts."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "2"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    mirror = Mirror({"toy.gz": gzip.compress(CONTENT)})
+    mirror.server.socket = context.wrap_socket(mirror.server.socket, server_side=True)
+    mirror.server.handle_error = lambda *arguments: None  # type: ignore[method-assign]  # the other side hangs up
+    mirror.address = mirror.address.replace("http:", "https:")
+    yield mirror
+    mirror.close()
+
+
+def fetch(mirror: Mirror) -> Path:
+    return fetch_mnist(mirrors=[mirror.address], files=[pinned()], timeout=20)
+
+
+def naive(mirror: Mirror) -> bytes:
+    """What a reader gets that takes whatever comes."""
+    with urllib.request.urlopen(f"{mirror.address}toy.gz", timeout=20) as answer:
+        return gzip.decompress(answer.read())
+
+
+def kept(place: Path) -> list[str]:
+    """Names of the files below the directory of data; a lock is none."""
+    return [path.name for path in (place / "data").rglob("*") if path.is_file() and path.name != ".lock"]
+
+
+def test_the_right_file_over_tls(secure: Mirror, place: Path) -> None:
+    """So that the refusals below are not those of everything."""
+    assert naive(secure) == CONTENT
+    assert (fetch(secure) / "toy").read_bytes() == CONTENT
+
+
+def test_a_redirection_out_of_tls(secure: Mirror, plain: Mirror, place: Path) -> None:
+    def redirect(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", f"{plain.address}toy.gz")
+        handler.end_headers()
+
+    secure.behave = redirect
+    assert naive(secure) == CONTENT
+    assert plain.asked == ["toy.gz"]
+    with pytest.raises(DataMissingError, match="it redirects to http://127.0.0.1:.*, which is not https"):
+        fetch(secure)
+    assert plain.asked == ["toy.gz"]  # not asked again
+    assert kept(place) == []
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/x", "//[", "javascript:1", "data:,x", ""])
+def test_other_redirections(location: str, secure: Mirror, place: Path) -> None:
+    def redirect(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", location)
+        handler.end_headers()
+
+    secure.behave = redirect
+    with pytest.raises(DataMissingError):
+        fetch(secure)
+    assert kept(place) == []
+
+
+def test_other_contents(secure: Mirror, place: Path) -> None:
+    secure.pages["toy.gz"] = gzip.compress(CONTENT[:-1] + b"6")
+    assert naive(secure) != CONTENT
+    with pytest.raises(DataMissingError, match="its contents have SHA-256"):
+        fetch(secure)
+    assert kept(place) == []
+
+
+def test_more_than_there_should_be(secure: Mirror, place: Path) -> None:
+    secure.pages["toy.gz"] = gzip.compress(CONTENT + bytes(2**24))
+    assert len(naive(secure)) > 2**24
+    with pytest.raises(DataMissingError, match=f"its contents are longer than {len(CONTENT)} bytes"):
+        fetch(secure)
+    assert kept(place) == []
+
+
+def test_a_length_that_is_no_size(secure: Mirror, place: Path) -> None:
+    def lie(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "9" * 5000)
+        handler.end_headers()
+        handler.wfile.write(page)
+
+    secure.behave = lie
+    with pytest.raises(ValueError, match="Exceeds the limit"):
+        int("9" * 5000)  # what believing it comes to
+    assert (fetch(secure) / "toy").read_bytes() == CONTENT
+
+
+def test_a_certificate_for_another_name(secure: Mirror, place: Path) -> None:
+    secure.address = secure.address.replace("127.0.0.1", "localhost")
+    with pytest.raises(DataMissingError, match="CERTIFICATE_VERIFY_FAILED|Hostname mismatch"):
+        fetch(secure)
+    assert secure.asked == []
+
+
+def test_mirrors_without_tls(plain: Mirror, place: Path) -> None:
+    assert naive(plain) == CONTENT
+    for address in (plain.address, "file:///etc/", "ftp://127.0.0.1/", "HTTP://127.0.0.1/", "//127.0.0.1/", "x"):
+        result = dyn("data", "fetch", "mnist", "--mirror", address)
+        assert result.exit_code == 2
+        assert "a mirror's address must begin with https://" in result.stderr
+    assert plain.asked == ["toy.gz"]
+    assert kept(place) == []
+
+
+def test_everything_is_pinned() -> None:
+    assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) for file in ALL_FILES)
+    assert len({file.sha256 for file in ALL_FILES}) == len(ALL_FILES) == 4
+    assert all(address.startswith("https://") for address in MIRRORS)
+
+
+def test_one_module_uses_the_network() -> None:
+    users = set()
+    for path in [*(ROOT / "dynamics_cli").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]:
+        for node in ast.walk(parsed(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.startswith(("urllib.request", "http", "requests", "ftplib", "httpx")) for name in names):
+                users.add(path.name)
+    assert users == {"fetch.py"}

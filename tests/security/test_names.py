@@ -1,0 +1,186 @@
+"""Names: what is written stays where it belongs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.config import ConfigError, load_config, run_directory_name
+from dynamics_cli.runs import CorruptRunError, RunWriter, load_run, runs_root
+from dynamics_cli.runs.sealed import seal, unseal
+
+from .conftest import CONFIG, dyn, tree
+
+NAMES = [
+    "..",
+    ".",
+    "../x",
+    "../../x",
+    "/x",
+    "//x",
+    "x/../../y",
+    "x/y",
+    "./x",
+    "~",
+    "~/x",
+    "x\\..\\..\\y",
+    "\\\\host\\share",
+    "C:x",
+    "C:\\x",
+    "x:y",
+    "x\0y",
+    "x\n",
+    "\nx",
+    "x\ny",
+    " x",
+    "x ",
+    "",
+    "-x",
+    ".x",
+    "$HOME",
+    "`x`",
+    "x;y",
+    "x|y",
+    "*",
+    "?",
+    "x" * 81,
+    "x" * 5000,
+    "\u2025",
+    "\uff0e\uff0e/x",
+    "\u202ex",
+    "\xe9",
+    "e\u0301",
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_names_of_runs(name: str, place: Path, tmp_path: Path) -> None:
+    """A naive program writes to `root / name`."""
+    data = load_config("toy.yaml").model_dump()
+    with pytest.raises(ConfigError, match="name: must be a text of 1 to 80 characters that matches"):
+        load_config({**data, "name": name})
+    before = tree(tmp_path)
+    (place / "bad.yaml").write_text(CONFIG.replace("name: toy", f"name: {json.dumps(name)}"))
+    for command in (["train", "bad.yaml"], ["train", "toy.yaml", "--set", f"name={json.dumps(name)}"]):
+        for more in ([], ["--dry-run"], ["--replicas", "2"]):
+            assert dyn(*command, *more).exit_code == 3
+    assert dyn("sweep", "bad.yaml", "--grid", "seed=0,1").exit_code == 3
+    assert tree(tmp_path) == before | {"place/bad.yaml"}
+
+
+def test_some_of_these_names_escape_when_nobody_looks() -> None:
+    root = Path("/outputs/runs")
+    escaping = [
+        name for name in NAMES if "\0" not in name and root not in (root / f"{name}-0123456789").resolve().parents
+    ]
+    assert len(escaping) >= 4
+
+
+@pytest.mark.parametrize("name", ["toy", "a..b", "x-1.2_3", "A" * 80, "1e5", "null", "con"])
+def test_good_names_make_one_folder(name: str, place: Path) -> None:
+    config = load_config("toy.yaml", [f"name='{name}'"])
+    assert (runs_root() / run_directory_name(config, "0" * 64)).parent == runs_root()
+    if len(name) < 20:
+        assert dyn("train", "toy.yaml", "--set", f"name='{name}'", "--quiet").exit_code == 0
+        (found,) = runs_root().iterdir()
+        assert found.name.startswith(f"{name}-")
+
+
+@pytest.mark.parametrize(
+    ("out", "code", "told"),
+    [
+        ("x\0y", 2, "a name cannot hold a null character"),
+        ("x" * 5000, 7, "cannot be made (File name too long)"),
+        ("toy.yaml", 2, "toy.yaml is a file, not a directory"),
+        ("toy.yaml/x", 7, "cannot be made (Not a directory)"),
+        ("loop/x", 7, "cannot be made"),
+    ],
+)
+def test_places_that_cannot_be(out: str, code: int, told: str, place: Path) -> None:
+    (place / "loop").symlink_to("loop")
+    for command in (["train", "toy.yaml"], ["train", "toy.yaml", "--replicas", "2"]):
+        result = dyn(*command, "--out", out)
+        assert result.exit_code in ((code,) if len(command) == 2 else (2, 7)), command
+        assert "Traceback" not in result.stderr
+    assert told in dyn("train", "toy.yaml", "--out", out).stderr
+
+
+def test_a_place_that_the_user_names_is_taken_as_it_is(place: Path, tmp_path: Path) -> None:
+    """`--out` is where the user wants it, above the working directory too; nothing is written elsewhere."""
+    before = tree(tmp_path)
+    assert dyn("train", "toy.yaml", "--out", "../elsewhere", "--quiet").exit_code == 0
+    assert {name.split("/")[0] for name in tree(tmp_path) - before} == {"elsewhere"}
+    assert dyn("train", "toy.yaml", "--out", "a\\..\\b", "--quiet").exit_code == 0
+    assert (place / "a\\..\\b" / "run.json").is_file()  # one folder of an odd name
+
+
+def test_links_inside_a_run_are_deleted_not_followed(place: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "hidden_weight.npy").write_bytes(b"kept")
+    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
+    for name in ("plots", "measures"):
+        path = place / "run" / name
+        if path.is_dir():
+            path.rmdir()
+        path.symlink_to(precious)
+    (place / "run" / "times.npy").symlink_to(precious / "hidden_weight.npy")
+    assert dyn("train", "toy.yaml", "--out", "run", "--force", "--quiet").exit_code == 0
+    assert (precious / "hidden_weight.npy").read_bytes() == b"kept"
+    assert tree(precious) == {"hidden_weight.npy"}
+    assert not (place / "run" / "times.npy").is_symlink()
+
+
+def test_a_link_in_place_of_a_folder_is_not_written_through(place: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (place / "run").mkdir()
+    (place / "run" / "trajectory").symlink_to(precious)
+    result = dyn("train", "toy.yaml", "--out", "run", "--quiet")
+    assert result.exit_code == 2
+    assert "is not a run, and holds trajectory: dyn will not overwrite it" in result.stderr
+    assert tree(precious) == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../precious", "/precious", "trajectory/../../precious", "measures/", "trajectory/a/b", "x"]
+)
+def test_a_run_that_names_arrays_elsewhere(name: str, place: Path) -> None:
+    """Even one whose checksum is right: a reader that trusts it opens any file."""
+    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
+    info = place / "run" / "run.json"
+    content, _ = unseal(info.read_bytes())
+    info.write_bytes(seal({**content, "rows": {**content["rows"], name: 3}}))
+    with pytest.raises(CorruptRunError, match="its entry 'rows' is not one that dyn writes"):
+        load_run(place / "run")
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", "..", "", "a\0b", "x" * 300])
+def test_parameters_and_measures_are_files_of_a_run(name: str, place: Path) -> None:
+    import numpy as np
+
+    with RunWriter.create(place / "run", load_config("toy.yaml")) as writer:
+        for arrays in ({name: np.zeros(2, np.float32)}, {}):
+            with pytest.raises(ValueError, match="cannot name an array"):
+                writer.append_snapshot(0, arrays, {} if arrays else {name: 1.0})
+    assert not [path for path in tree(place) if path.endswith(".npy")]
+
+
+def test_pictures_are_named_after_panels_and_measures(place: Path, tmp_path: Path) -> None:
+    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
+    assert dyn("plot", "run", "--panel", "../../x").exit_code == 2
+    assert dyn("sweep", "toy.yaml", "--grid", "seed=0,1", "--out", "sweep", "--quiet").exit_code == 0
+    table, described = place / "sweep" / "results.csv", place / "sweep" / "sweep.json"
+    lines = table.read_text().splitlines()
+    table.write_text("".join(f"{line},{new}\n" for line, new in zip(lines, ["../../../x", "1", "2"], strict=True)))
+    from dynamics_cli.sweeps.directory import table_seal
+
+    content, _ = unseal(described.read_bytes())
+    described.write_bytes(seal({**content, "table": table_seal(table.read_bytes())}))
+    before = tree(tmp_path)
+    result = dyn("plot", "sweep", "--panel", "spread", "--measure", "../../../x")
+    assert result.exit_code == 2
+    assert "no measure '../../../x' here" in result.stderr
+    assert tree(tmp_path) == before

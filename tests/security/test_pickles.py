@@ -1,0 +1,198 @@
+"""No pickle is ever loaded, wherever one may hide."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import shutil
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.config.dataset import FileDataset
+from dynamics_cli.data import build_dataset
+from dynamics_cli.data.mnist_subset import read_subset
+from dynamics_cli.errors import DynError, InputError
+from dynamics_cli.runs import CorruptRunError, load_run
+from dynamics_cli.runs.checkpoint import read_checkpoint, save_checkpoint
+
+from .conftest import Harm, dyn
+
+
+def objects(harm: Harm) -> bytes:
+    """An array of one object that does harm when it is unpickled, as `.npy`."""
+    array = np.empty((1, 1), dtype=object)
+    array[0, 0] = harm
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+def npz(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def numbers(*shape: int) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.ones(shape))
+    return stream.getvalue()
+
+
+def saved_by_torch(harm: Harm) -> bytes:
+    stream = io.BytesIO()
+    torch.save({"w": harm}, stream)
+    return stream.getvalue()
+
+
+SAMPLES = {
+    "an array of objects": lambda path, harm: npz(path, x=objects(harm), y=numbers(1)),
+    "labels of objects": lambda path, harm: npz(path, x=numbers(1, 1), y=objects(harm)),
+    "a bare array of objects": lambda path, harm: path.write_bytes(objects(harm)),
+    "a bare pickle": lambda path, harm: path.write_bytes(harm.pickled),
+    "a pickle in an archive": lambda path, harm: npz(path, x=harm.pickled, y=harm.pickled),
+    "what torch saved": lambda path, harm: path.write_bytes(saved_by_torch(harm)),
+}
+
+
+def naive(path: Path) -> None:
+    """Load whatever there is, as readers do that trust their files."""
+    content = path.read_bytes()
+    if content.startswith(b"PK") and b"data.pkl" in content:
+        torch.load(path, weights_only=False)
+    elif content.startswith(b"PK"):
+        with np.load(path, allow_pickle=True) as arrays:
+            for name in arrays:
+                if isinstance(value := arrays[name], bytes):
+                    pickle.loads(value)
+    else:
+        np.load(path, allow_pickle=True)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_data_and_initial_weights(sample: str, harm: Harm, place: Path) -> None:
+    path = place / "sample.npz"
+    SAMPLES[sample](path, harm)
+    naive(path)
+    assert harm.done
+    with pytest.raises(InputError, match="not a readable .npz file of plain arrays|no array 'x'"):
+        build_dataset(FileDataset(kind="file", path=str(path)), seed=0)
+    with pytest.raises(InputError, match="this MNIST subset is damaged"):
+        read_subset("train", [0], path)
+    (place / "weights.npz").write_bytes(path.read_bytes().replace(b"x.npy", b"hidden_weight.npy"))
+    for setting in ("dataset={kind: file, path: sample.npz}", "initialization={kind: file, path: weights.npz}"):
+        result = dyn("train", "toy.yaml", "--set", setting)
+        assert (result.exit_code, result.stdout) == (3, "")
+    assert not harm.done
+
+
+def test_weights_of_objects(harm: Harm, place: Path) -> None:
+    path = npz(place / "weights.npz", hidden_weight=objects(harm), output_weight=objects(harm))
+    naive(path)
+    assert harm.done
+    result = dyn("train", "toy.yaml", "--set", "initialization={kind: file, path: weights.npz}")
+    assert result.exit_code == 3
+    assert "hidden_weight holds Python objects" in result.stderr
+
+
+@pytest.fixture
+def run(place: Path) -> Path:
+    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
+    return place / "run"
+
+
+@pytest.mark.parametrize("name", ["losses", "loss_iterations", "trajectory/hidden_weight", "trajectory/iterations"])
+def test_arrays_of_a_run(name: str, harm: Harm, run: Path) -> None:
+    path = run / f"{name}.npy"
+    path.write_bytes(objects(harm))
+    naive(path)
+    assert harm.done
+    with pytest.raises(CorruptRunError, match="its header is not one that dyn writes|does not belong to the header"):
+        _ = [*load_run(run).parameters.values(), load_run(run).losses, load_run(run).loss_iterations]
+    for command in (
+        ["show", run],
+        ["plot", run, "--panel", "loss"],
+        ["compare", run, run],
+        ["list", "runs"],
+    ):
+        assert dyn(*command).exit_code in (0, 7)
+    assert not harm.done
+
+
+@pytest.mark.parametrize("sample", ["an array of objects", "a pickle in an archive", "what torch saved"])
+def test_checkpoints(sample: str, harm: Harm, run: Path) -> None:
+    """Even one whose checksum is right."""
+    path = run / "checkpoint.npz"
+    SAMPLES[sample](path, harm)
+    naive(path)
+    assert harm.done
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("meta.json", '{"meta": {"iteration": 3}, "rows": {}}')
+    body = path.read_bytes()[:-2] + b"\x08\0"
+    path.write_bytes(body + f"{zlib.crc32(body):08x}".encode())
+    with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint|compressed members"):
+        read_checkpoint(path)
+    save_checkpoint(run, {"w": np.ones(2)}, {"iteration": 3}, {})
+    assert read_checkpoint(path).meta == {"iteration": 3}  # so it is the pickle that was refused
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        save_checkpoint(run, {"w": np.array([harm], dtype=object)}, {}, {})
+
+
+def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
+    interrupted = run / "run.json"
+    from dynamics_cli.runs.sealed import seal, unseal
+
+    content, _ = unseal(interrupted.read_bytes())
+    for key in ("rows", "iterations", "final_loss"):
+        content.pop(key)
+    interrupted.write_bytes(seal({**content, "status": "interrupted"}))
+    for name in ("checkpoint.npz", "checkpoint-previous.npz"):
+        (run / name).write_bytes(saved_by_torch(harm))
+        naive(run / name)
+        assert harm.done
+    result = dyn("train", "toy.yaml", "--out", run, "--resume")
+    assert result.exit_code == 7
+    assert "checkpoint" in result.stderr
+
+
+def test_the_cache_of_images(harm: Harm, place: Path) -> None:
+    from dynamics_cli.data.dogs_vs_cats import add_dogs_vs_cats
+    from dynamics_cli.data.images import load_images
+    from tests.fuzz.pictures import PETS, zipped
+
+    (place / "train.zip").write_bytes(zipped(PETS))
+    add_dogs_vs_cats(place / "train.zip")
+    before = load_images(4).images.tolist()
+    (pixels,) = (place / "data").rglob("images.npy")
+    pixels.write_bytes(objects(harm))
+    naive(pixels)
+    assert harm.done
+    assert load_images(4).images.tolist() == before  # decoded again
+
+
+def test_an_image_cache_stays_in_its_folder(place: Path) -> None:
+    """The note of where images are is a file like any other; folders are named after, and deleted by, its key."""
+    from dynamics_cli.data.dogs_vs_cats import directory
+    from dynamics_cli.data.images import load_images
+
+    precious = place / "data" / "precious-4-v1"
+    precious.mkdir(parents=True)
+    (precious / "file").write_bytes(b"kept")
+    key = "../../precious"
+    cache = directory() / "cache"
+    cache.mkdir(parents=True)
+    shutil.rmtree(cache / f"{key[:16]}-4-v1")  # where a reader that trusts the key would delete
+    assert not precious.exists()
+    precious.mkdir()
+    (precious / "file").write_bytes(b"kept")
+    note = f'{{"path": "{place}", "key": "{key}", "names": ["cat.0.jpg", "dog.0.jpg"]}}'
+    (directory() / "place.json").write_text(note)
+    with pytest.raises(DynError, match="the key a SHA-256"):
+        load_images(4)
+    assert (precious / "file").read_bytes() == b"kept"

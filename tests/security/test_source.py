@@ -1,0 +1,83 @@
+"""The program's source: nothing in it unpickles, evaluates, or asks a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .source import unsafe
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(
+    [*(ROOT / "dynamics_cli").rglob("*.py"), *(ROOT / "experiments").rglob("*.py"), ROOT / "hatch_build.py"]
+)
+
+
+def test_the_source_is_safe() -> None:
+    assert len(MODULES) > 200
+    found = {str(path.relative_to(ROOT)): list(unsafe(path.read_text(encoding="utf-8"))) for path in MODULES}
+    assert {path: what for path, what in found.items() if what} == {}
+
+
+BAD = {
+    "import pickle": "imports pickle",
+    "from pickle import loads": "imports pickle",
+    "import marshal as m": "imports marshal",
+    "import joblib.numpy_pickle": "imports joblib.numpy_pickle",
+    "eval('1')": "calls eval",
+    "exec(text)": "calls exec",
+    "__import__('os')": "calls __import__",
+    "import os\nos.system('ls')": "calls os.system",
+    "from os import system as s\ns('ls')": "calls os.system",
+    "import os as o\no.execv('a', [])": "calls os.execv",
+    "import tempfile\ntempfile.mktemp()": "calls tempfile.mktemp",
+    "import yaml\nyaml.load(text)": "calls yaml.load without a safe loader",
+    "import yaml\nyaml.load(text, yaml.Loader)": "calls yaml.load without a safe loader",
+    "import yaml\nyaml.load(text, Loader=yaml.FullLoader)": "calls yaml.load without a safe loader",
+    "from yaml import unsafe_load\nunsafe_load(text)": "calls yaml.unsafe_load",
+    "import yaml\nclass L(yaml.Loader): ...": "extends yaml.Loader",
+    "import numpy as np\nnp.load(path)": "calls numpy.load without allow_pickle=False",
+    "import numpy as np\nnp.load(path, allow_pickle=True)": "calls numpy.load without allow_pickle=False",
+    "import numpy as np\nnp.load(path, allow_pickle=flag)": "calls numpy.load without allow_pickle=False",
+    "from numpy.lib import format\nformat.read_array(f)": "calls numpy.lib.format.read_array without "
+    "allow_pickle=False",
+    "import torch\ntorch.load(path)": "calls torch.load without weights_only=True",
+    "import torch\ntorch.load(path, weights_only=False)": "calls torch.load without weights_only=True",
+    "import subprocess\nsubprocess.run(command, shell=True)": "calls subprocess.run through a shell",
+    "import subprocess\nsubprocess.run(command, shell=maybe)": "calls subprocess.run through a shell",
+    "import subprocess\nsubprocess.run(f'ls {path}')": "calls subprocess.run with a text instead of a list",
+    "archive.extractall(folder)": "calls archive.extractall",
+    "import zipfile\nzipfile.ZipFile(p).extract(n)": "calls .extract",
+    "import urllib.request\nurllib.request.urlopen(url)": "calls urllib.request.urlopen",
+    "import ssl\nssl._create_unverified_context()": "calls ssl._create_unverified_context",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_source_is_found(text: str) -> None:
+    assert [what.split(": ")[1] for what in unsafe(text)] == [BAD[text]]
+
+
+GOOD = [
+    "import yaml\nyaml.load(text, Loader=yaml.SafeLoader)",
+    "import numpy as np\nnp.load(path, allow_pickle=False)",
+    "import torch\ntorch.load(path, weights_only=True)",
+    "import subprocess\nsubprocess.run(['ls', path], check=True)",
+    "import re\nre.compile('x')",
+    "import tempfile\ntempfile.mkstemp()",
+    "model.eval()",
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_good_source_is_not(text: str) -> None:
+    assert list(unsafe(text)) == []
+
+
+@pytest.mark.parametrize("module", ["data/npz.py", "data/archive.py", "data/pictures.py"])
+def test_what_reads_archives_writes_nothing(module: str) -> None:
+    text = (ROOT / "dynamics_cli" / module).read_text(encoding="utf-8")
+    assert not [
+        word for word in ("write_", "mkdir", "symlink_to", '"wb"', '"w"', "makedirs", "extract") if word in text
+    ]

@@ -1,0 +1,97 @@
+"""A config is data: nothing in it is built, called or looked up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.runs.sealed import seal, unseal
+
+from .conftest import CONFIG, Harm, dyn
+
+SAMPLES: dict[str, Callable[[Harm], str]] = {
+    "a call": lambda harm: f"!!python/object/apply:os.system ['{harm.command}']",
+    "a call in words": lambda harm: f"!!python/object/apply:subprocess.check_output [['touch', '{harm.path}']]",
+    "a call of new": lambda harm: f"!!python/object/new:os.system ['{harm.command}']",
+    "code": lambda harm: f"!!python/object/apply:builtins.eval [\"open('{harm.path}', 'w').close()\"]",
+    "a tag with a handle": lambda harm: f"!<tag:yaml.org,2002:python/object/apply:os.system> ['{harm.command}']",
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_tags_that_call(sample: str, harm: Harm, place: Path) -> None:
+    value = SAMPLES[sample](harm)
+    text = CONFIG.replace("0.01", value)
+    yaml.load(text, Loader=yaml.UnsafeLoader)
+    assert harm.done
+    (place / "bad.yaml").write_text(text)
+    for use in (
+        lambda: load_config("bad.yaml"),
+        lambda: load_config("toy.yaml", [f"optimizer.lr={value}"]),
+        lambda: load_config({"extends": "bad.yaml"}),
+    ):
+        with pytest.raises(ConfigError, match=r"the YAML tag '!!python/object/\S+' is not allowed"):
+            use()
+    for command in (
+        ["train", "bad.yaml"],
+        ["show", "bad.yaml"],
+        ["config", "check", "bad.yaml"],
+        ["train", "toy.yaml", "--set", f"optimizer.lr={value}"],
+        ["sweep", "toy.yaml", "--set", f"optimizer.lr={value}", "--grid", "seed=0,1"],
+    ):
+        result = dyn(*command)
+        assert result.exit_code == 3
+        assert "is not allowed" in result.stderr
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_grids_of_sweeps(sample: str, harm: Harm, place: Path) -> None:
+    value = SAMPLES[sample](harm)
+    yaml.load(f"[{value}]", Loader=yaml.UnsafeLoader)
+    assert harm.done
+    assert dyn("sweep", "toy.yaml", "--grid", f"optimizer.lr={value}").exit_code in (2, 3)
+
+
+def test_the_config_of_a_run(harm: Harm, place: Path) -> None:
+    """Even one whose checksum is right."""
+    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
+    path, info = place / "run" / "config.yaml", place / "run" / "run.json"
+    text = path.read_text() + f"x: {SAMPLES['a call'](harm)}\n"
+    yaml.load(text, Loader=yaml.UnsafeLoader)
+    assert harm.done
+    path.write_text(text)
+    content, _ = unseal(info.read_bytes())
+    info.write_bytes(seal({**content, "config_sha256": hashlib.sha256(text.encode()).hexdigest()}))
+    for command in (["show", "run"], ["plot", "run", "--list"], ["train", "toy.yaml", "--out", "run", "--resume"]):
+        assert dyn(*command).exit_code in (0, 3, 7)
+
+
+def test_texts_are_not_evaluated(harm: Harm, place: Path) -> None:
+    """What a shell, `eval`, `format` or a template would run stays a text."""
+    code = f"__import__('os').system({harm.command!r})"
+    eval(code)
+    assert harm.done
+    for text in (
+        code,
+        f"$({harm.command})",
+        f"`{harm.command}`",
+        f"; {harm.command}",
+        f"| {harm.command}",
+        "{0.__class__}",
+    ):
+        for setting in (
+            f"optimizer.lr={text!r}",
+            f"name={text!r}",
+            f"record.measures=[{text!r}]",
+            f"record.parameters=[{text!r}]",
+            f"dataset={{kind: file, path: {text!r}}}",
+            f"initialization={{kind: file, path: weights.npz, suffix: {text!r}}}",
+        ):
+            result = dyn("train", "toy.yaml", "--set", setting)
+            assert result.exit_code == 3, setting
+            assert not harm.path.exists()
