@@ -58,8 +58,7 @@ def test_killed_at_every_change_of_a_run(finished: Path, config: RunConfig, toy:
         faults.plan(at, when)
         if not faults.dies(lambda: toy.train(run, config)):
             break
-        if when == "after" or faults.last != "write_at":  # a row count torn within its 20 characters may not read
-            seen.append(check_prefix(run, toy))
+        seen.append(check_prefix(run, toy))  # half of a row count's 20 characters are spaces: it reads as the old one
         go_on(run, config, toy)
         assert arrays_of(run) == expected, at
         at += 1
