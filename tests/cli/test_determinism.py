@@ -241,15 +241,20 @@ def test_every_kind_of_run_its_pictures_and_figures(tmp_path: Path) -> None:
     assert found[".npz"] >= len(RUNS)  # checkpoints
 
 
+STILL = {"convolutional", "gan"}
+"""Runs without a function of one input and without a hidden layer on a plane: nothing of them can be animated."""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_every_panel_and_the_animation(tmp_path: Path, name: str) -> None:
     a, b = worlds(tmp_path, FILES)
+    moving = [] if name in STILL else [pictures(name, "--animate", formats=("png",))]
     for world in (a, b):
-        world.run([trained(name), pictures(name), pictures(name, "--animate", formats=("png",))])
+        world.run([trained(name), pictures(name), *moving])
     found = counts(assert_same(a, b))
     assert found[".pdf"] == found[".png"] == found[".svg"] >= 1
-    assert found[".gif"] == 1
+    assert found.get(".gif", 0) == len(moving)
 
 
 @pytest.mark.long
