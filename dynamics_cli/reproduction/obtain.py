@@ -13,7 +13,7 @@ from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.reproduction.together import obtain_as_one, obtain_together
-from dynamics_cli.runs import CorruptRunError, Run, verify_run
+from dynamics_cli.runs import CorruptRunError, Run
 from dynamics_cli.runs.replica import ReplicaRun
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.session import Obtained, obtain_run, plan_run
@@ -74,7 +74,6 @@ class RunSource:
     progress: Watch | None = None
     messages: Messages | None = None
     _made: set[Path] = field(default_factory=set)
-    _checked: set[Path] = field(default_factory=set)
 
     def obtain(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = (), *, seed_offset: int = 0
@@ -109,7 +108,7 @@ class RunSource:
         got = obtain_together(configs, force=self.force, progress=self.progress)
         runs: dict[int, list[ObtainedRun]] = {offset: [] for offset in offsets}
         for (offset, role), config, one in zip(asked, configs, got, strict=True):
-            self._refuse(one)
+            _refuse(one)
             runs[offset].append(ObtainedRun(role, wanted[role], config.seed, one.run, one.reused, one.seconds))
         many = {role: one for role, one in wanted.items() if one.replicas > 1}
         for offset in offsets:
@@ -125,7 +124,7 @@ class RunSource:
     def _obtain(self, role: str, wanted: Wanted, config: RunConfig) -> ObtainedRun:
         if wanted.replicas > 1:
             got = obtain_as_one(config, wanted.replicas, force=self.force, progress=self.progress)
-            self._refuse(got)
+            _refuse(got)
             return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
         plan = plan_run(config)
         force = self.force and plan.directory not in self._made
@@ -133,21 +132,21 @@ class RunSource:
         with watch as tell:
             got = obtain_run(plan, resume=True, force=force, progress=tell, on_wait=self.messages)
         self._made.add(plan.directory)
-        self._refuse(got)
+        _refuse(got)
         return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
 
-    def _refuse(self, got: Obtained) -> None:
-        """Raise `RunError` for a run that no figure may be drawn from: unfinished, or damaged since it was written."""
-        run = got.run
-        if run.status != "complete":
-            raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
-        if not got.reused or run.path in self._checked:
-            return
-        for found in verify_run(run.path):
-            if found.file.suffix != ".npz":  # a checkpoint: nothing is drawn from it
-                again = "no figure is drawn from it; --force trains the run again"
-                raise CorruptRunError(found.file, found.problem, again)
-        self._checked.add(run.path)
+
+def _refuse(got: Obtained) -> None:
+    """Raise `RunError` for a run that no figure may be drawn from: unfinished, or damaged since it was written."""
+    run = got.run
+    if run.status != "complete":
+        raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
+    if got.reused:
+        try:
+            run.check_all()
+        except CorruptRunError as error:
+            again = "no figure is drawn from it; --force trains the run again"
+            raise CorruptRunError(error.file, error.problem, again) from error
 
 
 def config_path(config: str) -> Path:
