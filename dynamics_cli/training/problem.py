@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class Problem:
         """Number of weights, trained or not."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
-    @property
+    @cached_property
     def multiply_adds(self) -> int:
         """Multiply-adds of the network for one input."""
         return multiply_adds(self.config.architecture, self.shapes, self.dataset.d)
