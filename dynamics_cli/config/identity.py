@@ -13,7 +13,7 @@ from dynamics_cli.config.files import check_files, named_files
 from dynamics_cli.config.reader import MAPPING
 from dynamics_cli.config.run import RunConfig
 
-NUMERICS_VERSION = 2
+NUMERICS_VERSION = 3
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.models.blocks import block_samples
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,8 +71,19 @@ def network_function(
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """Return `x (n, d) -> h(x)` in float64 for the given parameters; `d` includes the bias column."""
     module = import_module(TORCH_FREE.get(config.kind, MODELS[config.kind]))
-    network: Callable[[NDArray[np.float64]], NDArray[np.float64]] = module.function(config, parameters)
-    return network
+    at_once: Callable[[NDArray[np.float64]], NDArray[np.float64]] = module.function(config, parameters)
+    shapes = {name: value.shape for name, value in parameters.items()}
+
+    def h(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        import numpy as np
+
+        d = x.shape[1]
+        block = block_samples(multiply_adds(config, shapes, d), sum(layer_sizes(config, shapes, d)))
+        if len(x) <= block:
+            return at_once(x)
+        return np.concatenate([at_once(x[first : first + block]) for first in range(0, len(x), block)])
+
+    return h
 
 
 def layer_sizes(config: Any, shapes: Mapping[str, tuple[int, ...]], d: int) -> list[int]:

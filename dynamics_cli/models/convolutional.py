@@ -13,11 +13,9 @@ from torch import Tensor, nn
 
 from dynamics_cli.config.architecture import ConvolutionalArchitecture
 from dynamics_cli.errors import InputError
+from dynamics_cli.models.blocks import block_samples
 
 Floats = NDArray[np.float64]
-
-EVALUATED = 512
-"""Samples that are evaluated at a time where no gradient is needed, so that memory does not grow with the data."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +96,6 @@ class Convolutional(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
-        if not torch.is_grad_enabled() and len(x) > EVALUATED:
-            return torch.cat([self(part) for part in torch.split(x, EVALUATED)])
         *_, z = self.preactivations(x)
         return z.squeeze(-1) if self.outputs == 1 else z
 
@@ -144,9 +140,9 @@ def layer_outputs(
     model, dtype = _model(config, parameters)
     if not 1 <= number <= len(model.layers):
         raise ValueError(f"there is no layer {number}; layers are 1 to {len(model.layers)}")
-    parts = []
+    parts, block = [], block_samples(multiply_adds(config, x.shape[1]), sum(layer_sizes(config, x.shape[1])))
     with torch.no_grad():
-        for part in torch.split(torch.from_numpy(np.asarray(x)).to(dtype), EVALUATED):
+        for part in torch.split(torch.from_numpy(np.asarray(x)).to(dtype), block):
             z = next(z for k, z in enumerate(model.preactivations(part), 1) if k == number)
             parts.append(z.flatten(1))
     return torch.cat(parts).numpy()

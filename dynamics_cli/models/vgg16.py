@@ -18,8 +18,6 @@ Floats = NDArray[np.float64]
 BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 """Kernels and convolutions of each block."""
 HIDDEN = (4096, 4096)
-EVALUATED = 256
-"""Images that are evaluated at a time where no gradient is needed, so that memory does not grow with the data."""
 
 
 class Vgg16(nn.Module):
@@ -56,8 +54,6 @@ class Vgg16(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for flat images (n, pixels): (n,) for one output, (n, C) for several."""
-        if not torch.is_grad_enabled() and len(x) > EVALUATED:
-            return torch.cat([self(part) for part in torch.split(x, EVALUATED)])
         x = x.view(len(x), *self.image).contiguous(memory_format=torch.channels_last)
         for layer in range(1, self.depth + 1):
             weight, bias = (self.get_parameter(f"{kind}_{layer}") for kind in ("weight", "bias"))
@@ -89,18 +85,20 @@ def build(config: Vgg16Architecture, d: int) -> Vgg16:
 
 def multiply_adds(config: Vgg16Architecture, d: int) -> int:
     """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
-    with torch.device("meta"):
-        model = build(config, d)
-    weights = {layer: model.get_parameter(f"weight_{layer}").numel() for layer in range(1, model.depth + 1)}
-    return sum(count * model.pixels.get(layer, 1) for layer, count in weights.items())
+    return sum(math.prod(weight) * pixels for weight, pixels in _layers(config, d))
 
 
 def layer_sizes(config: Vgg16Architecture, d: int) -> list[int]:
     """Return how many numbers every layer gives for one image, before the pooling."""
+    return [weight[0] * pixels for weight, pixels in _layers(config, d)]
+
+
+def _layers(config: Vgg16Architecture, d: int) -> list[tuple[tuple[int, ...], int]]:
+    """Return the shape of every layer's weight and the pixels of its output."""
     with torch.device("meta"):
         model = build(config, d)
-    biases = {layer: model.get_parameter(f"bias_{layer}").numel() for layer in range(1, model.depth + 1)}
-    return [count * model.pixels.get(layer, 1) for layer, count in biases.items()]
+    layers = range(1, model.depth + 1)
+    return [(tuple(model.get_parameter(f"weight_{k}").shape), model.pixels.get(k, 1)) for k in layers]
 
 
 def function(config: Vgg16Architecture, parameters: Mapping[str, NDArray[np.floating]]) -> Callable[[Floats], Floats]:

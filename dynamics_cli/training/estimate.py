@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import psutil
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.models import layer_sizes
+from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.observers import chosen_observers
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.schedule import snapshot_iterations
@@ -68,8 +68,8 @@ def loss_interval(problem: Problem) -> int:
     return problem.config.record.loss_every or problem.steps_per_epoch
 
 
-def estimate(problem: Problem, seconds_per_iteration: float) -> Estimate:
-    """Return what the run needs, given the time of one iteration from the cost model.
+def estimate(problem: Problem, choice: Choice) -> Estimate:
+    """Return what the run needs on the device and backend that the cost model chose.
 
     Raises:
         InputError: there are more iterations than a run can count, or too many snapshots to list.
@@ -82,14 +82,21 @@ def estimate(problem: Problem, seconds_per_iteration: float) -> Estimate:
     item = problem.dtype.itemsize
     recorded = sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
     n, d = problem.dataset.x.shape
-    batch = problem.batch_size or n
-    sizes = layer_sizes(problem.config.architecture, problem.shapes, d)
+    sizes = problem.layer_sizes
     # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
-    memory = item * (4 * problem.parameter_count + 2 * batch * (sum(sizes) + max(sizes)) + 2 * n * d)
+    held = 2 * _held_samples(problem, choice) * (sum(sizes) + max(sizes))
+    memory = item * (4 * problem.parameter_count + held + 2 * n * d)
     memory += _times_bytes(problem)
     disk = snapshots * recorded * item + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    seconds = total * seconds_per_iteration + snapshots * _recording(problem, recorded * item) + _looking(problem)
+    seconds = total * choice.seconds_per_iteration + _looking(problem)
+    seconds += snapshots * _recording(problem, recorded * item)
     return Estimate(total, problem.parameter_count, snapshots, memory, disk, seconds)
+
+
+def _held_samples(problem: Problem, choice: Choice) -> int:
+    """Return for how many samples the activations are held at once."""
+    batch = problem.batch_size or problem.dataset.n
+    return min(batch, problem.block_samples(choice.device)) if choice.backend == "autograd" else batch
 
 
 def _times_bytes(problem: Problem) -> int:

@@ -14,7 +14,8 @@ from dynamics_cli.config.run import RunConfig
 from dynamics_cli.data import Dataset, build_dataset, resolve_dataset
 from dynamics_cli.errors import InputError
 from dynamics_cli.losses import Loss, get_loss
-from dynamics_cli.models import multiply_adds, parameter_shapes
+from dynamics_cli.models import layer_sizes, multiply_adds, parameter_shapes
+from dynamics_cli.models.blocks import block_samples
 from dynamics_cli.training.initialization import initial_parameters
 
 
@@ -61,6 +62,15 @@ class Problem:
     def multiply_adds(self) -> int:
         """Multiply-adds of the network for one input."""
         return multiply_adds(self.config.architecture, self.shapes, self.dataset.d)
+
+    @cached_property
+    def layer_sizes(self) -> list[int]:
+        """How many numbers every layer gives for one input."""
+        return layer_sizes(self.config.architecture, self.shapes, self.dataset.d)
+
+    def block_samples(self, device: str) -> int:
+        """Return how many samples the network takes at once."""
+        return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""

@@ -77,7 +77,7 @@ def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
     problem = build_problem(config)
     choice = choose(problem)
     chosen_observers(problem)
-    needs = estimate(problem, choice.seconds_per_iteration)
+    needs = estimate(problem, choice)
     refuse_if_too_large(problem, needs)
     identity = run_hash(problem.config, device=choice.device, backend=choice.backend)
     directory = directory or layout.runs_root() / run_directory_name(config, identity)

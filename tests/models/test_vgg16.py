@@ -24,7 +24,7 @@ def test_pools_only_while_there_are_pixels(image):
     d = int(np.prod(image))
     rng = np.random.default_rng(0)
     weights = {name: rng.standard_normal(shape) for name, shape in parameter_shapes(config, d).items()}
-    x = rng.standard_normal((300, d))  # more than are evaluated at a time
+    x = rng.standard_normal((300, d))
     h = network_function(config, weights)(x)
     assert h.shape == (300,)
     assert np.isfinite(h).all()

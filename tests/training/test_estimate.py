@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dynamics_cli.config.architecture import Architecture
 from dynamics_cli.models import build_model, multiply_adds, parameter_shapes
+from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.estimate import Estimate, estimate
 from tests.training.problems import random_problem
 
@@ -37,7 +38,7 @@ def test_the_work_of_a_network_is_what_torch_counts(architecture: dict[str, Any]
 
 
 def needs(**settings: Any) -> Estimate:
-    return estimate(random_problem(**settings), 1e-6)
+    return estimate(random_problem(**settings), Choice("cpu", "compiled", 1e-6))
 
 
 def test_recorded_states_take_their_time() -> None:

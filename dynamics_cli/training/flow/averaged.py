@@ -24,6 +24,7 @@ from dynamics_cli.models import build_model
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.totals import total, total_and_gradients
 
 KINK_TOLERANCE = 1e-4
 """Smallest tolerance where there are kinks."""
@@ -53,6 +54,7 @@ class AveragedFlow(Integrator):
         labels = torch.long if problem.loss.labels == "classes" else torch.float64
         self._x = torch.from_numpy(problem.dataset.x).to(device=device)  # (n, d)
         self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
+        self._block = problem.block_samples(device)
         self._trained = {name: p for name, p in self._model.named_parameters() if p.requires_grad}
         self._order, self._starts = _neurons({name: tuple(p.shape) for name, p in self._trained.items()})
         self.now = torch.cat([p.detach().flatten() for p in self._trained.values()]).cpu().numpy()  # (P,)
@@ -90,7 +92,7 @@ class AveragedFlow(Integrator):
         with torch.no_grad():
             for time in times:
                 self._write(self._at(float(time)))
-                values.append(float(self.criterion.total(self._model(self._x), self._y)))
+                values.append(float(total(self._model, self.criterion, self._x, self._y, self._block)))
         return np.array(values)
 
     def weights(self, time: float) -> dict[str, Floats]:
@@ -148,8 +150,8 @@ class AveragedFlow(Integrator):
         """Return minus the gradient (P,)."""
         self._write(values)
         self.evaluations += 1
-        loss = self.criterion.total(self._model(self._x), self._y)
-        gradients = torch.autograd.grad(loss, list(self._trained.values()))
+        trained: list[torch.Tensor] = list(self._trained.values())
+        _, gradients = total_and_gradients(self._model, self.criterion, self._x, self._y, trained, self._block)
         return -torch.cat([g.flatten() for g in gradients]).cpu().numpy()
 
     def _ratios(self, error: Floats, weights: Floats) -> Floats:

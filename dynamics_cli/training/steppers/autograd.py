@@ -14,6 +14,7 @@ from dynamics_cli.models import build_model
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt
+from dynamics_cli.training.totals import total, total_and_gradients
 
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
@@ -35,6 +36,7 @@ class AutogradStepper(Stepper):
         labels = torch.long if problem.loss.labels == "classes" else dtype
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=dtype)  # (n, d)
         self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
+        self._block = problem.block_samples(device)
         self._trained: list[Tensor] = [p for p in self._model.parameters() if p.requires_grad]
         self._adam: torch.optim.Adam | None = None
         if isinstance(self._config, Adam):
@@ -65,7 +67,7 @@ class AutogradStepper(Stepper):
     def loss(self) -> float:
         """Return the loss of the current state over the full training set."""
         with torch.no_grad():
-            return float(self._loss.total(self._model(self._x), self._y))
+            return float(total(self._model, self._loss, self._x, self._y, self._block))
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
@@ -111,9 +113,7 @@ class AutogradStepper(Stepper):
 
     def _step(self, x: Tensor, y: Tensor) -> Tensor:
         """Do one update from the samples given; return their loss before it."""
-        loss: Tensor = self._loss.total(self._model(x), y)
-        gradients = torch.autograd.grad(loss, self._trained)
-        loss = loss.detach()
+        loss, gradients = total_and_gradients(self._model, self._loss, x, y, self._trained, self._block)
         with torch.no_grad():
             if self._adam is not None:
                 for parameter, gradient in zip(self._trained, gradients, strict=True):

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dynamics_cli.models.blocks import block_samples
 from dynamics_cli.training.batches import batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats
@@ -16,7 +17,7 @@ from dynamics_cli.training.steppers.replay import Record, Replay, record_cuda_gr
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
 
 _BLOCK_BYTES = 4 * 2**20
-"""Samples are taken in blocks of about this size on a CPU, so that both products find them in the cache."""
+"""Samples are taken in blocks of at most this size on a CPU, so that both products find them in the cache."""
 
 
 class MatrixStepper(TwoLayerStepper):
@@ -57,10 +58,15 @@ class MatrixStepper(TwoLayerStepper):
         self._plain_relu = bool((self.alpha == 0).all())
         self._halts = torch.from_numpy(self.stop_below).to(device)
         n, columns = self._x.shape[1:]
-        rows = n if device == "cuda" else max(1, _BLOCK_BYTES // max(1, columns * self.dtype.itemsize))
-        self._blocks = [slice(k, min(k + rows, n)) for k in range(0, n, rows)]
+        cached = n if device == "cuda" else max(1, _BLOCK_BYTES // max(1, columns * self.dtype.itemsize))
+        self._rows = min(cached, block_samples(self._hidden.numel(), self._a.numel(), device))
+        self._blocks = self._cut(n)
         self._batches = [] if self.full_batch else [batches_of(p) for p in problems]
         self._take_weights()
+
+    def _cut(self, n: int) -> list[slice]:
+        """Return the blocks of `n` samples."""
+        return [slice(k, min(k + self._rows, n)) for k in range(0, n, self._rows)]
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
@@ -101,7 +107,8 @@ class MatrixStepper(TwoLayerStepper):
             chosen = torch.from_numpy(np.stack([b.at(i) for b in self._batches])).to(self.device)  # (R, b)
             x = self._x[0][chosen] if len(self._x) == 1 else torch.stack([self._x[r][c] for r, c in enumerate(chosen)])
             y = self._y[0][chosen] if len(self._y) == 1 else torch.gather(self._y, 1, chosen)
-            self._update(x, y, [slice(None)], self.criterion.sample_weight(chosen.shape[1]), None)
+            b = chosen.shape[1]
+            self._update(x, y, self._cut(b), self.criterion.sample_weight(b), None)
 
     def _descend(self, n: int, done: Sequence[int | None]) -> Tensor:
         """Do `n` updates, of replica r only the first `done[r]` where given; return losses (n, R)."""
