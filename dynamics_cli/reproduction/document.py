@@ -16,23 +16,28 @@ from dynamics_cli.runs.sealed import seal, unseal
 
 FORMAT = 1
 """Version of the document; one of a higher version is refused, not guessed at."""
+BY_CHANCE = ("reused", "seconds")
+"""What is said of a run that is another the next time, for equal runs."""
 
 
 def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path], runs: Sequence[ObtainedRun]) -> Path:
     """Write the JSON of a figure whose other files are written already, and return its path.
 
     `about` is what it says of the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
-    checksum of the whole.
+    checksum of the whole. What differs from one time to the next stands under `provenance`.
 
     Raises:
         RunError: it cannot be written.
     """
+    told = [run.as_dict() for run in runs]
+    obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in told]
     document = {
         "format": FORMAT,
         **about,
+        "provenance": {**about["provenance"], "obtained": obtained},
         "files": [file.name for file in written],
         "sha256": {file.name: sha256(file) for file in written},
-        "runs": [{**run.as_dict(), "path": _place(run.run.path, path.parent)} for run in runs],
+        "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(told, runs, strict=True)],
     }
     with files.told(path):
         files.make_directory(path.parent)

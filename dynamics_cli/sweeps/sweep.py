@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dynamics_cli.config import run_hash
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.lock import run_lock
@@ -29,10 +30,16 @@ class Sweep:
 
 
 def sweep_hash(jobs: Sequence[Job]) -> str:
-    """Return the identity of a sweep: its configs in their order (each run checks the contents of files itself)."""
+    """Return the identity of a sweep: that of its runs in their order, device and backend as they were asked for.
+
+    Raises:
+        ConfigError: when a file that a config names is not there or cannot be read.
+
+    """
     digest = hashlib.sha256()
     for job in jobs:
-        digest.update(job.config.model_dump_json().encode())
+        config = job.config
+        digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
     return digest.hexdigest()
 
 
@@ -50,6 +57,7 @@ def run_sweep(
 
     Raises:
         UsageError: the directory holds another sweep.
+        ConfigError: a file that a config names cannot be read.
         RunError: the directory cannot be written.
         Interrupted: a signal came; calling again goes on.
 
