@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_cli.errors import InputError
 from dynamics_cli.models.blocks import block_samples
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from torch import nn
 
 MODELS = {
@@ -75,8 +76,7 @@ def network_function(
     shapes = {name: value.shape for name, value in parameters.items()}
 
     def h(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        import numpy as np
-
+        x = np.asarray(x)
         d = x.shape[1]
         block = block_samples(multiply_adds(config, shapes, d), sum(layer_sizes(config, shapes, d)))
         if len(x) <= block:

@@ -12,7 +12,7 @@ from typing import Any
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs import CorruptRunError, files, outputs_root
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.runs.sealed import refuse_newer, seal, unseal
 
 FORMAT = 1
 """Version of the document; one of a higher version is refused, not guessed at."""
@@ -58,9 +58,8 @@ def read_document(path: Path) -> dict[str, Any]:
         raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise CorruptRunError(path, str(error)) from error
-    version = document.get("format")
-    if intact and isinstance(version, int) and version > FORMAT:
-        raise RunError(f"{path} was written by a newer version of dyn (format {version}): update dyn to read it")
+    if intact:
+        refuse_newer(path, document.get("format"), FORMAT)
     if "sha256" not in document and "figure" in document:
         raise CorruptRunError(path, "it has no checksums: an earlier dyn made it, or it was edited", _again(document))
     if not intact or not {"figure", "sha256", "runs"} <= set(document):

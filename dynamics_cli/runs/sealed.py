@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from dynamics_cli.errors import RunError
 
 _CHECKSUM = "checksum"
 
@@ -38,6 +41,16 @@ def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
     except (ValueError, RecursionError):  # a number that is not finite, which is never written
         intact = False
     return content, intact
+
+
+def refuse_newer(path: Path, version: object, newest: int) -> None:
+    """Refuse a file of a format that only a newer version of dyn knows.
+
+    Raises:
+        RunError: it is of such a format.
+    """
+    if isinstance(version, int) and version > newest:
+        raise RunError(f"{path} was written by a newer version of dyn (format {version}): update dyn to read it")
 
 
 def _text(content: Mapping[str, Any], indent: int | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, files
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.runs.sealed import refuse_newer, seal, unseal
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
@@ -39,8 +39,8 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     except ValueError as error:
         raise CorruptRunError(path, str(error), _DELETE) from error
     version = described.get("format")
-    if intact and isinstance(version, int) and version > FORMAT:
-        raise RunError(f"{path} was written by a newer version of dyn (format {version}): update dyn to read it")
+    if intact:
+        refuse_newer(path, version, FORMAT)
     if not intact or version != FORMAT:
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", _DELETE)
     if not _has_axes(described):

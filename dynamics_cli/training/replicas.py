@@ -27,7 +27,7 @@ from dynamics_cli.training.observers import Observer, chosen_observers
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.recorder import Recorder
 from dynamics_cli.training.schedule import snapshot_iterations
-from dynamics_cli.training.session import failed, raise_if_interrupted
+from dynamics_cli.training.session import raise_if_interrupted, train
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 Plain = dict[str, Any]
@@ -139,10 +139,6 @@ def build_replica_stepper(problems: Sequence[Problem], backend: str) -> TwoLayer
 
 def _train(plan: ReplicaPlan, writer: RunWriter, progress: Progress | None) -> None:
     first = plan.problems[0]
-    try:
-        stepper = build_replica_stepper(plan.problems, plan.backend)
-    except (MemoryError, RuntimeError) as error:
-        raise failed(writer, error, writer.resumed_at, 0.0) from error
     observers = [chosen_observers(p) for p in plan.problems]
     recorder = Recorder(
         writer,
@@ -151,20 +147,20 @@ def _train(plan: ReplicaPlan, writer: RunWriter, progress: Progress | None) -> N
         observers={name: _together([each[name] for each in observers]) for name in observers[0]},
         clock=None,
     )
-    loop = TrainingLoop(
-        stepper,
-        writer,
-        recorder,
-        total=first.iterations,
-        snapshots=snapshot_iterations(first.config.record.snapshots, first.iterations),
-        loss_every=loss_interval(first),
-        progress=progress,
-    )
-    try:
-        outcome = loop.run()
-    except (MemoryError, RuntimeError, ArithmeticError) as error:
-        raise failed(writer, error, stepper.iteration, loop.seconds()) from error
-    _finish(writer, stepper, outcome, loop.seconds())
+
+    def loop_of(stepper: TwoLayerStepper) -> TrainingLoop:
+        return TrainingLoop(
+            stepper,
+            writer,
+            recorder,
+            total=first.iterations,
+            snapshots=snapshot_iterations(first.config.record.snapshots, first.iterations),
+            loss_every=loss_interval(first),
+            progress=progress,
+        )
+
+    stepper, outcome, seconds = train(writer, lambda: build_replica_stepper(plan.problems, plan.backend), loop_of)
+    _finish(writer, stepper, outcome, seconds)
 
 
 def _together(observers: Sequence[Observer]) -> Observer:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.identity import run_directory_name
@@ -34,6 +35,9 @@ from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.recorder import Recorder
 from dynamics_cli.training.schedule import snapshot_iterations
 from dynamics_cli.training.signals import Interrupted
+from dynamics_cli.training.steppers.base import Stepper
+
+S = TypeVar("S", bound=Stepper)
 
 
 @dataclass(frozen=True)
@@ -160,10 +164,6 @@ def _info(plan: Plan) -> dict[str, object]:
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
     problem, optimizer = plan.problem, plan.problem.config.optimizer
-    try:
-        stepper = build_stepper(problem, plan.choice)
-    except (MemoryError, RuntimeError) as error:  # torch tells of too little memory with the latter
-        raise failed(writer, error, writer.resumed_at, 0.0) from error
     recorder = Recorder(
         writer,
         loss_every=loss_interval(problem),
@@ -171,24 +171,42 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
         observers=chosen_observers(problem),
         clock=build_clock(optimizer),
     )
-    loop = TrainingLoop(
-        stepper,
-        writer,
-        recorder,
-        total=problem.iterations,
-        snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
-        loss_every=loss_interval(problem),
-        stop_below=optimizer.stop_below,
-        progress=progress,
-    )
+
+    def loop_of(stepper: Stepper) -> TrainingLoop:
+        return TrainingLoop(
+            stepper,
+            writer,
+            recorder,
+            total=problem.iterations,
+            snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
+            loss_every=loss_interval(problem),
+            stop_below=optimizer.stop_below,
+            progress=progress,
+        )
+
+    stepper, outcome, seconds = train(writer, lambda: build_stepper(problem, plan.choice), loop_of)
+    _finish(writer, outcome, seconds, optimizer, stepper.numbers())
+
+
+def train(writer: RunWriter, build: Callable[[], S], loop_of: Callable[[S], TrainingLoop]) -> tuple[S, Outcome, float]:
+    """Build a stepper and train it in a loop; return it with the outcome and the seconds of the training.
+
+    Raises:
+        RunError: the run could not go on; it has ended as failed.
+
+    """
     try:
-        outcome = loop.run()
+        stepper = build()
+    except (MemoryError, RuntimeError) as error:  # torch tells of too little memory with the latter
+        raise _failed(writer, error, writer.resumed_at, 0.0) from error
+    loop = loop_of(stepper)
+    try:
+        return stepper, loop.run(), loop.seconds()
     except (MemoryError, RuntimeError, ArithmeticError) as error:
-        raise failed(writer, error, stepper.iteration, loop.seconds()) from error
-    _finish(writer, outcome, loop.seconds(), optimizer, stepper.numbers())
+        raise _failed(writer, error, stepper.iteration, loop.seconds()) from error
 
 
-def failed(writer: RunWriter, error: Exception, iteration: int, seconds: float) -> RunError:
+def _failed(writer: RunWriter, error: Exception, iteration: int, seconds: float) -> RunError:
     """End a run that cannot go on; return what to raise."""
     why = str(error) or type(error).__name__
     writer.finish("failed", iterations=iteration, final_loss=math.nan, seconds=seconds, messages=[why])
