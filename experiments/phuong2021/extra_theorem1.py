@@ -1,6 +1,6 @@
 """Beyond the figures: Theorem 1 and its lemmas on small data that satisfy the assumptions.
 
-`dyn reproduce phuong2021-extra-theorem1`. About 20 s.
+`dyn reproduce phuong2021-extra-theorem1`. About 9 s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Table 2: cats and dogs with the light effect.
 
-`dyn reproduce tachet2018-table2`, after `dyn data add dogs-vs-cats PATH`. About 95 s on 2002 images; `--preset full`
+`dyn reproduce tachet2018-table2`, after `dyn data add dogs-vs-cats PATH`. About 15 s on 2002 images; `--preset full`
 is for all 25 000: larger images and a wider network.
 """
 

@@ -1,6 +1,6 @@
 """Table 2 with two digits of MNIST in place of cats and dogs: runs everywhere.
 
-`dyn reproduce tachet2018-table2-digits`. About 40 s, nearly all of it training.
+`dyn reproduce tachet2018-table2-digits`. About 7 s, nearly all of it training.
 """
 
 from __future__ import annotations
