@@ -32,9 +32,9 @@ FRAME_STATES = 60
 def animate_run(run: Run, stem: Path) -> list[Path]:
     """Write `<stem>.gif`, and `<stem>.mp4` where ffmpeg exists: the network at about 100 recorded states of `run`.
 
-    Inputs of one dimension: the learned function, data and neurons; else the neurons in polar coordinates. Beside it
-    is the loss with a marker that moves. Returns the files. Raises UsageError when nothing of the run can be animated,
-    and RunError when a file cannot be written.
+    Inputs of one dimension: the learned function, data and neurons; a GAN in the plane: data and samples; else the
+    neurons in polar coordinates. Beside it is the loss with a marker that moves. Returns the files. Raises UsageError
+    when nothing of the run can be animated, and RunError when a file cannot be written.
     """
     view = View(run)
     if not view.states:

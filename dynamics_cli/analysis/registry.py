@@ -16,6 +16,7 @@ from dynamics_cli.analysis.panels.norms import norms_figure, weights_missing
 from dynamics_cli.analysis.panels.polar import polar_figure, polar_missing
 from dynamics_cli.analysis.panels.rays import rays_figure, rays_missing
 from dynamics_cli.analysis.panels.regions import regions_figure, regions_missing
+from dynamics_cli.analysis.panels.samples import samples_figure, samples_missing
 from dynamics_cli.analysis.panels.spectrum import spectrum_figure
 from dynamics_cli.analysis.view import View
 from dynamics_cli.errors import UsageError, did_you_mean
@@ -45,6 +46,7 @@ PANELS: dict[str, Panel] = {
     "measures": Panel("accuracies, held-out loss and what else was measured", measures_missing, measures_figure),
     "function": Panel("learned function with the data, neurons as stars", function_missing, function_figure),
     "regions": Panel("exact decision regions of a classifier of two inputs", regions_missing, regions_figure),
+    "samples": Panel("samples of a generator in the plane, over the data", samples_missing, samples_figure),
     "rays": Panel("neurons in the plane as rays, on the scale of each state", rays_missing, rays_figure),
     "polar": Panel("neurons by angle and norm, on one scale", polar_missing, polar_figure),
     "norms": Panel("norms of neurons or layers over training", weights_missing, norms_figure),

@@ -1,4 +1,4 @@
-"""What moves in an animation: the learned function with its neurons, or the neurons in the plane."""
+"""What moves in an animation: the learned function with its neurons, samples, or the neurons in the plane."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from dynamics_cli.analysis.frames import Seen
 from dynamics_cli.analysis.panels.classes import draw_classes, softmax
 from dynamics_cli.analysis.panels.function import common_frame, draw_state, function_missing, neurons
 from dynamics_cli.analysis.panels.polar import common_limit, draw_plane, plane_of, polar_missing, sign_handles
+from dynamics_cli.analysis.panels.samples import sampler, samples_missing, some_data
 from dynamics_cli.analysis.view import View
 from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.plotting.panels.decision_regions import data_window
 from dynamics_cli.plotting.panels.function_1d import default_window
+from dynamics_cli.plotting.panels.samples import draw_samples
 
 GRID = 64
 
@@ -42,6 +45,8 @@ def scene_of(view: View, states: Sequence[int]) -> Scene:
         return _classes(view) if view.outputs > 1 else _function(view, states)
     if reasons["polar"] is None:
         return _polar(view, states)
+    if samples_missing(view) is None:
+        return _samples(view)
     why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise UsageError(f"nothing of this run can be animated ({why})")
 
@@ -67,6 +72,16 @@ def _classes(view: View) -> Scene:
         return [softmax(view.line_function(i)(grid))]
 
     return Scene(lambda axes, i: draw_classes(axes, view, i), seen, 0.8)
+
+
+def _samples(view: View) -> Scene:
+    data, samples = some_data(view), sampler(view)
+    window = data_window(data)
+
+    def seen(i: int) -> list[Floats]:
+        return [samples(i) / (window[1] - window[0])]
+
+    return Scene(lambda axes, i: [*draw_samples(axes, data, samples(i), window).handles], seen, 1.0)
 
 
 def _polar(view: View, states: Sequence[int]) -> Scene:

@@ -237,8 +237,8 @@ def test_every_kind_of_run_its_pictures_and_figures(tmp_path: Path) -> None:
     assert found[".npz"] >= len(RUNS)  # checkpoints
 
 
-STILL = {"convolutional", "gan"}
-"""Runs without a function of one input and without a hidden layer on a plane: nothing of them can be animated."""
+STILL = {"convolutional"}
+"""A run without a function of one input, a hidden layer on a plane or samples: nothing of it can be animated."""
 
 
 @pytest.mark.long
