@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from dynamics_cli.data import Dataset
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
+from dynamics_cli.models import parameter_shapes
 from dynamics_cli.runs import Run
 
 CURVE_STATES = 800
@@ -45,24 +47,16 @@ class View:
 
     @cached_property
     def layers(self) -> list[str]:
-        """Names of the recorded weight matrices, from the input on."""
-        architecture = self.run.config.architecture
-        if isinstance(architecture, FullyConnectedArchitecture):
-            known = [f"weight_{layer}" for layer in range(1, len(architecture.widths) + 2)]
-        else:
-            known = ["hidden_weight"]
-        return [name for name in known if name in self.run.parameters]
+        """Names of the recorded weights of layers, from the input on."""
+        if self.two_layer:
+            return [name for name in ("hidden_weight",) if name in self.run.parameters]
+        numbers = [name.removeprefix("weight_") for name in self.run.parameters if name.startswith("weight_")]
+        return [f"weight_{number}" for number in sorted(numbers, key=int)]
 
     @cached_property
     def complete(self) -> bool:
         """Whether every parameter of the network is recorded, so that the network can be evaluated."""
-        architecture = self.run.config.architecture
-        if isinstance(architecture, FullyConnectedArchitecture):
-            kinds = ("weight", "bias") if architecture.bias else ("weight",)
-            needed = {f"{kind}_{layer}" for kind in kinds for layer in range(1, len(architecture.widths) + 2)}
-        else:
-            needed = {"hidden_weight", "output_weight"}
-        return needed <= set(self.run.parameters)
+        return set(parameter_shapes(self.run.config.architecture, self.dataset.d)) <= set(self.run.parameters)
 
     @cached_property
     def states(self) -> int:
@@ -92,12 +86,20 @@ class View:
     @property
     def hidden_shape(self) -> tuple[int, int]:
         """Width m and dimension d of the hidden layer of a two-layer network."""
-        m, d = self.run.parameters["hidden_weight"].shape[1:]
-        return int(m), int(d)
+        return self.weight_shape("hidden_weight")
 
     def weights(self, i: int, name: str = "hidden_weight") -> Floats:
-        """Return a weight matrix of state `i`; the hidden one is (m, d), the bias its last column if there is one."""
-        return np.array(self.run.parameters[name][i], dtype=np.float64)
+        """Return a weight matrix of state `i`; the hidden one is (m, d), the bias its last column if there is one.
+
+        The rows of a convolution are its kernels.
+        """
+        weight = np.array(self.run.parameters[name][i], dtype=np.float64)
+        return weight.reshape(len(weight), -1)
+
+    def weight_shape(self, name: str) -> tuple[int, int]:
+        """Return the shape of a weight matrix."""
+        m, *columns = self.run.parameters[name].shape[1:]
+        return int(m), math.prod(columns)
 
     def signs(self, i: int) -> Floats:
         """Return the signs (m,) of the output weights of state `i`, 0 where they are not recorded."""

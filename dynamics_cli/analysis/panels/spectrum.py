@@ -57,7 +57,7 @@ def spectrum_figure(view: View, iteration: int | None) -> Figure:
 
 def read_spectrum(view: View, name: str) -> Spectrum:
     """Decompose a weight matrix at the recorded states, or at some of them when that takes long."""
-    m, d = view.run.parameters[name].shape[1:]
+    m, d = view.weight_shape(name)
     states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
     values = np.stack([singular_values(view.weights(i, name)) for i in states])  # (k, r)
     top = values[:, :1]
