@@ -20,7 +20,7 @@ import numba
 import numpy as np
 
 from dynamics_cli.training.kernels.boundaries import BOUNDARY, OFF, ON, SLIDING, settle
-from dynamics_cli.training.kernels.common import OPTIONS
+from dynamics_cli.training.kernels.common import STRICT
 from dynamics_cli.training.kernels.drift import TERMS, drift
 
 ORDER = 12
@@ -32,7 +32,7 @@ EVENTS_PER_SAMPLE = 50
 _NONE, _CROSSING, _RELEASED_OFF, _RELEASED_ON, _OUTPUT_SIGN = -1, 0, 1, 2, 3
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def at(coefficients, s):  # type: ignore[no-untyped-def]
     """Return the value of a polynomial at `s`, lowest coefficient first."""
     value = 0.0
@@ -41,7 +41,7 @@ def at(coefficients, s):  # type: ignore[no-untyped-def]
     return value
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def root(p, s, sign):  # type: ignore[no-untyped-def]
     """Return where in [0, s] the polynomial, of this sign at first and of the other at `s`, changes it."""
     low, high = 0.0, s
@@ -65,7 +65,7 @@ def root(p, s, sign):  # type: ignore[no-untyped-def]
     return high
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def dot(u, v):  # type: ignore[no-untyped-def]
     """Return `<u, v>`."""
     s = 0.0
@@ -74,13 +74,13 @@ def dot(u, v):  # type: ignore[no-untyped-def]
     return s
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def norm(w_0_squared, C, z_0, z):  # type: ignore[no-untyped-def]
     """Return `||w||` of `w = w_0 + sum_k C_k x_k`; `z_0` and `z` are the products of w_0 and w with the inputs."""
     return np.sqrt(max(w_0_squared + dot(C, z_0) + dot(C, z), 0.0))
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def speed_squared(M, tau, end):  # type: ignore[no-untyped-def]
     """Return the largest of `||D(t)||^2` at `tau`, at `end` and in the middle; `M` (3, 3) is the Gram matrix of D_q."""
     largest = 0.0
@@ -91,7 +91,7 @@ def speed_squared(M, tau, end):  # type: ignore[no-untyped-def]
     return largest
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def taylor(a, tau, z, d, U, train_output, end, series, c):  # type: ignore[no-untyped-def]
     """Fill the Taylor series of `a` and of `c` (3, .) around `tau`; return how far they are summed, and `da/dt`."""
     b, M = np.empty(TERMS), np.empty((TERMS, TERMS))
@@ -131,7 +131,7 @@ def taylor(a, tau, z, d, U, train_output, end, series, c):  # type: ignore[no-un
     return reach, series[1]
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c):  # type: ignore[no-untyped-def]
     """Return the first change within `reach` (its duration, sample and kind), or `reach` and no sample."""
     n = z.shape[0]
@@ -169,7 +169,7 @@ def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c):  # type: 
     return when, which, kind
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once):  # type: ignore[no-untyped-def]
     """Change the modes of one neuron for an event of sample `k`."""
     n = z.shape[0]
@@ -190,7 +190,7 @@ def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once):  # type
         settle(G, lengths, size, z, mode, f, alpha, sign)
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def neuron(  # type: ignore[no-untyped-def]
     G, lengths, z_0, w_0_squared, z, a, C, mode, F, alpha, train_output, end, times, outputs, d, U, c, series
 ):
@@ -236,7 +236,7 @@ def neuron(  # type: ignore[no-untyped-def]
     return a, events
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def evolve(  # type: ignore[no-untyped-def]
     G, lengths, Z_0, w_0_squared, Z, a, C, mode, F, alpha, train_output, end, times, outputs
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative
+from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
 from dynamics_cli.training.kernels.full_batch import add_outer, backward, output, preactivations
 
 
@@ -47,3 +47,15 @@ def run_batches(  # type: ignore[no-untyped-def]
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
+
+
+@numba.njit(**OPTIONS)
+def total_loss(W, a, values, indices, starts, y, alpha, kind):  # type: ignore[no-untyped-def]
+    """Return the sum of the losses of all samples, in float64."""
+    one = W.dtype.type(1)
+    z = np.empty(a.shape[0], W.dtype)
+    total = 0.0
+    for k in range(y.shape[0]):
+        preactivations(W, values, indices, starts, k, z)
+        total += loss_value(kind, output(a, z, alpha), y[k], one)
+    return total

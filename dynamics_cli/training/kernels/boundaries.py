@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import OPTIONS
+from dynamics_cli.training.kernels.common import STRICT
 
 OFF, ON, SLIDING = 0, 1, 2
 """Modes of a sample for a neuron."""
@@ -23,7 +23,7 @@ _GRADIENT_TOLERANCE = 1e-11
 _SLACK = 1e-12
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def solve_symmetric(A, B):  # type: ignore[no-untyped-def]
     """Overwrite the rows of `B` (q, k) with the solutions of `A x = b`; `A` (k, k) is overwritten, its lower half read.
 
@@ -54,7 +54,7 @@ def solve_symmetric(A, B):  # type: ignore[no-untyped-def]
             B[q, i] = s / A[i, i]
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def slides_along(mode):  # type: ignore[no-untyped-def]
     """Return the samples along which a neuron of these modes slides."""
     index = np.empty(len(mode), np.int64)
@@ -66,7 +66,7 @@ def slides_along(mode):  # type: ignore[no-untyped-def]
     return index[:count]
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def settle(G, lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-untyped-def]
     """Set the modes of the samples on the boundary of one neuron.
 
@@ -114,7 +114,7 @@ def settle(G, lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-untype
         mode[k] = SLIDING if free[i] else (ON if value[i] == -f[k] else OFF)
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def on_boundary(lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-untyped-def]
     """Return the samples on whose boundary a neuron may slide; switch off those that no longer attract it."""
     boundary = np.empty(len(z), np.int64)
@@ -130,7 +130,7 @@ def on_boundary(lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-unty
     return boundary[:nb]
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def shortest(A, base, scale, low, high, value, free):  # type: ignore[no-untyped-def]
     """Minimise `value^T A value / 2 + base^T value` within `low <= value <= high` by active sets, in place.
 
@@ -168,7 +168,7 @@ def shortest(A, base, scale, low, high, value, free):  # type: ignore[no-untyped
         free[which] = True
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def bounded_step(A, base, low, high, value, free, index):  # type: ignore[no-untyped-def]
     """Move the free values to their minimum or up to the first bound; return whether one was hit, and is now fixed."""
     nf = len(index)

@@ -14,12 +14,24 @@ OPTIONS: dict[str, Any] = {
     "boundscheck": False,
     "cache": True,
 }
+"""Of a kernel, and of what it calls only `INLINE`."""
+
+INLINE: dict[str, Any] = {**OPTIONS, "cache": False, "inline": "always"}
+"""Of the pieces of kernels.
+
+A piece compiled by itself is linked into every kernel that calls it, and optimised once more when the kernel is loaded
+from the cache: where sums may be reordered, a run in the process that compiled it and its resumption in another would
+round differently (tests/training/test_fresh_kernels.py). Pieces that numba inlines itself are compiled once.
+"""
+
+STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False}
+"""Of kernels made of many functions: every sum in the order of the program, whatever is compiled with what."""
 
 LOSS_NUMBERS = {"mse": 0, "half_mse": 1, "logistic": 2, "exponential": 3, "hinge": 4}
 """Loss kind -> its number inside the kernels."""
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def loss_value(kind, h, y, one):  # type: ignore[no-untyped-def]
     """Return `l(h, y)`; `one` is 1 in the precision of the run, which keeps literals from widening it."""
     if kind == 0:
@@ -34,7 +46,7 @@ def loss_value(kind, h, y, one):  # type: ignore[no-untyped-def]
     return max(one - z, one - one)
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def loss_derivative(kind, h, y, one):  # type: ignore[no-untyped-def]
     """Return `dl/dh`."""
     if kind == 0:

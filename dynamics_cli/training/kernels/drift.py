@@ -6,13 +6,13 @@ import numba
 import numpy as np
 
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING, slides_along, solve_symmetric
-from dynamics_cli.training.kernels.common import OPTIONS
+from dynamics_cli.training.kernels.common import STRICT
 
 TERMS = 3
 """Coefficients of the polynomials of time."""
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def drift(G, mode, F, alpha, d, U):  # type: ignore[no-untyped-def]
     """Fill `d` (3, n), the coefficients of `D_q` on the inputs, and `U` (3, n), the products `<D_q, x_k>`."""
     n = G.shape[0]
@@ -28,7 +28,7 @@ def drift(G, mode, F, alpha, d, U):  # type: ignore[no-untyped-def]
         hold(G, mode, sliding, d, U)
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def add(G, k, d0, d1, d2, d, U):  # type: ignore[no-untyped-def]
     """Set the coefficients of sample `k`, and add what it does to the products with all samples."""
     d[0, k], d[1, k], d[2, k] = d0, d1, d2
@@ -39,7 +39,7 @@ def add(G, k, d0, d1, d2, d, U):  # type: ignore[no-untyped-def]
             U[2, i] += d2 * G[k, i]
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def hold(G, mode, sliding, d, U):  # type: ignore[no-untyped-def]
     """Give the samples along which the neuron slides the coefficients that keep their z constant."""
     S = slides_along(mode)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
+from dynamics_cli.training.kernels.common import INLINE, OPTIONS, loss_derivative, loss_value
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(inline="always", **OPTIONS)
 def run_dense(  # type: ignore[no-untyped-def]
     W, a, x, columns, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
 ):
@@ -52,7 +52,7 @@ def run_dense(  # type: ignore[no-untyped-def]
     return count
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def move_few_columns(W, a, gW, columns, train_output):  # type: ignore[no-untyped-def]
     """Update the weights, given the gradient `gW` (d, m) of W before its factor `a_j`."""
     D = len(columns)
@@ -71,7 +71,7 @@ CHUNK = 512
 MOST_CHUNKS = 8
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**INLINE)
 def sparse_chunk(  # type: ignore[no-untyped-def]
     W, a, values, indices, starts, y, first, last, step, alpha, kind, gW, ga
 ):
@@ -91,7 +91,7 @@ def sparse_chunk(  # type: ignore[no-untyped-def]
     return loss
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(inline="always", **OPTIONS)
 def run_sparse(  # type: ignore[no-untyped-def]
     W, a, values, indices, starts, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
 ):
@@ -140,7 +140,7 @@ def run_sparse_chunks(  # type: ignore[no-untyped-def]
     return count
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**INLINE)
 def add(gW, ga, dW, da):  # type: ignore[no-untyped-def]
     """Add the gradients of one chunk to those of another."""
     for i in range(gW.shape[0]):
@@ -150,7 +150,7 @@ def add(gW, ga, dW, da):  # type: ignore[no-untyped-def]
         ga[j] += da[j]
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**INLINE)
 def move(W, a, gW, ga, train_output, scale):  # type: ignore[no-untyped-def]
     """Update the weights, given the gradients, those of W before their factor `a_j`, to be divided by `scale`."""
     for i in range(W.shape[0]):
@@ -161,7 +161,7 @@ def move(W, a, gW, ga, train_output, scale):  # type: ignore[no-untyped-def]
             a[j] -= ga[j] / scale
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def preactivations(W, values, indices, starts, k, z):  # type: ignore[no-untyped-def]
     """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`, four at a time."""
     z[:] = W.dtype.type(0)
@@ -179,7 +179,7 @@ def preactivations(W, values, indices, starts, k, z):  # type: ignore[no-untyped
         p += 1
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def output(a, z, alpha):  # type: ignore[no-untyped-def]
     """Return `sum_j a_j sigma(z_j)`."""
     zero = a.dtype.type(0)
@@ -189,7 +189,7 @@ def output(a, z, alpha):  # type: ignore[no-untyped-def]
     return h
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def backward(ga, z, r, alpha):  # type: ignore[no-untyped-def]
     """Add `r sigma(z_j)` to `ga` (m,), and overwrite `z` (m,) with `r sigma'(z_j)`."""
     zero = ga.dtype.type(0)
@@ -199,7 +199,7 @@ def backward(ga, z, r, alpha):  # type: ignore[no-untyped-def]
         z[j] = r if s > zero else alpha * r
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def add_outer(M, values, indices, starts, k, z, sign):  # type: ignore[no-untyped-def]
     """Add `sign x_ki z_j` to `M` (d, m) for the non-zero entries of `x_k`, two at a time."""
     p, end = starts[k], starts[k + 1]

@@ -6,10 +6,10 @@ import numba
 import numpy as np
 
 from dynamics_cli.training.kernels.boundaries import OFF, ON, slides_along, solve_symmetric
-from dynamics_cli.training.kernels.common import OPTIONS
+from dynamics_cli.training.kernels.common import STRICT
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def tangent_kernel(G, Z, a, mode, alpha, train_output, K):  # type: ignore[no-untyped-def]
     """Fill `K` (n, n), such that `dh/dt = -K r` for outputs h and weighted derivatives of the loss r (n,).
 
@@ -44,7 +44,7 @@ def tangent_kernel(G, Z, a, mode, alpha, train_output, K):  # type: ignore[no-un
         project(G, square, slope, slides_along(mode[j]), K)
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**STRICT)
 def project(G, square, slope, index, K):  # type: ignore[no-untyped-def]
     """Subtract from `K` what a neuron of `slope` (n,) does not follow, since it slides along the samples `index`."""
     n, sliding = len(slope), len(index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
+from dynamics_cli.training.kernels.common import INLINE, OPTIONS, loss_derivative, loss_value
 from dynamics_cli.training.kernels.full_batch import move_few_columns
 
 BLOCK = 1024
@@ -19,7 +19,7 @@ PARTS = 64
 """Most pieces of work that go to the cores."""
 
 
-@numba.njit(**OPTIONS)
+@numba.njit(**INLINE)
 def step(W, a, x, columns, gW, r, h, alpha, train_output, updating):  # type: ignore[no-untyped-def]
     """Update one block with the weighted derivatives `r` (n,), then add up its part of the outputs `h` (n,).
 
@@ -39,7 +39,7 @@ def step(W, a, x, columns, gW, r, h, alpha, train_output, updating):  # type: ig
         h[k] = one_output(W, a, x, columns, k, alpha)
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def add_three(W, gW, x, columns, k, r, alpha):  # type: ignore[no-untyped-def]
     """Add samples k, k + 1, k + 2 to `gW`, the gradient of W before its factor `a_j`."""
     D, zero = len(columns), W.dtype.type(0)
@@ -58,7 +58,7 @@ def add_three(W, gW, x, columns, k, r, alpha):  # type: ignore[no-untyped-def]
             gW[i, j] += g0 * x[p0 + i] + g1 * x[p1 + i] + g2 * x[p2 + i]
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def add_one(W, gW, x, columns, k, r, alpha):  # type: ignore[no-untyped-def]
     """Add sample k to `gW`."""
     D, zero = len(columns), W.dtype.type(0)
@@ -71,7 +71,7 @@ def add_one(W, gW, x, columns, k, r, alpha):  # type: ignore[no-untyped-def]
             gW[i, j] += g * x[k * D + i]
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def three_outputs(W, a, x, columns, k, alpha):  # type: ignore[no-untyped-def]
     """Return the block's part of the outputs on samples k, k + 1, k + 2."""
     D, zero = len(columns), W.dtype.type(0)
@@ -90,7 +90,7 @@ def three_outputs(W, a, x, columns, k, alpha):  # type: ignore[no-untyped-def]
     return h0, h1, h2
 
 
-@numba.njit(inline="always", **{**OPTIONS, "cache": False})
+@numba.njit(**INLINE)
 def one_output(W, a, x, columns, k, alpha):  # type: ignore[no-untyped-def]
     """Return the block's part of the output on sample k."""
     D, zero = len(columns), W.dtype.type(0)

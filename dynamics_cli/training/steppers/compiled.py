@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.kernels import UNROLLED
-from dynamics_cli.training.kernels.batches import run_batches
+from dynamics_cli.training.kernels.batches import run_batches, total_loss
 from dynamics_cli.training.kernels.common import LOSS_NUMBERS
 from dynamics_cli.training.kernels.full_batch import (
     CHUNK,
@@ -23,6 +23,7 @@ from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_
 from dynamics_cli.training.kernels.threads import start_threads
 from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
 
 
@@ -75,13 +76,27 @@ class CompiledStepper(TwoLayerStepper):
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches, replica by replica."""
         rows, mean = self._rows, self.criterion.reduction == "mean"
-        for r, batches in enumerate(self._batches):
-            q = r if len(self.y) > 1 else 0
+        for r, (batches, q) in enumerate(zip(self._batches, self._data_of(), strict=True)):
             samples, ends = _chosen(batches, self.iteration, n)
             run_batches(
                 self._W[r], self._a[r], rows.values[q], rows.indices, rows.starts, self.y[q], samples,
                 ends, self.lr[r], mean, self.alpha[r], self._loss_number, self.train_output,
             )  # fmt: skip
+
+    def losses(self) -> Floats:
+        """Return the loss of the current state of every replica, (R,)."""
+        if self.full_batch:
+            return super().losses()
+        rows = self._rows
+        totals = [
+            total_loss(W, a, rows.values[q], rows.indices, rows.starts, self.y[q], alpha, self._loss_number)
+            for W, a, alpha, q in zip(self._W, self._a, self.alpha, self._data_of(), strict=True)
+        ]
+        return np.array(totals) * self.sample_weight
+
+    def _data_of(self) -> list[int]:
+        """Return the number of each replica's data set: all have one, or each its own."""
+        return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
 
 
 def _chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -102,13 +102,14 @@ class TwoLayerStepper(Stepper):
         return kept[:, 0] if self.replicas is None else kept
 
     def losses(self) -> Floats:
-        """Return the loss of the current state of every replica, (R,)."""
-        hidden, output = self.read()
-        alpha = self.alpha[:, None, None]
-        with np.errstate(over="ignore", invalid="ignore"):  # of a diverged replica; its loss says so
-            z = self.x @ hidden.swapaxes(-1, -2)  # (R, n, m)
-            h = ((np.maximum(z, 0) + alpha * np.minimum(z, 0)) @ output[:, :, None])[:, :, 0]  # (R, n)
-            return np.asarray(self.criterion.total(h, self.y), dtype=np.float64)
+        """Return the loss of the current state of every replica, (R,), with the bits that `advance` would give it."""
+        stop_below = self.stop_below
+        self.stop_below = np.full_like(stop_below, np.inf)  # the update of a state that halts is not done
+        try:
+            losses, _ = self.run(1)
+        finally:
+            self.stop_below = stop_below
+        return losses[:, 0].astype(np.float64)
 
     def loss(self) -> float:
         """Return the loss of the current state; with replicas, their mean."""

@@ -1,0 +1,81 @@
+"""Kernels compiled in this very process, against the same kernels loaded from the cache: the same bits.
+
+A run may begin in the process that compiles its kernel and be resumed in one that loads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+POINTS = {"kind": "points", "x": [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], "y": [1.0, -1.0, 1.0]}
+DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "test": False}
+FEW, MANY = {**DIGITS, "per_class": 50}, {**DIGITS, "per_class": 300}
+GD = {"kind": "gd", "lr": 0.01, "iterations": 100}
+FLOW = {"kind": "gradient_flow", "until": 20.0, "points": 50}
+BASE = {
+    "architecture": {"kind": "two_layer", "width": 20},
+    "initialization": {"kind": "balanced", "scale": 0.1},
+    "loss": {"kind": "logistic"},
+    "optimizer": GD,
+    "backend": "compiled",
+}
+RUNS: dict[str, dict[str, Any]] = {
+    "sparse": {"dataset": FEW},
+    "chunks": {"dataset": MANY},
+    "dense": {"dataset": POINTS},
+    "leaky": {"dataset": FEW, "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3}},
+    "loss-scaled": {"dataset": FEW, "optimizer": {**GD, "lr": 1e-3, "loss_scaled": True}},
+    "double": {"dataset": FEW, "dtype": "float64"},
+    "sgd": {"dataset": FEW, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 7, "epochs": 20}},
+    "single-sample": {"dataset": FEW, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 1, "epochs": 3}},
+    "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 20_000}, "backend": "wide"},
+    "gram": {"dataset": FEW, "backend": "gram"},
+    "flow": {"dataset": POINTS, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
+    "flow-of-many": {"dataset": {**DIGITS, "per_class": 10}, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
+}
+REPLICAS = ("dense", "sparse", "sgd")
+SAMPLE = [("sparse", 1)]
+OTHERS = [case for case in [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)] if case not in SAMPLE]
+
+
+def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -> dict[str, bytes]:
+    """Train in a process of its own; return the arrays that it recorded, by path."""
+    config, out = folder / f"{name}.json", folder / f"{threads}"
+    config.write_text(json.dumps({"name": name, "seed": 0, **BASE, **RUNS[name]}))
+    counts = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
+    several = ["--replicas", str(replicas)] if replicas > 1 else []
+    subprocess.run(
+        [sys.executable, "-m", "dynamics_cli", "train", str(config), "--quiet", "--out", str(out), *several],
+        env={**os.environ, **counts, "NUMBA_CACHE_DIR": str(cache)},
+        check=True,
+        capture_output=True,
+    )
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*.npy"))}
+
+
+def compare(folder: Path, name: str, replicas: int) -> None:
+    cache = folder / "cache"
+    fresh = trained(folder, name, replicas, 1, cache)
+    assert list(cache.rglob("*.nbc"))
+    loaded = trained(folder, name, replicas, 2, cache)
+    assert fresh.keys() == loaded.keys()
+    assert [path for path in fresh if fresh[path] != loaded[path]] == []
+    assert len(fresh) >= 4
+
+
+@pytest.mark.parametrize(("name", "replicas"), SAMPLE)
+def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
+    compare(tmp_path, name, replicas)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "replicas"), OTHERS)
+def test_every_kernel(name: str, replicas: int, tmp_path: Path) -> None:
+    compare(tmp_path, name, replicas)
