@@ -90,6 +90,18 @@ def test_the_matrix_stepper_too(loss: str, batch_size: int | None, monkeypatch: 
         np.testing.assert_allclose(parts.parameters()[name], weights, rtol=1e-10, atol=1e-12)
 
 
+def test_the_loss_after_compiled_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_problem(n=10, optimizer=OPTIMIZERS[2])
+    whole = stepper(problem, "compiled")
+    whole.advance(5)
+    expected = whole.loss()
+    with at_most(monkeypatch, 3, problem):
+        assert whole.loss() == pytest.approx(expected, rel=1e-14)
+    reference = stepper(problem)
+    reference.advance(5)
+    assert reference.loss() == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS[:4], ids=lambda o: "-".join(map(str, o.values())))
 def test_chunks_of_a_run_in_blocks_are_invisible(optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(n=10, optimizer=optimizer)

@@ -50,12 +50,12 @@ def run_batches(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**OPTIONS)
-def total_loss(W, a, values, indices, starts, y, alpha, kind):  # type: ignore[no-untyped-def]
-    """Return the sum of the losses of all samples, in float64."""
+def total_loss(W, a, values, indices, starts, y, first, last, alpha, kind):  # type: ignore[no-untyped-def]
+    """Return the sum of the losses of samples `first` to `last`, this one excluded, in float64."""
     one = W.dtype.type(1)
     z = np.empty(a.shape[0], W.dtype)
     total = 0.0
-    for k in range(y.shape[0]):
+    for k in range(first, last):
         preactivations(W, values, indices, starts, k, z)
         total += loss_value(kind, output(a, z, alpha), y[k], one)
     return total

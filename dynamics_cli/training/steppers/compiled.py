@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.models.blocks import block_samples
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.kernels import UNROLLED
 from dynamics_cli.training.kernels.batches import run_batches, total_loss
@@ -87,12 +88,16 @@ class CompiledStepper(TwoLayerStepper):
         """Return the loss of the current state of every replica, (R,)."""
         if self.full_batch:
             return super().losses()
-        rows = self._rows
-        totals = [
-            total_loss(W, a, rows.values[q], rows.indices, rows.starts, self.y[q], alpha, self._loss_number)
-            for W, a, alpha, q in zip(self._W, self._a, self.alpha, self._data_of(), strict=True)
-        ]
-        return np.array(totals) * self.sample_weight
+        rows, n = self._rows, self.x.shape[1]
+        block = block_samples(self._W[0].size, self.width)
+        totals = np.zeros(len(self.problems))
+        for r, q in enumerate(self._data_of()):
+            for first in range(0, n, block):
+                totals[r] += total_loss(
+                    self._W[r], self._a[r], rows.values[q], rows.indices, rows.starts, self.y[q], first,
+                    min(first + block, n), self.alpha[r], self._loss_number,
+                )  # fmt: skip
+        return totals * self.sample_weight
 
     def _data_of(self) -> list[int]:
         """Return the number of each replica's data set: all have one, or each its own."""
