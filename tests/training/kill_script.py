@@ -132,13 +132,13 @@ def main() -> None:
         train(name, folder / f"{name}-whole")  # compiles what there is to compile
     dead = dict.fromkeys(RUNS, 0)
     each = math.ceil(kills / len(RUNS))
-    rounds = 0
-    while sum(dead.values()) < kills:
-        for name in RUNS:
+    for name in RUNS:
+        rounds = 0
+        while dead[name] < each:  # a run may be complete before it has been killed so often
             directory = folder / f"{name}-{rounds}"
-            dead[name] += survive(name, directory, number, each, rng)
+            dead[name] += survive(name, directory, number, each - dead[name], rng)
             assert arrays(directory) == arrays(folder / f"{name}-whole"), f"{name}: not the same bits"
-        rounds += 1
+            rounds += 1
     print(json.dumps(dead))
 
 
