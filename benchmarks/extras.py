@@ -23,12 +23,13 @@ from dynamics_cli.training.replicas import build_replica_stepper
 Table = dict[str, str]
 ROOT = CONFIGS.parents[1]
 PEAK = """
-import resource, sys, tempfile
+import re, sys, tempfile
 from pathlib import Path
 from dynamics_cli.training.api import train
 with tempfile.TemporaryDirectory() as directory:
     train(sys.argv[1], [f"optimizer.iterations={sys.argv[2]}"], out=Path(directory) / "run")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# not `ru_maxrss`, which on Linux begins with that of the process that started this one
+print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024)
 """
 FIRST_CALL = """
 import sys, time
