@@ -99,6 +99,8 @@ def obtain_run(
 ) -> Obtained:
     """Return the run of a plan: reused when it is finished, continued when `resume` is given, trained otherwise.
 
+    A run that another process was training, for which this one has waited, is continued too if that one died.
+
     Raises:
         UsageError: the directory holds another run, or an unfinished one and neither `resume` nor `force` is given.
         RunError: the run cannot go on (disk full, corrupt, locked).
@@ -108,7 +110,14 @@ def obtain_run(
     began = time.monotonic()
     _make_directory(plan.directory)
     check_space(plan.directory, plan.needs.disk_bytes)
-    with run_lock(plan.directory, wait=wait, on_wait=on_wait):
+    waited: list[str] = []
+
+    def note(message: str) -> None:
+        waited.append(message)
+        if on_wait is not None:
+            on_wait(message)
+
+    with run_lock(plan.directory, wait=wait, on_wait=note):
         if force:
             clear_run(plan.directory)
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
@@ -120,7 +129,7 @@ def obtain_run(
                 )
             if run.info["status"] in ("complete", "diverged"):
                 return Obtained(run, reused=True, seconds=time.monotonic() - began)
-            if not resume:
+            if not resume and not waited:
                 raise UsageError(
                     f"{plan.directory} holds an unfinished run{_reached(run)}: "
                     "--resume continues it, --force starts over"

@@ -57,6 +57,31 @@ def test_one_figure_by_many(place: Path) -> None:
     assert torn(place) == []
 
 
+def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: Dyn) -> None:
+    settings = ["--set", "optimizer.iterations=30000000", "--set", "record.loss_every=100000"]
+    settings += ["--set", "record.snapshots={kind: every, interval: 1000000}"]
+    command = [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", *settings]
+    quietly = {"cwd": place, "env": environment(), "stdout": subprocess.DEVNULL}
+    first = subprocess.Popen([*command, "--out", "run", "--quiet"], **quietly)
+    deadline = time.monotonic() + 120
+    while not (place / "run/trajectory/iterations.npy").exists():
+        assert first.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    second = subprocess.Popen([*command, "--out", "run"], text=True, stderr=subprocess.PIPE, **quietly)
+    assert second.stderr is not None
+    assert "waiting for it to finish" in second.stderr.readline()
+    first.kill()
+    assert first.wait() == -signal.SIGKILL
+    second.communicate()
+    assert second.returncode == 0
+    assert load_run(place / "run").status == "complete"
+    assert load_run(place / "run").info["resumptions"]
+    assert dyn("train", "toy.yaml", *settings, "--out", "whole").code == 0
+    arrays = [{p.name: p.read_bytes() for p in (place / name).rglob("*.npy")} for name in ("run", "whole")]
+    assert arrays[0] == arrays[1]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "arguments", [["train", "toy.yaml", *LONG], ["reproduce", "boursier2022-fig3", "--format", "png"]]
