@@ -1,7 +1,7 @@
 """Figure 5 left: a GAN on eight Gaussians, trained with cross-entropy and with the hinge loss.
 
 `dyn reproduce tachet2018-fig5-gan`. About 35 s, nearly all of it training; `--preset full` trains five seeds for
-20 000 steps (about 12 min on two cores; it can be interrupted and goes on where it was).
+20 000 steps (about 15 min on two cores; it can be interrupted and goes on where it was).
 """
 
 from __future__ import annotations
