@@ -20,17 +20,18 @@ _GRACE = 0.3
 
 
 @contextlib.contextmanager
-def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
+def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], None] | None = None) -> Iterator[bool]:
     """Hold the lock of a run directory, which is made if it is missing.
 
-    While another process holds the lock, `on_wait` is called once with a message and the call waits.
+    While another process holds the lock, `on_wait` is called once with a message and the call waits. Yields whether it
+    did.
 
     Raises:
         LockedRunError: the lock is held and `wait` is false; the message names the process.
         RunError: the lock cannot be written.
     """
     with files.told(directory):
-        lock = _acquire(directory, wait, on_wait)
+        lock, waited = _acquire(directory, wait, on_wait)
         try:
             holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
             files.write_atomic(directory / layout.LOCK_HOLDER, holder.encode())
@@ -38,13 +39,13 @@ def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], Non
             lock.release()
             raise
     try:
-        yield
+        yield waited
     finally:
         lock.release()
 
 
-def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None) -> FileLock:
-    path = directory / layout.LOCK
+def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None) -> tuple[FileLock, bool]:
+    path, waited = directory / layout.LOCK, False
     while True:
         files.make_directory(directory)
         lock = FileLock(path)
@@ -56,13 +57,13 @@ def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None)
             message = f"{directory} is in use by {_holder(directory)}"
             if not wait:
                 raise LockedRunError(f"{message}; wait for it, or give --out another directory") from None
-            if on_wait is not None:
+            if on_wait is not None and not waited:
                 on_wait(f"{message}; waiting for it to finish")
-                on_wait = None
+            waited = True
             with contextlib.suppress(FileNotFoundError):
                 lock.acquire()
         if lock.is_locked and path.exists():
-            return lock
+            return lock, waited
         lock.release()
 
 

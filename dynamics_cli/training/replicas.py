@@ -21,12 +21,9 @@ from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.replica import ReplicaSet
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.backends import Choice, choose
-from dynamics_cli.training.estimate import loss_interval, recorded_parameters
-from dynamics_cli.training.loop import Outcome, Progress, TrainingLoop
+from dynamics_cli.training.loop import Outcome, Progress
 from dynamics_cli.training.observers import Observer, chosen_observers
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.recorder import Recorder
-from dynamics_cli.training.schedule import snapshot_iterations
 from dynamics_cli.training.session import raise_if_interrupted, train
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
@@ -138,28 +135,14 @@ def build_replica_stepper(problems: Sequence[Problem], backend: str) -> TwoLayer
 
 
 def _train(plan: ReplicaPlan, writer: RunWriter, progress: Progress | None) -> None:
-    first = plan.problems[0]
     observers = [chosen_observers(p) for p in plan.problems]
-    recorder = Recorder(
+    stepper, outcome, seconds = train(
         writer,
-        loss_every=loss_interval(first),
-        parameters=recorded_parameters(first),
+        plan.problems[0],
+        lambda: build_replica_stepper(plan.problems, plan.backend),
         observers={name: _together([each[name] for each in observers]) for name in observers[0]},
-        clock=None,
+        progress=progress,
     )
-
-    def loop_of(stepper: TwoLayerStepper) -> TrainingLoop:
-        return TrainingLoop(
-            stepper,
-            writer,
-            recorder,
-            total=first.iterations,
-            snapshots=snapshot_iterations(first.config.record.snapshots, first.iterations),
-            loss_every=loss_interval(first),
-            progress=progress,
-        )
-
-    stepper, outcome, seconds = train(writer, lambda: build_replica_stepper(plan.problems, plan.backend), loop_of)
     _finish(writer, stepper, outcome, seconds)
 
 

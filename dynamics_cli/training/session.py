@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,7 @@ from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.writer import RunWriter, check_space
 from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.clock import build_clock
+from dynamics_cli.training.clock import Clock, build_clock
 from dynamics_cli.training.estimate import (
     Estimate,
     estimate,
@@ -30,7 +30,7 @@ from dynamics_cli.training.estimate import (
     refuse_if_too_large,
 )
 from dynamics_cli.training.loop import Outcome, Progress, TrainingLoop
-from dynamics_cli.training.observers import chosen_observers
+from dynamics_cli.training.observers import Observer, chosen_observers
 from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.recorder import Recorder
 from dynamics_cli.training.schedule import snapshot_iterations
@@ -110,14 +110,7 @@ def obtain_run(
     began = time.monotonic()
     _make_directory(plan.directory)
     check_space(plan.directory, plan.needs.disk_bytes)
-    waited: list[str] = []
-
-    def note(message: str) -> None:
-        waited.append(message)
-        if on_wait is not None:
-            on_wait(message)
-
-    with run_lock(plan.directory, wait=wait, on_wait=note):
+    with run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
@@ -173,32 +166,31 @@ def _info(plan: Plan) -> dict[str, object]:
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
     problem, optimizer = plan.problem, plan.problem.config.optimizer
-    recorder = Recorder(
+    stepper, outcome, seconds = train(
         writer,
-        loss_every=loss_interval(problem),
-        parameters=recorded_parameters(problem),
+        problem,
+        lambda: build_stepper(problem, plan.choice),
         observers=chosen_observers(problem),
         clock=build_clock(optimizer),
+        stop_below=optimizer.stop_below,
+        progress=progress,
     )
-
-    def loop_of(stepper: Stepper) -> TrainingLoop:
-        return TrainingLoop(
-            stepper,
-            writer,
-            recorder,
-            total=problem.iterations,
-            snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
-            loss_every=loss_interval(problem),
-            stop_below=optimizer.stop_below,
-            progress=progress,
-        )
-
-    stepper, outcome, seconds = train(writer, lambda: build_stepper(problem, plan.choice), loop_of)
     _finish(writer, outcome, seconds, optimizer, stepper.numbers())
 
 
-def train(writer: RunWriter, build: Callable[[], S], loop_of: Callable[[S], TrainingLoop]) -> tuple[S, Outcome, float]:
-    """Build a stepper and train it in a loop; return it with the outcome and the seconds of the training.
+def train(
+    writer: RunWriter,
+    problem: Problem,
+    build: Callable[[], S],
+    *,
+    observers: Mapping[str, Observer],
+    clock: Clock | None = None,
+    stop_below: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[S, Outcome, float]:
+    """Build a stepper, train and record; return it with the outcome and the seconds of the training.
+
+    `problem` says what is recorded and for how long; of replicas it is any one, since they agree on that.
 
     Raises:
         RunError: the run could not go on; it has ended as failed.
@@ -208,7 +200,17 @@ def train(writer: RunWriter, build: Callable[[], S], loop_of: Callable[[S], Trai
         stepper = build()
     except (MemoryError, RuntimeError) as error:  # torch tells of too little memory with the latter
         raise _failed(writer, error, writer.resumed_at, 0.0) from error
-    loop = loop_of(stepper)
+    loss_every, names = loss_interval(problem), recorded_parameters(problem)
+    loop = TrainingLoop(
+        stepper,
+        writer,
+        Recorder(writer, loss_every=loss_every, parameters=names, observers=observers, clock=clock),
+        total=problem.iterations,
+        snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
+        loss_every=loss_every,
+        stop_below=stop_below,
+        progress=progress,
+    )
     try:
         return stepper, loop.run(), loop.seconds()
     except (MemoryError, RuntimeError, ArithmeticError) as error:
