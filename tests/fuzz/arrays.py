@@ -19,7 +19,7 @@ from dynamics_cli.config.dataset import FileDataset
 from dynamics_cli.data import build_dataset
 from dynamics_cli.data.mnist_subset import read_subset
 from dynamics_cli.errors import DynError
-from tests.fuzz.mutate import BYTES, damage
+from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused
 
 MACHINE = 64 * 2**20
@@ -109,13 +109,6 @@ def bomb(factor: int = 64) -> bytes:
     return archive({"x.npy": header + bytes(factor * 2**20), "y.npy": Y}, zipfile.ZIP_DEFLATED)
 
 
-def _encrypted(data: bytes) -> bytes:
-    changed = bytearray(data)
-    for sign, place in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
-        changed[data.index(sign) + place] |= 1
-    return bytes(changed)
-
-
 FIXED = [
     b"",
     b"PK",
@@ -130,7 +123,7 @@ FIXED = [
     archive({"x.npy": of(np.array([[{}]], dtype=object), allow_pickle=True), "y.npy": Y}),
     archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_LZMA),
     archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_BZIP2),
-    _encrypted(GOOD[0]),
+    encrypted(GOOD[0]),
     archive({"x.npy": X + b"more", "y.npy": Y}),
     archive({"x.npy": X[:-1], "y.npy": Y}),
     archive({"x.npy": npy("{}", version=(9, 9)), "y.npy": Y}),

@@ -54,3 +54,11 @@ def _change(rng: random.Random, data: bytes, snippets: list[bytes]) -> bytes:
         case _:
             i, j, piece = k, k, rng.choice(snippets)
     return data[:i] + piece + data[j:]
+
+
+def encrypted(data: bytes) -> bytes:
+    """Return a zip archive whose first member says that it is encrypted."""
+    changed = bytearray(data)
+    for sign, place in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        changed[data.index(sign) + place] |= 1
+    return bytes(changed)

@@ -19,7 +19,7 @@ from dynamics_cli.data.dogs_vs_cats import add_dogs_vs_cats, directory, find_pla
 from dynamics_cli.data.images import load_images
 from dynamics_cli.data.jpeg import NotAPictureError, decode_jpeg, quiet_pillow
 from dynamics_cli.errors import DynError
-from tests.fuzz.mutate import BYTES, damage
+from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused
 
 
@@ -67,13 +67,6 @@ def _many(count: int, name: bytes = b"a") -> bytes:
     return listed * count + end
 
 
-def _encrypted(data: bytes) -> bytes:
-    changed = bytearray(data)
-    for sign, place in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
-        changed[data.index(sign) + place] |= 1
-    return bytes(changed)
-
-
 _NAMES = [
     "../cat.1.jpg",
     "train/../../cat.1.jpg",
@@ -115,7 +108,7 @@ ARCHIVES = [
         for mode in (0o120777, 0o060666, 0o010644, 0o140777, 0o040755)
     ),
     *(zipped(PETS, packing) for packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)),
-    _encrypted(GOOD[0]),
+    encrypted(GOOD[0]),
     zipped([*PETS, ("train/cat.1.jpg", GOOD[0])]),
     zipped([("train/train.zip", GOOD[0])]),
     zipped([*PETS, ("train/cat.1.jpg", bytes(2**23))], zipfile.ZIP_DEFLATED),

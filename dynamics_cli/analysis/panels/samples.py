@@ -39,8 +39,9 @@ def samples_figure(view: View, iteration: int | None) -> Figure:
     states = shown_states(view, iteration) if iteration is not None else _spread(view)
     figure, axes = state_row(len(states), 1.05, single=1.0)
     data, samples = some_data(view), sampler(view)
+    window = data_window(data)
     for k, (panel, state) in enumerate(zip(axes, states, strict=True)):
-        drawn = draw_samples(panel, data, samples(state.index), data_window(data))
+        drawn = draw_samples(panel, data, samples(state.index), window)
         panel.set_title(state.title)
         if k > 0:
             panel.set_ylabel("")
