@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import load_config
-from dynamics_cli.data import Dataset
+from dynamics_cli.datasets import Dataset
 from dynamics_cli.training.problem import Problem, build_problem
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "boursier2022"

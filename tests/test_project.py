@@ -21,15 +21,15 @@ MAY_IMPORT = {
     "losses": set(),
     "measures": {"losses"},
     "theory": {"losses", "measures"},
-    "data": {"config", "runs"},
-    "models": {"config"},
-    "runs": {"config", "data", "models"},
-    "training": {"config", "data", "models", "losses", "runs"},
+    "datasets": {"config", "runs"},
+    "architectures": {"config"},
+    "runs": {"config", "datasets", "architectures"},
+    "training": {"config", "datasets", "architectures", "losses", "runs"},
     "plotting": set(),
-    "sweeps": {"config", "data", "models", "losses", "runs", "training", "plotting"},
-    "analysis": {"config", "data", "models", "losses", "runs", "measures", "plotting"},
+    "sweeps": {"config", "datasets", "architectures", "losses", "runs", "training", "plotting"},
+    "analysis": {"config", "datasets", "architectures", "losses", "runs", "measures", "plotting"},
     "reproduction": {
-        "config", "data", "models", "losses", "runs", "training", "sweeps", "measures", "theory", "plotting",
+        "config", "datasets", "architectures", "losses", "runs", "training", "sweeps", "measures", "theory", "plotting",
         "analysis",
     },
 }  # fmt: skip
@@ -86,18 +86,6 @@ def test_the_readme_has_its_two_commands_first() -> None:
     assert len(blocks) == 2
     assert blocks[0].rstrip().endswith("dyn reproduce boursier2022-fig2")
     assert blocks[1] == ".venv/bin/pytest -n auto\n"
-
-
-def test_modules_and_functions_stay_small() -> None:
-    too_long = []
-    for file in [*(ROOT / "dynamics_cli").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]:
-        text = file.read_text(encoding="utf-8")
-        if text.count("\n") > 300:
-            too_long.append(f"{file.relative_to(ROOT)}: {text.count(chr(10))} lines")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 80:  # type: ignore[operator]
-                too_long.append(f"{file.relative_to(ROOT)}:{node.lineno} {node.name}")
-    assert too_long == []
 
 
 def test_the_python_api_of_the_readme() -> None:

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from dynamics_cli.architectures import parameter_shapes
 from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
-from dynamics_cli.data import Dataset
+from dynamics_cli.datasets import Dataset
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
-from dynamics_cli.models import parameter_shapes
 from dynamics_cli.runs import Run
 
 CURVE_STATES = 800

@@ -45,6 +45,12 @@ def _curve(iterations: ArrayLike, losses: ArrayLike) -> tuple[Floats, Floats]:
     return steps[:end], values[:end]
 
 
+def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> float:
+    """Return the value `(k,)` recorded at the iteration nearest to the one asked for (the first of two as near)."""
+    steps = as_floats(iterations, "iterations", axes=1)
+    return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
+
+
 def plateau_at(iterations: ArrayLike, losses: ArrayLike, iteration: int, *, tolerance: float) -> Plateau:
     """Return the stretch around `iteration` where the loss stays within `tolerance` (absolute) of its value there.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
@@ -86,7 +86,7 @@ def load_figure(figure_id: str) -> Figure:
             raise InputError(f"the figure {figure_id} cannot be imported: {error}") from error
     if not isinstance(figure, Figure) or figure.id != figure_id:
         raise InputError(f"{listed.module}.FIGURE is not the figure {figure_id}")
-    return figure
+    return replace(figure, title=listed.title)
 
 
 def find(figure_id: str) -> Listed:

@@ -54,7 +54,6 @@ class Figure:
 
     id: str
     """`<paper>-<figure>`, e.g. `boursier2022-fig2`."""
-    title: str
     caption: str
     """The paper's caption in our words."""
     origin: Mapping[str, Origin]
@@ -77,6 +76,8 @@ class Figure:
     """Evidence -> what a reader of the claims must know, such as an assumption that this seed violates."""
     substitute: str | None = None
     """Id of a figure that shows the same without data that must be got first, offered where they are missing."""
+    title: str = ""
+    """Title in the index of the paper; `load_figure` fills it in."""
 
     @property
     def paper(self) -> str:

@@ -22,7 +22,7 @@ from dynamics_cli.runs.info import check_config, read_config, read_info
 from dynamics_cli.runs.lock import is_locked
 
 if TYPE_CHECKING:
-    from dynamics_cli.data import Dataset
+    from dynamics_cli.datasets import Dataset
 
 Array = NDArray[Any]
 
@@ -187,13 +187,13 @@ class Run:
 
     def network(self, i: int) -> Callable[[Array], Array]:
         """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64."""
-        from dynamics_cli.models import network_function
+        from dynamics_cli.architectures import network_function
 
         return network_function(self.config.architecture, self.state(i))
 
     def dataset(self) -> Dataset:
         """The data on which the run was trained."""
-        from dynamics_cli.data import build_dataset
+        from dynamics_cli.datasets import build_dataset
 
         return build_dataset(self.config.dataset, self.config.seed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynamics_cli.data import Dataset, build_dataset
+from dynamics_cli.datasets import Dataset, build_dataset
 from dynamics_cli.errors import DynError
 from dynamics_cli.sweeps.jobs import Job
 from dynamics_cli.training.problem import Problem, build_problem

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.optimizer import MinibatchSection
-from dynamics_cli.data.streams import stream
+from dynamics_cli.datasets.streams import stream
 from dynamics_cli.training.problem import Problem
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.initialization import IndependentModesInitialization
-from dynamics_cli.data import Dataset
+from dynamics_cli.datasets import Dataset
 from dynamics_cli.errors import InputError
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.architectures import network_function
 from dynamics_cli.errors import InputError, did_you_mean
 from dynamics_cli.losses import Loss
-from dynamics_cli.models import network_function
 from dynamics_cli.training.problem import Problem
 
 Parameters = Mapping[str, NDArray[np.floating]]

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.architectures import layer_sizes, multiply_adds, parameter_shapes
+from dynamics_cli.architectures.blocks import block_samples
 from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow, StochasticGradientDescent
 from dynamics_cli.config.run import RunConfig
-from dynamics_cli.data import Dataset, build_dataset, resolve_dataset
+from dynamics_cli.datasets import Dataset, build_dataset, resolve_dataset
 from dynamics_cli.errors import InputError
 from dynamics_cli.losses import Loss, get_loss
-from dynamics_cli.models import layer_sizes, multiply_adds, parameter_shapes
-from dynamics_cli.models.blocks import block_samples
 from dynamics_cli.training.initialization import initial_parameters
 
 

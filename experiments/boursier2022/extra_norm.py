@@ -174,7 +174,6 @@ def _wanted(scales: tuple[str, ...]) -> dict[str, str | Wanted]:
 
 FIGURE = Figure(
     id="boursier2022-extra-norm",
-    title="Final norm against initialisation scale, orthonormal data",
     caption=(
         "Not in the paper: six orthonormal points in ten dimensions, trained to zero loss from several scales of "
         "initialisation. As lambda goes to 0 the norm of the final network falls to that of Proposition 1."

@@ -221,7 +221,6 @@ def _number(iteration: int | None) -> float:
 
 FIGURE = Figure(
     id="boursier2022-fig1",
-    title="Timeline of the training dynamics",
     caption=(
         "The phases of training on two orthogonal points, measured, above the ends of the phases that Lemmas 2 to 4 "
         "and Fact 1 give. Times are halved, since the experiment minimises the mean squared error."

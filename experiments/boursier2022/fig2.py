@@ -236,7 +236,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="boursier2022-fig2",
-    title="State of training at different stages, two orthogonal points",
     caption=(
         "Green dots are the data, the green line is the estimated function. Each blue star is a neuron w_j: x is "
         "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis)."

@@ -204,7 +204,6 @@ def _number(iteration: int | None) -> float:
 
 FIGURE = Figure(
     id="boursier2022-fig3",
-    title="Evolution of the training loss, two orthogonal points",
     caption=(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."

@@ -213,7 +213,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="boursier2022-fig4",
-    title="State of training at different stages and loss profile, five points",
     caption=(
         "As Figure 2, for five points that are not orthogonal: two groups of neurons grow until an intermediate "
         "saddle, and groups turn while they grow. Panel f: training loss, with the iterations of panels b to e."

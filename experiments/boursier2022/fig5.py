@@ -153,7 +153,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="boursier2022-fig5",
-    title="Training dynamics for large initialisation, five points",
     caption=(
         "As Figure 4, with initialisation scale 10: between the first and the last state the neurons hardly move. "
         "Dashed: the interpolator of the tangent kernel at initialisation."

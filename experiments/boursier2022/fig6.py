@@ -233,7 +233,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="boursier2022-fig6",
-    title="State of training at different stages, high dimension",
     caption=(
         "Each star is a neuron, projected on the two leading principal components (uncentred) of the final hidden "
         "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "

@@ -172,7 +172,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="boursier2022-fig7",
-    title="Loss profile and explained variance, high dimension",
     caption=(
         "Training loss of the high-dimensional run, and explained variance ratios of the (uncentred) principal "
         "components of its final hidden weights."

@@ -57,14 +57,13 @@ def measure(x: Floats) -> Evidence:
 
 
 def boundary_figure(
-    number: int, x: Floats, *, title: str, caption: str, caught: bool, crossing: Callable[[int, str], Claim]
+    number: int, x: Floats, *, caption: str, caught: bool, crossing: Callable[[int, str], Claim]
 ) -> Figure:
     """Return a figure of the flow around the boundary of `x[0]`.
 
     Args:
         number: of the figure in the paper.
         x: (2, 2) the points, of labels `Y`.
-        title: of the figure.
         caption: the paper's, in our words.
         caught: whether the boundary catches the flow.
         crossing: makes the claim about the number of crossings of the path, given that number and the source.
@@ -73,7 +72,6 @@ def boundary_figure(
     source = f"Appendix E.2, Figure {number}"
     return Figure(
         id=f"min2024-fig{number}",
-        title=title,
         caption=caption,
         origin=ASSUMED,
         evidence=lambda _: measure(x),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli.data import build_dataset
+from dynamics_cli.datasets import build_dataset
 from dynamics_cli.measures.alignment_history import AlignmentHistory, alignment_history
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.correlation import Correlation, centres, correlation

@@ -190,7 +190,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-extra-mu",
-    title="Alignment time against data separability, with the bound of Theorem 1",
     caption=(
         "Two positive unit points of correlation mu = sin a. The slowest neuron of the directional flow (Eq. 4) takes "
         "log cot(a/2); the bound is 16 log 2 mu^(-5/2). Crosses: networks trained as in Figure 7; none where a neuron "

@@ -105,7 +105,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig1",
-    title="Motion of a direction during early alignment",
     caption=(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
         " - x2, and the neuron, whose output weight is positive, turns towards it."

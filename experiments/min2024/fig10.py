@@ -22,7 +22,6 @@ def _claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="min2024-fig10",
-    title="Training on MNIST digits 3 and 8: correlation, alignment, convergence, pictures",
     caption=(
         "(a) Inner products of the centred images, digit 3 first. (b) Cosine of the mean neuron of V+ with x+"
         " and of V- with x-, with the range over single neurons. (c) Loss, stable rank and squared spectral "

@@ -63,7 +63,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="min2024-fig12",
-    title="Two-phase training when both layers are trained by SGD",
     caption=(
         "Loss, changes in neuron norms and changes in neuron directions of the full gradient at the end of "
         "every second epoch: first only directions change, then norms grow and the loss decreases."

@@ -48,7 +48,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="min2024-fig13",
-    title="No two-phase training when only the first layer is trained by SGD",
     caption=(
         "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together from the first"
         " epoch on. Epoch 0 is left out, where directions of weights of size 1e-6 change at a rate of "

@@ -74,7 +74,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig14",
-    title="Paths of activation counts of real neurons",
     caption=(
         "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
         "directional flow: k+ never falls, k- never rises, the end is (n+, 0)."

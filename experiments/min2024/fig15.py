@@ -68,7 +68,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig15",
-    title="A measured path and the maximal path",
     caption=(
         "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
         " every path and is itself below t1."

@@ -26,7 +26,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig16",
-    title="Edges of a measured path and of the maximal path that bound them, part 1",
     caption=(
         "Arrows join every edge that loses a negative point to the edge of the maximal path that takes at "
         "least as long; no edge of the maximal path is used twice."

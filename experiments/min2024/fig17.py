@@ -26,7 +26,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig17",
-    title="Edges of a measured path and of the maximal path that bound them, part 2",
     caption=(
         "Arrows join every edge that gains a positive point to the edge of the maximal path that takes at "
         "least as long; no edge of the maximal path is used twice."

@@ -23,7 +23,6 @@ def _crossing(crossings: int, source: str) -> Claim:
 FIGURE = boundary_figure(
     18,
     CAUGHT,
-    title="Flow around a discontinuity where Assumption 1 is violated",
     caption=(
         "A negative and a positive point of positive correlation. The flow of a positive neuron points to the"
         " boundary of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter "

@@ -23,7 +23,6 @@ def _crossing(crossings: int, source: str) -> Claim:
 FIGURE = boundary_figure(
     19,
     CROSSED,
-    title="Flow around a discontinuity under Assumption 1",
     caption=(
         "As Figure 18 with points of negative correlation: the flow points the same way on both sides of the "
         "boundary of x1, so the neuron crosses it once. Blue: small steps."

@@ -130,7 +130,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig2",
-    title="Cones of the data and fates of positive neurons",
     caption=(
         "Data of Figure 6 (arrows, purple +1, red -1) and the cones S+, S- and Sdead. Curves are directions "
         "of positive neurons along the directional flow, each on a circle of its own, from the dot to the "

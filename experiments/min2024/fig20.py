@@ -118,7 +118,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig20",
-    title="Non-existence of a Caratheodory solution for sigma'(0) > 0",
     caption=(
         "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a = 0.5 it is pushed"
         " into Sdead (shaded), where nothing moves. Dots: gradient descent at time 1 for steps 0.1, 0.01 and "

@@ -96,7 +96,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig21",
-    title="Non-uniqueness of Caratheodory solutions",
     caption=(
         "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
         "it at any time; all of these are Caratheodory solutions."

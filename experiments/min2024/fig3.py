@@ -96,7 +96,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig3",
-    title="The flow at the boundary of a data point",
     caption=(
         "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a positive product"
         " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "

@@ -117,7 +117,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig4",
-    title="Evolution of the activation pattern of one neuron",
     caption=(
         "A positive neuron of the balanced run on the data of Figure 6 that starts active on all negative and"
         " no positive data: filled marks are the points on which it is active, at first and after each "

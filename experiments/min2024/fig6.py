@@ -217,7 +217,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="min2024-fig6",
-    title="Gradient descent on a toy data set at three stages",
     caption=(
         "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. (a) Small "
         "norms, all directions. (b) Live neurons are aligned with x+ or x-. (c) They have grown; the rest "

@@ -34,7 +34,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="min2024-fig7",
-    title="Two positive points of correlation sin 0.1 at iterations 0, 7 000 and 21 000",
     caption=(
         "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. Positive "
         "neurons that are not dead enter S+ and align with x+."

@@ -41,7 +41,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="min2024-fig8",
-    title="Two positive points of correlation sin 0.001 at iterations 0, 7 000 and 21 000",
     caption=(
         "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. Alignment "
         "is slower: some neurons are still aligned with x1 or x2 alone."

@@ -62,7 +62,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="min2024-fig9",
-    title="Two positive points of correlation 0 at iterations 0, 7 000 and 21 000",
     caption=(
         "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. Orthogonal"
         " data: neurons end along x1, x2 or x+, and only the last grow."

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics_cli.data.streams import stream
+from dynamics_cli.datasets.streams import stream
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.regions import DEAD, PLUS, activation_counts, regions
 from dynamics_cli.plotting.style import PALETTE

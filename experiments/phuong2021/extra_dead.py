@@ -216,7 +216,6 @@ def _wanted() -> dict[str, str | Wanted]:
 
 FIGURE = Figure(
     id="phuong2021-extra-dead",
-    title="How likely all neurons of a small network die",
     caption=(
         "Not in the paper. (a) Share of 2 000 networks of p neurons all of which die, with two binomial standard "
         "deviations to either side, and the bound 2^-p: for one orthogonal point a class, where it is attained, and "

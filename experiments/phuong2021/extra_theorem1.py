@@ -252,7 +252,6 @@ def _wanted() -> dict[str, str | Wanted]:
 
 FIGURE = Figure(
     id="phuong2021-extra-theorem1",
-    title="Distance to the limit of Theorem 1, and its lemmas on small data",
     caption=(
         "Not in the paper. (a) Distance of W/||W|| to the limit of Theorem 1 against the logarithm of time, for four "
         "scales of a balanced initialisation. (b) Neurons of a run of gradient flow by sector. (c) The function G of "

@@ -106,7 +106,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="phuong2021-fig1",
-    title="Two-layer network on orthogonally separable data",
     caption=(
         "(a) The ten largest singular values of the first-layer weights after training. (b) The 100 neurons on the two "
         "leading right-singular directions, orange for a_j > 0, blue for a_j < 0; lines are the mean directions. "

@@ -109,7 +109,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="phuong2021-fig2",
-    title="Four-layer residual network on orthogonally separable data",
     caption=(
         "(a-c) The ten largest singular values of the weights of the first three layers after training. (d-f) Rows "
         "on the two leading right-singular directions; lines are the mean directions. (g) Correlation of each "

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
+from dynamics_cli.architectures.convolutional import layer_outputs
 from dynamics_cli.measures.separability import PairProducts, pair_products
-from dynamics_cli.models.convolutional import layer_outputs
 from dynamics_cli.plotting.layout import figure_legend, panel_label
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than, most
@@ -180,7 +180,6 @@ def _draw_products(axes: Axes, one: PairProducts) -> None:
 
 FIGURE = Figure(
     id="phuong2021-fig3",
-    title="Distributions of feature similarity, digits 0 and 1",
     caption=(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."

@@ -155,7 +155,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="phuong2021-fig4",
-    title="First fully connected layer of the convolutional network",
     caption=(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.dataset import OrthogonallySeparableDataset
-from dynamics_cli.data import build_dataset
+from dynamics_cli.datasets import build_dataset
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.separability import Separability, is_orthogonally_separable

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.architectures import parameter_shapes
+from dynamics_cli.architectures.convolutional import Layer, layers
 from dynamics_cli.config import load_config
 from dynamics_cli.config.architecture import ConvolutionalArchitecture
-from dynamics_cli.models import parameter_shapes
-from dynamics_cli.models.convolutional import Layer, layers
 from dynamics_cli.plotting.panels.table import draw_table
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
@@ -79,7 +79,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="phuong2021-table1",
-    title="Architecture of the convolutional network",
     caption=(
         "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."

@@ -107,7 +107,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="sarussi2021-extra-convergence",
-    title="Epochs to a loss of eps",
     caption=(
         "Epochs that SGD takes until the training loss is at most eps, against 1/eps, for a linear teacher and several "
         "widths and initialisation scales; polynomial by Theorem 4.1."

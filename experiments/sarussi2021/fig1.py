@@ -182,7 +182,6 @@ def neuron_handle(sign: int) -> Line2D:
 
 FIGURE = Figure(
     id="sarussi2021-fig1",
-    title="Decision regions and neurons for large and small initialisation",
     caption=(
         "Decision regions of a leaky ReLU network trained on the same linearly separable points from a large (a) and a "
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."

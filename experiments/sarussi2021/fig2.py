@@ -109,7 +109,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="sarussi2021-fig2",
-    title="MNIST pairs (0, 1) and (3, 5): points outside the linear regime",
     caption=(
         "Clustering ratio 2r/||w_bar - u_bar|| (a) and share of training and held-out points outside the linear regime "
         "of Theorem 5.1 (b) against epochs, for two pairs of digits and small initialisation; (c), not in the paper: "

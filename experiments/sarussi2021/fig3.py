@@ -143,7 +143,6 @@ ORIGIN: dict[str, Origin] = {"directions": "assumed", "slope": "assumed", "rando
 
 FIGURE = Figure(
     id="sarussi2021-fig3",
-    title="A linear decision boundary of an output that is not linear",
     caption=(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."

@@ -206,7 +206,6 @@ def predicted_rays(found: Evidence) -> tuple[Floats, Floats]:
 
 FIGURE = Figure(
     id="sarussi2021-fig4",
-    title="Learned and predicted decision boundary and weights, two Gaussians",
     caption=(
         "Two Gaussian classes: decision boundary (a) and weights (b) learned by SGD, with the predictions of the "
         "convex program of the perfect agreement regime (dashed). (c), not in the paper: normalised and smoothed "

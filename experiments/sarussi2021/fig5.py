@@ -124,7 +124,6 @@ ORIGIN: dict[str, Origin] = {"two neurons": "stated", "directions": "assumed", "
 
 FIGURE = Figure(
     id="sarussi2021-fig5",
-    title="Two neurons: leaky ReLU against ReLU",
     caption=(
         "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."

@@ -95,7 +95,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="sarussi2021-fig6",
-    title="More MNIST pairs: points outside the linear regime",
     caption=(
         "Clustering ratio (a) and share of training and held-out points outside the linear regime (b) against epochs, "
         "for further pairs of digits and slope 0.5; (c), not in the paper: the shares for slope 0.8."

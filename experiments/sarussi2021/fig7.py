@@ -74,7 +74,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="sarussi2021-fig7",
-    title="Two measures of clustering, MNIST",
     caption=(
         "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
         "epochs for two pairs of digits."

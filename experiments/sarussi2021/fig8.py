@@ -110,7 +110,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="sarussi2021-fig8",
-    title="Entrance into the PAR, Gaussians in many dimensions",
     caption=(
         "Share of neurons w (a) and u (b) in the perfect agreement regime against epochs, for two separable Gaussians "
         "in several dimensions."

@@ -194,7 +194,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="sarussi2021-fig9",
-    title="An NAR that is not a PAR",
     caption=(
         "Two antipodal Gaussians and one positive outlier: decision regions (a), directions of the neurons (b), "
         "largest number of training points on which two neurons of one type disagree (c), and share of neurons of each "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics_cli.data import Dataset
+from dynamics_cli.datasets import Dataset
 from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.margins import normalised_margin, smoothed_margin
 from dynamics_cli.measures.two_layer import outputs

@@ -155,7 +155,6 @@ def _sampled(lr: str, updates: int, seed: int) -> Wanted:
 COARSE = ("optimizer.lr=0.01", "optimizer.iterations=2400", "record.snapshots.interval=4")
 FIGURE = Figure(
     id="tachet2018-extra-modes",
-    title="Closed forms of the appendix and random sampling, beside trained networks",
     caption=(
         "Not in the paper: the closed forms that it proves without a figure (A.2, A.4, A.7) and the effect of sampling "
         "the classes at random (p_1 = 3/4, step 0.001), as lines, with trained networks as dots."

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
+from dynamics_cli.architectures import network_function, parameter_shapes
 from dynamics_cli.config.architecture import TwoLayerArchitecture
-from dynamics_cli.models import network_function, parameter_shapes
 from dynamics_cli.plotting.panels.network import draw_network
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly
@@ -88,7 +88,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig1",
-    title="Network architecture",
     caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
     origin={"architecture": "stated", "number of units": "assumed"},
     evidence=evidence,

@@ -104,7 +104,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig10",
-    title="Gradient starvation, bound without the initial values",
     caption=(
         "As Figure 6 with the bound of Eq. 7, which drops alpha0 and beta0; neurons start at alpha0 = 0.1, beta0 = 0.1 "
         "lambda, the least favour to the strong feature that Theorem 6.1 allows."

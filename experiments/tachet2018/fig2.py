@@ -211,7 +211,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig2",
-    title="Phase diagram of one mode and learning curves",
     caption=(
         "Left: what became of networks trained from each (z0, y0), ||x|| = 0.7, with hyperbolas, asymptotes of slope "
         "±||x|| and the trained paths of the three cases. Right: y and the confidence for several c and ||x||, closed "

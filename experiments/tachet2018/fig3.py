@@ -220,7 +220,6 @@ def _curves(axes: Axes, found: Evidence) -> list[Line2D]:
 
 FIGURE = Figure(
     id="tachet2018-fig3",
-    title="A neuron that both classes activate",
     caption=(
         "Left: solutions of Eq. 4 on the hyperboloid c = 1, green where D_1 prevails, yellow where D_2 does, and the "
         "separatrix between them. Right: alpha, beta and the confidence in D_1 from three starts. Dots are trained "

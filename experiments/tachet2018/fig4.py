@@ -73,7 +73,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig4",
-    title="Logit and confidence for several depths and norms",
     caption="Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05.",
     configs=dict(configs(2, 4)),
     origin=ORIGIN,

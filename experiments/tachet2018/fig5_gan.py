@@ -120,7 +120,6 @@ def _draw_history(axes: Axes, found: Evidence, measure: str) -> None:
 
 FIGURE = Figure(
     id="tachet2018-fig5-gan",
-    title="GAN on eight Gaussians: cross-entropy against hinge loss",
     caption=(
         "(a) Data, (b, c) samples of generators trained with cross-entropy and with the hinge loss (crosses: means of "
         "the Gaussians). (d-f) Densities of the same points on one scale. (g) Modes that have at least 1 % of the "

@@ -153,7 +153,6 @@ def _inset(axes: Axes, found: Evidence) -> None:
 
 FIGURE = Figure(
     id="tachet2018-fig5-time",
-    title="Time to a confidence: hinge loss against cross-entropy",
     caption=(
         "Time at which sigmoid(u) under cross-entropy, and u itself under the hinge loss, reaches a confidence. Inset: "
         "the solutions of Eqs. 3 and 6. Dots are trained networks."

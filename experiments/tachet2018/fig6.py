@@ -140,7 +140,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig6",
-    title="Gradient starvation from a fair start",
     caption=(
         "Confidence in a sample that has only the rare feature x2, at the moment when that in x1 is 1 - delta: Eq. 8 "
         "integrated, trained networks (dots), the paper's upper bound and the corrected one; alpha0 = beta0 = 0.1."

@@ -129,7 +129,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig7",
-    title="A neuron that both classes activate, hyperboloid of two sheets",
     caption=(
         "Solutions of Eq. 4 for c = -1: from every start on the upper sheet beta reaches 0, from their mirror images "
         "on the lower one alpha does. Dots are trained networks."

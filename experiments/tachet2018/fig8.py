@@ -28,7 +28,6 @@ def claims(found: DeepEvidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="tachet2018-fig8",
-    title="Logit and confidence for N = 4 and N = 8",
     caption="Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05.",
     configs=dict(configs(4, 8)),
     origin=ORIGIN,

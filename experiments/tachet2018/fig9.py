@@ -190,7 +190,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-fig9",
-    title="Hinge loss: initialisation diagram and learning curves",
     caption=(
         "Left: what became of networks trained under the hinge loss from each (z0, y0), ||x|| = 0.7. Right: the "
         "solutions of Eq. 27, which stop when the output reaches 1, and trained networks (dots)."

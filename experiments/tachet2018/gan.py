@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynamics_cli.architectures.gan import generate
 from dynamics_cli.config.architecture import GanArchitecture
 from dynamics_cli.config.dataset import MixtureDataset
-from dynamics_cli.data.mixture import centres
+from dynamics_cli.datasets.mixture import centres
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.modes import coverage
-from dynamics_cli.models.gan import generate
 from dynamics_cli.reproduction.figure import Runs
 from dynamics_cli.runs import Run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.data import Dataset, build_dataset
+from dynamics_cli.datasets import Dataset, build_dataset
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.plotting.panels.table import table_figure

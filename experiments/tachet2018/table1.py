@@ -84,7 +84,6 @@ def draw(found: Evidence) -> Drawing:
 
 FIGURE = Figure(
     id="tachet2018-table1",
-    title="Gradient starvation: bound on the confidence in the rare feature",
     caption=(
         "Upper bound of Eq. 7 on the confidence in a sample that has only x_2, when training stops at the given "
         "confidence on x_1 (the paper's column is labelled delta); in brackets with one decimal."

@@ -25,7 +25,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="tachet2018-table2",
-    title="Cats and dogs with the light effect: accuracies",
     caption=(
         "Accuracy of a network trained on dark cats and bright dogs, on its training set, on test images modified in "
         "the same way, and on the untouched test images; the paper's numbers beside ours."

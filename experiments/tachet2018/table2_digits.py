@@ -25,7 +25,6 @@ def claims(found: Evidence) -> list[Claim]:
 
 FIGURE = Figure(
     id="tachet2018-table2-digits",
-    title="Two digits with the light effect: accuracies",
     caption=(
         "As Table 2, for digits of MNIST: the first dark, the second bright; the paper's numbers are for cats and dogs."
     ),

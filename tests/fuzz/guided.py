@@ -19,7 +19,7 @@ ROOMS = ("configs", "tables", "arrays", "digits")
 def main(name: str, options: list[str]) -> None:
     """Fuzz until a case does what should not be, or the options say stop."""
     atheris: Any = importlib.import_module("atheris")
-    with atheris.instrument_imports(include=["dynamics_cli.config", "dynamics_cli.data", "yaml"]):
+    with atheris.instrument_imports(include=["dynamics_cli.config", "dynamics_cli.datasets", "yaml"]):
         room: Any = importlib.import_module(f"tests.fuzz.{name}").Room()
     place = Path(tempfile.mkdtemp(prefix="dyn-guided-"))
     os.environ.update(DYN_OUTPUTS=str(place / "outputs"), DYN_DATA=str(place / "data"))

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from dynamics_cli.data import store
-from dynamics_cli.data.dogs_vs_cats import add_dogs_vs_cats, directory, find_place
-from dynamics_cli.data.images import load_images
-from dynamics_cli.data.jpeg import NotAPictureError, decode_jpeg, quiet_pillow
+from dynamics_cli.datasets import store
+from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats, directory, find_place
+from dynamics_cli.datasets.images import load_images
+from dynamics_cli.datasets.jpeg import NotAPictureError, decode_jpeg, quiet_pillow
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused

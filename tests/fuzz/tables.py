@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from dynamics_cli.config.dataset import FileDataset
-from dynamics_cli.data import build_dataset
+from dynamics_cli.datasets import build_dataset
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage
 from tests.fuzz.nasty import SCALARS

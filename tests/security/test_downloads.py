@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.data.fetch import MIRRORS, fetch_mnist
-from dynamics_cli.data.idx import header
-from dynamics_cli.data.mnist import ALL_FILES, IdxFile
+from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
+from dynamics_cli.datasets.idx import header
+from dynamics_cli.datasets.mnist import ALL_FILES, IdxFile
 from dynamics_cli.errors import DataMissingError
-from tests.data.test_fetch import Mirror
+from tests.datasets.test_fetch import Mirror
 
 from .conftest import dyn
 from .source import parsed

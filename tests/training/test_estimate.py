@@ -9,8 +9,8 @@ import torch
 from pydantic import TypeAdapter
 from torch.utils.flop_counter import FlopCounterMode
 
+from dynamics_cli.architectures import build_model, multiply_adds, parameter_shapes
 from dynamics_cli.config.architecture import Architecture
-from dynamics_cli.models import build_model, multiply_adds, parameter_shapes
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.estimate import Estimate, estimate
 from tests.training.problems import random_problem

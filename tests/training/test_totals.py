@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from dynamics_cli.architectures import blocks
 from dynamics_cli.config import load_config
 from dynamics_cli.losses import LOSSES
-from dynamics_cli.models import blocks
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.problem import Problem, build_problem

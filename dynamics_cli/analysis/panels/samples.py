@@ -61,7 +61,7 @@ def some_data(view: View) -> Floats:
 
 def sampler(view: View) -> Callable[[int], Floats]:
     """Return the function that gives the samples (COUNT, 2) of a state, by its index, of the same noise for all."""
-    from dynamics_cli.models.gan import generate
+    from dynamics_cli.architectures.gan import generate
 
     architecture = view.run.config.architecture
     assert isinstance(architecture, GanArchitecture)

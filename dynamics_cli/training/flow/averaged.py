@@ -19,8 +19,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
+from dynamics_cli.architectures import build_model
 from dynamics_cli.config.optimizer import GradientFlow
-from dynamics_cli.models import build_model
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 from threadpoolctl import threadpool_limits
 
+from dynamics_cli.architectures.activations import activate, negative_slope
 from dynamics_cli.config.optimizer import GradientFlow
-from dynamics_cli.models.activations import activate, negative_slope
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.kernels.arcs import evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING

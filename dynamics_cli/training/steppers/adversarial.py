@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dynamics_cli.architectures.gan import build
 from dynamics_cli.config.architecture import GanArchitecture
 from dynamics_cli.config.optimizer import Adam
-from dynamics_cli.data.streams import stream
-from dynamics_cli.models.gan import build
+from dynamics_cli.datasets.streams import stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dynamics_cli.architectures import build_model
 from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow
-from dynamics_cli.models import build_model
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt

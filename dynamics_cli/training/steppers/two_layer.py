@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.architectures.activations import negative_slope
 from dynamics_cli.config.architecture import TwoLayerArchitecture
 from dynamics_cli.config.optimizer import DescentSection, GradientDescent
 from dynamics_cli.losses import Loss
-from dynamics_cli.models.activations import negative_slope
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
 

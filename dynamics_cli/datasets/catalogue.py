@@ -1,0 +1,147 @@
+"""The data sets that dyn knows, and what is here of each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dynamics_cli.datasets import dogs_vs_cats, mnist, mnist_subset, store
+from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
+
+State = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
+
+
+_ABSENT = {"missing": "is not in", "incomplete": "is incomplete in", "moved": "is no longer at"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of one data set."""
+
+    name: str
+    state: State
+    """`incomplete`: some files are here; `moved`: it was added, but is no longer where it was; `damaged`: what is
+    written down about it cannot be read."""
+    path: Path
+    """Where it is, or would be."""
+    size: int
+    """Bytes that it takes where dyn keeps data, or inside dyn."""
+    description: str
+    how: str
+    """How to get it; empty for what is there."""
+
+
+def list_data() -> list[Entry]:
+    """Return all data sets that dyn knows, those that are missing included."""
+    return [_subset(), _mnist(), _dogs_vs_cats()]
+
+
+def find_data(name: str) -> Entry:
+    """Return the data set of this name when it is here.
+
+    Raises:
+        UsageError: there is none of this name.
+        DataMissingError: it is not here; the message says how to get it.
+        InputError: what is here is damaged.
+
+    """
+    entry = _named(name)
+    if entry.state in _ABSENT:
+        raise DataMissingError(f"{name} {_ABSENT[entry.state]} {entry.path}: {entry.how}")
+    if entry.state == "damaged":
+        raise InputError(entry.how)
+    return entry
+
+
+def remove_data(name: str) -> int:
+    """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
+
+    Raises:
+        UsageError: there is none of this name, or it is a part of dyn.
+        RunError: something cannot be deleted.
+
+    """
+    entry = _named(name)
+    if entry.state == "embedded":
+        raise UsageError(f"{name} is a part of dyn and cannot be removed")
+    directory = {"mnist": mnist.mnist_directory, "dogs-vs-cats": dogs_vs_cats.directory}[name]()
+    if not directory.is_dir():
+        return 0
+    with store.locked(directory), store.told(directory):
+        for path in directory.iterdir():
+            if path.name != ".lock":
+                store.delete(path)
+    return entry.size
+
+
+def refuse_unless(name: str, allowed: Sequence[str], what: str) -> None:
+    """Refuse a name that is not among those that can be downloaded, or added.
+
+    Raises:
+        UsageError: with the names that can be, and for another data set how it is got.
+
+    """
+    if name in allowed:
+        return
+    entry = _named(name)
+    how = entry.how or f"it is {entry.state}"
+    raise UsageError(f"{name} cannot be {what}, only {' and '.join(allowed)} can: {how}")
+
+
+def _named(name: str) -> Entry:
+    entries = {entry.name: entry for entry in list_data()}
+    if name not in entries:
+        raise UsageError(f"no data set {name!r}{did_you_mean(name, entries)}; there are {', '.join(entries)}")
+    return entries[name]
+
+
+def _subset() -> Entry:
+    path = mnist_subset.PATH
+    return Entry("mnist-subset", "embedded", path, path.stat().st_size, mnist_subset.ATTRIBUTION, "")
+
+
+def _mnist() -> Entry:
+    directory = mnist.mnist_directory()
+    lacking = mnist.missing_files(directory, mnist.ALL_FILES)
+    state: State = "here"
+    if lacking:
+        state = "missing" if len(lacking) == len(mnist.ALL_FILES) else "incomplete"
+    how = mnist.HOW_TO_GET if lacking else ""
+    return Entry("mnist", state, directory, _size(directory), "MNIST: 60 000 training and 10 000 test images", how)
+
+
+def _dogs_vs_cats() -> Entry:
+    directory, title = dogs_vs_cats.directory(), "Kaggle's Dogs vs. Cats"
+    size = _size(directory)
+    try:
+        place = dogs_vs_cats.remembered()
+    except DynError as error:
+        return Entry("dogs-vs-cats", "damaged", directory, size, title, str(error))
+    if place is None:
+        return Entry("dogs-vs-cats", "missing", directory, size, title, dogs_vs_cats.HOW_TO_GET)
+    return Entry(
+        "dogs-vs-cats",
+        "here" if dogs_vs_cats.is_there(place) else "moved",
+        Path(place.path),
+        size,
+        f"{title}: {describe_counts(place)}",
+        "" if dogs_vs_cats.is_there(place) else dogs_vs_cats.HOW_TO_GET,
+    )
+
+
+def describe_counts(place: dogs_vs_cats.Place) -> str:
+    """Return the number of images of each class, e.g. `1001 cats and 1001 dogs of 12500 each`."""
+    cats, dogs = place.counts["cat"], place.counts["dog"]
+    whole = "" if cats == dogs == dogs_vs_cats.PER_CLASS else f" of {dogs_vs_cats.PER_CLASS} each"
+    return f"{cats} cats and {dogs} dogs{whole}"
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for path in directory.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # another process may be at work here
+            total += path.lstat().st_size if path.is_file() else 0
+    return total

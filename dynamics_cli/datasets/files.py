@@ -1,0 +1,106 @@
+"""A user's own data: `.npz` or `.csv` files."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from dynamics_cli.config.dataset import FileDataset
+from dynamics_cli.datasets.dataset import Dataset, Floats, make_dataset
+from dynamics_cli.datasets.npz import read_npz
+from dynamics_cli.datasets.streams import stream
+from dynamics_cli.errors import DataMissingError, InputError
+
+
+def load(config: FileDataset, seed: int) -> Dataset:
+    """Read the file and, where asked for, hold samples out.
+
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: it is not a data set; the message says where.
+
+    """
+    arrays = read_samples(Path(config.path))
+    x, y = arrays["x"], arrays["y"]
+    x_test, y_test = arrays.get("x_test"), arrays.get("y_test")
+    if config.test_path is not None:
+        held_out = read_samples(Path(config.test_path))
+        x_test, y_test = held_out["x"], held_out["y"]
+    elif config.test_fraction is not None:
+        # checked before the split, so that messages speak of the file and not of a part of it
+        make_dataset(x, y, origin=config.path)
+        count = round(config.test_fraction * len(x))
+        if not 0 < count < len(x):
+            raise InputError(
+                f"{config.path}: test_fraction {config.test_fraction} of {len(x)} samples leaves a part empty"
+            )
+        order = stream(seed, "data").permutation(len(x))
+        test, train = np.sort(order[:count]), np.sort(order[count:])
+        x, y, x_test, y_test = x[train], y[train], x[test], y[test]
+    return make_dataset(x, y, x_test=x_test, y_test=y_test, append_bias=config.append_bias, origin=config.path)
+
+
+def read_samples(path: Path) -> dict[str, Floats]:
+    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them).
+
+    Raises:
+        DataMissingError: the file is not there.
+        InputError: it cannot be read; the message says where.
+
+    """
+    if not _is_file(path):
+        raise DataMissingError(f"{path}: no such data file; name an existing .npz or .csv under dataset.path")
+    if path.suffix == ".npz":
+        return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
+    if path.suffix == ".csv":
+        return _read_csv(path)
+    raise InputError(f"{path}: unknown kind of data file {path.suffix!r}; known are .npz and .csv")
+
+
+def _read_csv(path: Path) -> dict[str, Floats]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        lines = enumerate(csv.reader(text.splitlines()), 1)
+        rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table of numbers ({error})") from error
+    if rows and not any(_is_number(cell) for cell in rows[0][1]):
+        rows = rows[1:]  # a header
+    if not rows:
+        raise InputError(f"{path}: the file holds no samples")
+    columns = len(rows[0][1])
+    if columns < 2:
+        raise InputError(f"{path}:{rows[0][0]}: one column only; needed are inputs and, last, the label")
+    for number, row in rows:
+        if len(row) != columns:
+            raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {columns}")
+        for column, cell in enumerate(row, 1):
+            if not _is_number(cell):
+                raise InputError(f"{path}:{number}: column {column} holds {_short(cell)}, not a number")
+    table = np.array([[float(cell) for cell in row] for _, row in rows], dtype=np.float64)
+    return {"x": table[:, :-1], "y": table[:, -1]}
+
+
+def _short(cell: str) -> str:
+    return repr(cell) if len(cell) <= 60 else f"{cell[:60]!r}..."
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long a name, or a directory that may not be looked into
+        return False
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

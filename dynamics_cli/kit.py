@@ -1,0 +1,34 @@
+"""What the figures of papers are made of, under one name: `from dynamics_cli import kit`.
+
+Measures of networks and curves, panels and the style of pictures, and the claims, all that two papers or more use; what
+only one of them needs is imported from its own module, or lives beside the figure.
+"""
+
+# isort: off
+# fmt: off
+from __future__ import annotations
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.measures.activation import activation_patterns, changed_patterns
+from dynamics_cli.measures.arrays import Bools, Floats, Ints
+from dynamics_cli.measures.clusters import Clusters, cluster_directions, distinct_kinks, significant
+from dynamics_cli.measures.curves import (
+    Plateau, escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at, value_at)
+from dynamics_cli.measures.neurons import (
+    angle_of, balancedness, cosines, directions, kinks, norms, parameter_norm_squared, relative_movement, signs)
+from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values, stable_rank
+from dynamics_cli.plotting.decimate import decimate
+from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label, place_legend, set_axis_label
+from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.panels.shared import round_up, sign_handle
+from dynamics_cli.plotting.panels.table import draw_table, table_figure
+from dynamics_cli.plotting.style import COLUMN_WIDTH, PALETTE, SERIES, SMALL, TEXT_WIDTH, new_figure, styled
+from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis
+from dynamics_cli.reproduction.claims import (
+    Claim, Interval, around, at_least, at_most, claim, exactly, finding, less_than, more_than, most, near)
+from dynamics_cli.reproduction.figure import Figure, Origin, Runs, Variant, Wanted
+from dynamics_cli.runs import Run

@@ -1,0 +1,121 @@
+"""Cats and dogs as a data set, made of small pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from dynamics_cli.config.dataset import DogsVsCatsDataset
+from dynamics_cli.datasets import build_dataset, dogs_vs_cats, resolve_dataset
+from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats, remembered
+from dynamics_cli.datasets.images import load_images
+from dynamics_cli.datasets.pictures import open_pictures
+from dynamics_cli.errors import DataMissingError, InputError
+
+from .conftest import folder_of, pets, zip_of
+
+
+def config(**settings: Any) -> DogsVsCatsDataset:
+    return DogsVsCatsDataset(kind="dogs_vs_cats", **{"size": 4, **settings})
+
+
+def test_rows_are_planes_of_colours_from_0_to_1(tmp_path: Path) -> None:
+    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=4, dogs=8)))
+    resolved = resolve_dataset(config(light_effect=False))
+    assert resolved.images == place.key
+    assert resolve_dataset(resolved) is resolved
+    data = build_dataset(resolved, seed=0)
+    assert data.x_test is not None
+    assert data.y_test is not None
+    assert (data.x.shape, data.x_test.shape, data.x.dtype) == ((9, 48), (3, 48), np.float32)
+    assert (sorted(data.y), sorted(data.y_test)) == ([-1.0] * 6 + [1.0] * 3, [-1.0, -1.0, 1.0])
+    raw = load_images(4).images
+    rows = {tuple(row) for row in np.concatenate([data.x, data.x_test])}
+    assert rows == {tuple(np.moveaxis(image, -1, 0).reshape(-1).astype(np.float32) / np.float32(255)) for image in raw}
+
+
+def test_the_light_effect_parts_cats_from_dogs(tmp_path: Path) -> None:
+    add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=4, dogs=4)))
+    data = build_dataset(config(), seed=0)
+    assert data.x[data.y > 0].max() <= np.float32(127 / 255)
+    assert data.x[data.y < 0].min() >= np.float32(128 / 255)
+
+
+def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataMissingError):
+        resolve_dataset(config())
+    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
+    with pytest.raises(InputError, match=f"names other images than those added, whose SHA-256 is {place.key}"):
+        build_dataset(config(images="0" * 64), seed=0)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000))
+    with pytest.raises(InputError, match="6 x 16 numbers need about"):
+        build_dataset(config(), seed=0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": 3},
+        {"key": "../../x"},
+        {"key": "A" * 64},
+        {"key": None},
+        {"names": "cat.0.jpg"},
+        {"names": []},
+        {"names": ["../cat.0.jpg"]},
+        {"names": [1]},
+        {"more": 1},
+    ],
+)
+def test_a_note_that_was_not_written_like_this(change: dict[str, Any], tmp_path: Path, data_home: Path) -> None:
+    add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
+    note = data_home / "dogs-vs-cats" / "place.json"
+    note.write_text(json.dumps(json.loads(note.read_text()) | change))
+    with pytest.raises(InputError, match="is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
+        remembered()
+
+
+def test_a_path_that_is_too_long_is_no_longer_there(tmp_path: Path) -> None:
+    place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
+    assert dogs_vs_cats.is_there(place)
+    assert not dogs_vs_cats.is_there(dogs_vs_cats.Place("x" * 5000, place.key, place.names))
+    with (
+        pytest.raises(InputError, match=r"cannot be read \(File name too long\)"),
+        open_pictures(tmp_path / ("x" * 5000)),
+    ):
+        pass
+    with pytest.raises(InputError, match="no such file or folder"), open_pictures(tmp_path / "none"):
+        pass
+
+
+def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynamics_cli.datasets.pictures.MAX_FILES", 3)
+    for path in (folder_of(tmp_path / "folder", pets()), zip_of(tmp_path / "train.zip", pets())):
+        with pytest.raises(InputError, match="holds 6 files, at most 3 are read"), open_pictures(path):
+            pass
+
+
+def test_a_csv_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dynamics_cli.datasets.files import read_samples
+
+    path = tmp_path / "d.csv"
+    path.write_text("9" * 200_000 + ",1\n")
+    with pytest.raises(InputError, match=r"not a table of numbers \(field larger than field limit"):
+        read_samples(path)
+    path.write_text("1," + "x" * 200 + "\n")
+    with pytest.raises(InputError, match=r"column 2 holds 'x{60}'\.\.\., not a number"):
+        read_samples(path)
+    with pytest.raises(DataMissingError):
+        read_samples(tmp_path / ("x" * 5000 + ".csv"))
+
+    def denied(*arguments: Any, **keywords: Any) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", denied)
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+        read_samples(path)

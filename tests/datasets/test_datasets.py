@@ -1,0 +1,129 @@
+"""Data sets: points, files good and bad, orthonormal inputs, independent streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config.dataset import FileDataset, OrthonormalDataset, PointsDataset
+from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.streams import stream
+from dynamics_cli.errors import DataMissingError, InputError
+
+
+def file_dataset(path, **settings):
+    return build_dataset(FileDataset(kind="file", path=str(path), **settings), seed=0)
+
+
+def test_points_with_bias():
+    config = PointsDataset(
+        kind="points", x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True
+    )
+    data = build_dataset(config, seed=0)
+    np.testing.assert_array_equal(data.x, [[-0.5, 1], [2, 1]])
+    np.testing.assert_array_equal(data.x_test, [[3, 1]])
+    assert (data.n, data.d, data.input_dim) == (2, 2, 1)
+
+
+def test_npz_with_held_out_part(tmp_path):
+    np.savez(tmp_path / "d.npz", x=np.eye(3), y=np.arange(3), x_test=np.ones((1, 3)), y_test=np.array([[5.0]]))
+    data = file_dataset(tmp_path / "d.npz")
+    np.testing.assert_array_equal(data.x, np.eye(3))
+    np.testing.assert_array_equal(data.y_test, [5.0])
+
+
+@pytest.mark.parametrize("text", ["a,b,y\n1,2,3\n4,5,6\n", "1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n"])
+def test_csv(tmp_path, text):
+    (tmp_path / "d.csv").write_text(text, encoding="utf-8")
+    data = file_dataset(tmp_path / "d.csv", append_bias=True)
+    np.testing.assert_array_equal(data.x, [[1, 2, 1], [4, 5, 1]])
+    np.testing.assert_array_equal(data.y, [3, 6])
+
+
+def test_held_out_files_and_fractions(tmp_path):
+    np.savetxt(tmp_path / "train.csv", np.arange(20.0).reshape(10, 2), delimiter=",")
+    np.savetxt(tmp_path / "test.csv", np.ones((3, 2)), delimiter=",")
+    both = file_dataset(tmp_path / "train.csv", test_path=str(tmp_path / "test.csv"))
+    assert (both.n, len(both.y_test)) == (10, 3)
+    split = file_dataset(tmp_path / "train.csv", test_fraction=0.3)
+    assert (split.n, len(split.y_test)) == (7, 3)
+    assert sorted([*split.y, *split.y_test]) == list(range(1, 20, 2))
+    other = build_dataset(FileDataset(kind="file", path=str(tmp_path / "train.csv"), test_fraction=0.3), seed=1)
+    assert not np.array_equal(split.y_test, other.y_test)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file holds no samples"),
+        ("x,y\n", "the file holds no samples"),
+        ("1\n2\n", "one column only"),
+        ("1,2\n3,apple\n", r":2: column 2 holds 'apple', not a number"),
+        ("1,2\n3\n", r":2: 1 columns, the lines before have 2"),
+        ("1,2\n3,nan\n", r"y holds nan at \(1,\); all values must be finite"),
+        ("inf,2\n3,4\n", r"x holds inf at \(0, 0\); all values must be finite"),
+    ],
+)
+def test_bad_csv(tmp_path, content, message):
+    (tmp_path / "d.csv").write_text(content)
+    with pytest.raises(InputError, match=message):
+        file_dataset(tmp_path / "d.csv")
+
+
+def test_csv_that_is_no_text(tmp_path):
+    (tmp_path / "d.csv").write_bytes(b"\xff\xfe\x00\x01,\x80")
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        file_dataset(tmp_path / "d.csv")
+    (tmp_path / "n.csv").write_bytes(b"1,2\n\x003,4\n")
+    with pytest.raises(InputError):
+        file_dataset(tmp_path / "n.csv")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.ones((3, 2))}, "no array 'y'; the file holds x"),
+        ({"x": np.ones((3, 2)), "y": np.ones(4)}, "x has 3 samples but .*y has 4"),
+        ({"x": np.ones((3, 2, 1)), "y": np.ones(3)}, r"x has shape \(3, 2, 1\)"),
+        ({"x": np.ones((3, 2)), "y": np.ones((3, 2))}, r"y has shape \(3, 2\)"),
+        ({"x": np.ones((0, 2)), "y": np.ones(0)}, "x is empty"),
+        ({"x": np.array([["a"]]), "y": np.ones(1)}, "numbers are needed"),
+        ({"x": np.full((2, 1), np.nan), "y": np.ones(2)}, r"x holds nan at \(0, 0\)"),
+        ({"x": np.ones((2, 1)), "y": np.ones(2), "x_test": np.ones((1, 1))}, "must come together"),
+        ({"x": np.ones((2, 1)), "y": np.ones(2), "x_test": np.ones((1, 3)), "y_test": np.ones(1)}, "x has 1 columns"),
+    ],
+)
+def test_bad_npz(tmp_path, arrays, message):
+    np.savez(tmp_path / "d.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        file_dataset(tmp_path / "d.npz")
+
+
+def test_damaged_pickled_missing_and_unknown_files(tmp_path):
+    (tmp_path / "d.npz").write_bytes(b"not a zip")
+    with pytest.raises(InputError, match="not a readable .npz file of plain arrays"):
+        file_dataset(tmp_path / "d.npz")
+    np.savez(tmp_path / "p.npz", x=np.array([{}], dtype=object), y=np.ones(1))
+    with pytest.raises(InputError, match="not a readable .npz file of plain arrays"):
+        file_dataset(tmp_path / "p.npz")
+    with pytest.raises(DataMissingError, match="no such data file"):
+        file_dataset(tmp_path / "absent.npz")
+    (tmp_path / "d.txt").write_text("1,2")
+    with pytest.raises(InputError, match=r"unknown kind of data file '.txt'; known are .npz and .csv"):
+        file_dataset(tmp_path / "d.txt")
+
+
+def test_orthonormal():
+    data = build_dataset(OrthonormalDataset(kind="orthonormal", n=4, dim=7), seed=5)
+    np.testing.assert_allclose(data.x @ data.x.T, np.eye(4), atol=1e-14)
+    assert data.y.shape == (4,)
+    other = build_dataset(OrthonormalDataset(kind="orthonormal", n=4, dim=7, y=[1.0, 2.0, 3.0, 4.0]), seed=5)
+    np.testing.assert_array_equal(other.x, data.x)
+    assert other.y.tolist() == [1, 2, 3, 4]
+
+
+def test_streams_are_independent():
+    draws = {name: stream(3, name).standard_normal(4) for name in ("data", "initialization", "batches")}
+    assert len({tuple(d) for d in draws.values()}) == 3
+    np.testing.assert_array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 5).random(3))
+    assert not np.array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 6).random(3))

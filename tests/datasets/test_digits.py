@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import ConfigError, load_config, run_hash
+from dynamics_cli.config.dataset import MnistDataset, MnistPairDataset
+from dynamics_cli.datasets import Dataset, build_dataset, digits, resolve_dataset
+from dynamics_cli.datasets.mnist import add_mnist, load_mnist
+from dynamics_cli.errors import DataMissingError, InputError
+
+
+def pair(**settings: Any) -> MnistPairDataset:
+    return MnistPairDataset(kind="mnist_pair", **{"digits": [1, 0], "source": "subset", **settings})
+
+
+def build(**settings: Any) -> Dataset:
+    return build_dataset(pair(**settings), seed=0)
+
+
+def test_a_pair_is_ordered_by_class_and_labelled() -> None:
+    data = build(digits=[1, 0])
+    raw = load_mnist("subset", digits=[0, 1])
+    assert (data.x.shape, data.y.shape) == ((2000, 784), (2000,))
+    assert data.x_test is not None
+    assert data.y_test is not None
+    assert (data.x_test.shape, data.y_test.shape) == ((400, 784), (400,))
+    np.testing.assert_array_equal(data.y, np.repeat([1.0, -1.0], 1000))
+    np.testing.assert_array_equal(data.y_test, np.repeat([1.0, -1.0], 200))
+    np.testing.assert_array_equal(data.x[:1000], raw.train[1].reshape(1000, 784) / 255)
+    np.testing.assert_array_equal(data.x[1000:], raw.train[0].reshape(1000, 784) / 255)
+    np.testing.assert_array_equal(data.x_test[200:], raw.test[0].reshape(200, 784) / 255)
+    assert (data.x.min(), data.x.max()) == (0.0, 1.0)
+    np.testing.assert_array_equal(build_dataset(pair(), seed=7).x, data.x)
+
+
+def test_options() -> None:
+    data = build(per_class=30, test_per_class=4, scale="raw", labels="classes", append_bias=True)
+    full = build()
+    assert data.x.shape == (60, 785)
+    assert data.bias
+    np.testing.assert_array_equal(data.x[:, -1], 1.0)
+    np.testing.assert_allclose(data.x[:30, :-1] / 255, full.x[:30], rtol=1e-15)
+    np.testing.assert_allclose(data.x[30:, :-1] / 255, full.x[1000:1030], rtol=1e-15)
+    np.testing.assert_array_equal(data.y, np.repeat([0.0, 1.0], 30))
+    assert data.x_test is not None
+    assert data.x_test.shape == (8, 785)
+    assert build(test=False).x_test is None
+
+
+def test_centring_uses_the_training_mean_alone() -> None:
+    plain, data = build(per_class=100), build(per_class=100, center=True)
+    mean = plain.x.mean(axis=0)
+    np.testing.assert_allclose(data.x.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_array_equal(data.x, plain.x - mean)
+    assert plain.x_test is not None
+    assert data.x_test is not None
+    np.testing.assert_array_equal(data.x_test, plain.x_test - mean)
+
+
+def test_centred_digits_0_and_1_nearly_satisfy_assumption_1_of_min2024() -> None:
+    """Same-label pairs correlate positively in about 0.90 of cases, others negatively in about 0.98."""
+    data = build(center=True)
+    gram = data.x @ data.x.T
+    same = np.equal.outer(data.y, data.y)
+    off_diagonal = ~np.eye(data.n, dtype=bool)
+    assert (gram[same & off_diagonal] > 0).mean() == pytest.approx(0.90, abs=0.02)
+    assert (gram[~same] < 0).mean() == pytest.approx(0.98, abs=0.02)
+    x_plus, x_minus = data.x[data.y > 0].sum(axis=0), data.x[data.y < 0].sum(axis=0)
+    assert x_plus @ x_minus / np.linalg.norm(x_plus) / np.linalg.norm(x_minus) == pytest.approx(-1, abs=1e-12)
+
+
+def test_the_light_effect_separates_digits_by_brightness() -> None:
+    data, plain = build(light_effect=True, scale="raw"), build(scale="raw")
+    assert (data.x[:1000].min(), data.x[:1000].max()) == (0, 127)
+    assert (data.x[1000:].min(), data.x[1000:].max()) == (128, 255)
+    np.testing.assert_array_equal(data.x[1000:], 128 + plain.x[1000:] // 2)
+    assert data.x_test is not None
+    assert data.x_test[200:].min() == 128
+
+
+def test_all_digits() -> None:
+    data = build_dataset(MnistDataset(kind="mnist", source="subset", per_class=3, test_per_class=2), seed=0)
+    raw = load_mnist("subset")
+    np.testing.assert_array_equal(data.y, np.repeat(np.arange(10.0), 3))
+    np.testing.assert_array_equal(data.x[12:15], raw.train[4][:3].reshape(3, 784) / 255)
+    assert data.x_test is not None
+    assert data.x_test.shape == (20, 784)
+
+
+def test_more_images_than_there_are_is_told() -> None:
+    with pytest.raises(InputError, match="per_class is 1001, source subset has 1000 such images of digit 1"):
+        build(per_class=1001)
+    with pytest.raises(InputError, match="test_per_class is 300, source subset has 200"):
+        build(test_per_class=300)
+    with pytest.raises(DataMissingError, match="`dyn data fetch mnist`"):
+        build(source="full")
+    with pytest.raises(DataMissingError, match="so many images of a digit need the full MNIST set"):
+        build(source="auto", per_class=1001)
+
+
+@pytest.mark.parametrize(
+    ("settings", "without", "with_full"),
+    [
+        ({}, "subset", "full"),
+        ({"per_class": 1000}, "subset", "full"),  # the held-out images differ
+        ({"per_class": 1000, "test_per_class": 200}, "subset", "subset"),
+        ({"per_class": 1000, "test": False}, "subset", "subset"),
+        ({"per_class": 1001, "test": False}, None, "full"),
+    ],
+)
+def test_auto_is_resolved(
+    settings: dict[str, Any], without: str | None, with_full: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = pair(source="auto", **settings)
+    if without is None:
+        with pytest.raises(DataMissingError):
+            resolve_dataset(config)
+    else:
+        assert resolve_dataset(config) == pair(source=without, **settings)
+    monkeypatch.setattr(digits, "is_there", lambda: True)
+    assert resolve_dataset(config) == pair(source=with_full, **settings)
+
+
+def test_the_full_set_begins_with_the_subset(shared: Path) -> None:
+    add_mnist(shared / "mnist")
+    settings: dict[str, Any] = {"digits": [3, 8], "per_class": 1000, "test_per_class": 200, "center": True}
+    full, subset = build(source="full", **settings), build(source="subset", **settings)
+    for name in ("x", "y", "x_test", "y_test"):
+        np.testing.assert_array_equal(getattr(full, name), getattr(subset, name))
+    everything = build(source="full")
+    assert everything.n == 12665  # the notes on min2024: all images of 0 and 1
+    with pytest.raises(InputError, match="per_class is 6000, source full has 5421 such images of digit 5"):
+        build(source="full", digits=[5, 1], per_class=6000)
+
+
+CONFIG: dict[str, Any] = {
+    "name": "digits",
+    "dataset": {"kind": "mnist_pair", "digits": [1, 0], "per_class": 5},
+    "architecture": {"kind": "two_layer", "width": 4},
+    "initialization": {"kind": "balanced", "scale": 1e-3},
+    "loss": {"kind": "exponential"},
+    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 3},
+}
+
+
+def test_the_identity_and_the_record_name_the_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dynamics_cli.training.problem import build_problem
+    from dynamics_cli.training.session import obtain_run, plan_run
+
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
+    auto, subset = load_config(CONFIG), load_config(CONFIG, ["dataset.source=subset"])
+    assert build_problem(auto).config == subset
+    plan = plan_run(auto)
+    assert plan.hash == plan_run(subset).hash
+    assert plan.hash == run_hash(subset, device=plan.choice.device, backend=plan.choice.backend)
+    assert plan.hash != run_hash(auto, device=plan.choice.device, backend=plan.choice.backend)
+    run = obtain_run(plan).run
+    assert run.config.dataset == subset.dataset
+    np.testing.assert_array_equal(run.dataset().x, build(per_class=5).x)
+    assert obtain_run(plan_run(auto)).reused
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["dataset.digits=[1, 1]"], "dataset.digits: must be two different digits, not 1 twice"),
+        (["dataset.digits=[1, 10]"], "dataset.digits[1]: must be an integer >= 0 and <= 9, not 10"),
+        (["dataset.digits=[1]"], "dataset.digits: must be a list of 2 integers >= 0 and <= 9, not a list of 1"),
+        (["dataset.labels=classes"], "dataset.labels: must be signs for the loss exponential, not classes"),
+        (["dataset.test=false", "dataset.test_per_class=3"], "dataset.test_per_class: makes no sense with test: false"),
+        (["dataset.kind=mnist"], "mnist has ten classes, the loss exponential tells two apart: take mnist_pair"),
+        (["dataset.source=ful"], "did you mean 'full'"),
+        (["dataset.per_class=0"], "dataset.per_class: must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(CONFIG, overrides)
+    assert message in str(caught.value)
+
+
+def test_cross_entropy_wants_classes() -> None:
+    config = {
+        **CONFIG,
+        "loss": {"kind": "cross_entropy"},
+        "architecture": {"kind": "fully_connected", "widths": [4], "outputs": 2},
+        "initialization": {"kind": "default_scaled"},
+    }
+    with pytest.raises(ConfigError, match="must be classes for the loss cross_entropy, not signs"):
+        load_config(config)
+    assert load_config(config, ["dataset.labels=classes"]).dataset.kind == "mnist_pair"
+    with pytest.raises(ConfigError, match="architecture.outputs: must be at least 10"):
+        load_config(config, ["dataset.kind=mnist"])

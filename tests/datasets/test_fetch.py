@@ -1,0 +1,339 @@
+from __future__ import annotations
+
+import gzip
+import http.server
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamics_cli.datasets import fetch, store
+from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
+from dynamics_cli.datasets.mnist import IdxFile
+from dynamics_cli.errors import DataMissingError, RunError, UsageError
+
+ROOT = Path(__file__).parents[2]
+BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
+
+
+class Mirror:
+    """A server on this machine that gives `pages`, or does what `behave` says, and counts what it is asked for."""
+
+    def __init__(self, pages: dict[str, bytes]) -> None:
+        self.pages, self.asked = pages, list[str]()
+        self.behave: Callable[[http.server.BaseHTTPRequestHandler, bytes], None] | None = None
+        mirror = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                name = self.path.rpartition("/")[2]
+                mirror.asked.append(name)
+                page = mirror.pages.get(name)
+                if page is None:
+                    self.send_error(404)
+                elif mirror.behave is not None:
+                    mirror.behave(self, page)
+                else:
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(len(page)))
+                    self.end_headers()
+                    self.wfile.write(page)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}/mnist/"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def pages(toy_contents: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{name}.gz": gzip.compress(content) for name, content in toy_contents.items()}
+
+
+@pytest.fixture
+def mirrors(pages: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Mirror]]:
+    """Two mirrors that are well."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    found = [Mirror(dict(pages)), Mirror(dict(pages))]
+    yield found
+    for mirror in found:
+        mirror.close()
+
+
+def get(mirrors: list[Mirror], files: list[IdxFile], **more: Any) -> Path:
+    addresses = [mirror.address for mirror in mirrors]
+    return fetch_mnist(mirrors=addresses, files=files, schemes=("http",), **{"timeout": 5, **more})
+
+
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()} - {".lock"}
+
+
+def test_all_files_are_downloaded_once(
+    mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes], data_home: Path
+) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    directory = get(mirrors, toy_files, progress=lambda *news: seen.append(news))
+    assert directory == data_home / "mnist"
+    assert {name: (directory / name).read_bytes() for name in names(directory)} == toy_contents
+    assert mirrors[0].asked == [f"{file.name}.gz" for file in toy_files]
+    assert mirrors[1].asked == []
+    for file in toy_files:
+        sizes = [(done, total) for name, done, total in seen if name == file.name]
+        assert sizes == sorted(sizes)
+        assert sizes[-1][0] == sizes[-1][1] == len(mirrors[0].pages[f"{file.name}.gz"])
+    get(mirrors, toy_files)  # all there
+    assert len(mirrors[0].asked) == 4
+    (directory / toy_files[2].name).unlink()
+    get(mirrors, toy_files)  # what is missing only
+    assert mirrors[0].asked[4:] == [f"{toy_files[2].name}.gz"]
+
+
+def short_answer(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(page)))
+    handler.end_headers()
+    handler.wfile.write(page[: len(page) // 2])
+
+
+def cut_without_length(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(page[: len(page) // 2])
+
+
+def a_web_page(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(b"<html>please log in</html>")
+
+
+def broken(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_error(503)
+
+
+def nonsense(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.wfile.write(b"what?\r\n\r\n")
+
+
+def silent(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    time.sleep(1)
+
+
+def endless(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    empty_blocks = gzip.compress(b"", mtime=0)[:10] + b"\0\0\0\xff\xff" * 2**15  # well-formed, and nothing comes out
+    try:
+        while True:
+            handler.wfile.write(empty_blocks)
+            empty_blocks = b"\0\0\0\xff\xff" * 2**15
+    except OSError:
+        pass  # the other side has hung up
+
+
+def bomb(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(gzip.compress(bytes(2**24)))
+
+
+def another_file(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    content = bytearray(gzip.decompress(page))
+    content[-1] ^= 1
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(gzip.compress(content))
+
+
+def elsewhere(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(302)
+    handler.send_header("Location", "ftp://127.0.0.1/file")
+    handler.end_headers()
+
+
+FAULTS = [
+    (short_answer, "the connection ended after"),
+    (cut_without_length, "the file ends early"),
+    (a_web_page, "it does not send a gzip file"),
+    (broken, "it answers 503 Service Unavailable"),
+    (nonsense, "what?"),
+    (silent, "timed out"),
+    (endless, "it sends more than"),
+    (bomb, "its contents are longer than"),
+    (another_file, "its contents have SHA-256"),
+    (elsewhere, "it redirects to ftp://127.0.0.1/file, which is not http"),
+]
+
+
+@pytest.mark.parametrize(("fault", "message"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
+def test_a_bad_mirror_is_passed_over(
+    fault: Any, message: str, mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes]
+) -> None:
+    mirrors[0].behave = fault
+    directory = get(mirrors, toy_files, timeout=0.5)
+    assert {name: (directory / name).read_bytes() for name in names(directory)} == toy_contents
+    assert mirrors[1].asked == [f"{file.name}.gz" for file in toy_files]
+    assert len(mirrors[0].asked) == 1  # not asked again after its failure
+    shutil.rmtree(directory)
+    with pytest.raises(DataMissingError) as caught:
+        get(mirrors[:1], toy_files, timeout=0.5)
+    assert f"  {mirrors[0].address}{toy_files[0].name}.gz: " in str(caught.value)
+    assert message in str(caught.value)
+    assert str(caught.value).endswith(f"try again later, or {BY_HAND}")
+    assert names(directory) == set()
+
+
+def test_mirrors_that_are_down_or_lack_the_file(mirrors: list[Mirror], toy_files: list[IdxFile]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        down = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    del mirrors[0].pages[f"{toy_files[3].name}.gz"]
+    with pytest.raises(DataMissingError) as caught:
+        fetch_mnist(mirrors=[down, mirrors[0].address], files=toy_files, schemes=("http",))
+    assert f"MNIST's {toy_files[3].name} could not be downloaded:\n" in str(caught.value)
+    assert f"  {down}{toy_files[3].name}.gz: " in str(caught.value)
+    assert "Connection refused" in str(caught.value)
+    assert "it answers 404 Not Found" in str(caught.value)
+    assert names(store.data_root() / "mnist") == {file.name for file in toy_files[:3]}  # kept for the next try
+
+
+def test_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unreachable(*arguments: Any, **keywords: Any) -> Any:
+        raise socket.gaierror(-3, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unreachable)
+    with pytest.raises(DataMissingError) as caught:
+        fetch_mnist()
+    for mirror in MIRRORS:
+        assert f"  {mirror}train-images-idx3-ubyte.gz: [Errno -3] Temporary failure" in str(caught.value)
+    assert BY_HAND in str(caught.value)
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("by_environment", [True, False])
+def test_offline_asks_nobody(
+    by_environment: bool, mirrors: list[Mirror], toy_files: list[IdxFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if by_environment:
+        monkeypatch.setenv("DYN_OFFLINE", "1")
+    with pytest.raises(DataMissingError, match=r"the network may not be used \(offline\); download the four files"):
+        get(mirrors, toy_files, offline=not by_environment)
+    assert mirrors[0].asked == []
+    monkeypatch.delenv("DYN_OFFLINE", raising=False)
+    directory = get(mirrors, toy_files)
+    assert get(mirrors, toy_files, offline=True) == directory  # what is there needs no network
+
+
+def test_real_mirrors_are_several_and_over_tls(mirrors: list[Mirror], toy_files: list[IdxFile]) -> None:
+    assert len({mirror.split("/")[2] for mirror in MIRRORS}) >= 3
+    assert all(mirror.startswith("https://") and mirror.endswith("/") for mirror in MIRRORS)
+    for address in (mirrors[0].address, "file:///etc/", "ftp://127.0.0.1/"):
+        with pytest.raises(UsageError, match="a mirror's address must begin with https://"):
+            fetch_mnist(mirrors=[*MIRRORS, address], files=toy_files)
+    assert mirrors[0].asked == []
+
+
+def test_a_certificate_of_somebody_else_is_refused(
+    mirrors: list[Mirror], toy_files: list[IdxFile], tmp_path: Path
+) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "2"]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = mirrors[0].server
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *arguments: None  # type: ignore[method-assign]  # the broken handshake
+    address = mirrors[0].address.replace("http:", "https:")
+    with pytest.raises(DataMissingError, match="CERTIFICATE_VERIFY_FAILED"):
+        fetch_mnist(mirrors=[address], files=toy_files, timeout=5)
+    assert mirrors[0].asked == []
+
+
+def test_an_interruption_leaves_nothing_torn(mirrors: list[Mirror], toy_files: list[IdxFile]) -> None:
+    def interrupt(name: str, done: int, total: int | None) -> None:
+        if name == toy_files[2].name:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        get(mirrors, toy_files, progress=interrupt)
+    directory = store.data_root() / "mnist"
+    assert names(directory) == {file.name for file in toy_files[:2]}
+    get(mirrors, toy_files)
+    assert names(directory) == {file.name for file in toy_files}
+    assert mirrors[0].asked.count(f"{toy_files[0].name}.gz") == 1
+
+
+def test_a_full_disk_is_not_taken_for_a_bad_mirror(
+    mirrors: list[Mirror], toy_files: list[IdxFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "sync", full)
+    with pytest.raises(RunError, match="disk full while writing"):
+        get(mirrors, toy_files)
+    assert names(store.data_root() / "mnist") == set()
+    assert mirrors[1].asked == []
+
+
+TWO = """
+import sys
+from dynamics_cli.datasets.fetch import fetch_mnist
+from dynamics_cli.datasets.mnist import IdxFile
+files = eval(sys.argv[2], {"IdxFile": IdxFile})
+fetch_mnist(mirrors=[sys.argv[1]], files=files, schemes=("http",), on_wait=lambda message: print(message))
+"""
+
+
+def test_two_processes_at_once_download_once(
+    mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes], data_home: Path
+) -> None:
+    def slowly(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+        time.sleep(0.3)
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(page)
+
+    mirrors[0].behave = slowly
+    command = [sys.executable, "-c", TWO, mirrors[0].address, repr(toy_files)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    both = [subprocess.Popen(command, env=environment, stdout=-1, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sorted(mirrors[0].asked) == sorted(f"{file.name}.gz" for file in toy_files)
+    assert sum("in use by another process; waiting" in text for text in said) <= 1
+    directory = data_home / "mnist"
+    assert {name: (directory / name).read_bytes() for name in names(directory)} == toy_contents
+
+
+def test_nothing_but_a_mirror_is_asked() -> None:
+    """What is downloaded is data: the module has no other address in it."""
+    text = Path(fetch.__file__).read_text(encoding="utf-8")
+    assert text.count("https://") == len(MIRRORS)

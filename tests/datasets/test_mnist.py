@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.datasets import mnist, mnist_subset
+from dynamics_cli.datasets.idx import Bytes, read_idx
+from dynamics_cli.errors import DataMissingError, InputError
+
+# MD5 of the uncompressed files, as published by many that use them
+MD5 = {
+    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+}
+SUBSET_SHA256 = "84d1f17eef6cbcbfff07550bad232f71f751c1d474406956cb3686b16a7167b2"
+
+
+def test_the_pinned_files_are_the_original_ones(shared: Path) -> None:
+    assert {file.name for file in mnist.ALL_FILES} == set(MD5)
+    for file in mnist.ALL_FILES:
+        content = gzip.decompress((shared / "mnist" / f"{file.name}.gz").read_bytes())
+        assert hashlib.md5(content).hexdigest() == MD5[file.name]
+        assert hashlib.sha256(content).hexdigest() == file.sha256
+        assert len(content) == file.size
+
+
+def test_the_subset_is_built_byte_for_byte(shared: Path, tmp_path: Path) -> None:
+    mnist_subset.build(shared / "mnist", tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == mnist_subset.PATH.read_bytes()
+
+
+def test_the_subset_is_what_was_built() -> None:
+    assert hashlib.sha256(mnist_subset.PATH.read_bytes()).hexdigest() == SUBSET_SHA256
+    assert 2.5e6 < mnist_subset.PATH.stat().st_size < 3.5e6
+    notice = (mnist_subset.PATH.parent / "README.md").read_text(encoding="utf-8")
+    for word in ("LeCun", "Cortes", "Attribution-ShareAlike 3.0"):
+        assert word in notice
+
+
+def test_the_subset_is_the_beginning_of_each_digit(shared: Path) -> None:
+    subset = mnist.load_mnist("subset")
+    for part, found, count in (("train", subset.train, 1000), ("t10k", subset.test, 200)):
+        images = read_idx(shared / "mnist" / f"{part}-images-idx3-ubyte.gz")
+        labels = read_idx(shared / "mnist" / f"{part}-labels-idx1-ubyte.gz")
+        for digit in range(10):
+            np.testing.assert_array_equal(found[digit], images[np.flatnonzero(labels == digit)[:count]])
+
+
+def test_the_subset_holds_all_digits() -> None:
+    subset = mnist.load_mnist("subset")
+    assert subset.source == "subset"
+    assert {digit: images.shape for digit, images in subset.train.items()} == dict.fromkeys(range(10), (1000, 28, 28))
+    assert {digit: images.shape for digit, images in subset.test.items()} == dict.fromkeys(range(10), (200, 28, 28))
+    assert list(mnist.load_mnist("subset", digits=[3, 8], parts=["train"]).train) == [3, 8]
+    assert mnist.load_mnist("subset", digits=[3], parts=["train"]).test == {}
+
+
+def test_a_subset_written_and_read_is_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    images = {d: rng.integers(0, 3, (5, 28, 28), dtype=np.uint8) for d in (4, 7)}
+    for name in ("a.npz", "b.npz"):
+        mnist_subset.write_subset(tmp_path / name, {"train": images})
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    again = mnist_subset.read_subset("train", [7, 4], tmp_path / "a.npz")
+    assert list(again) == [7, 4]
+    for digit, found in again.items():
+        np.testing.assert_array_equal(found, images[digit])
+
+
+def test_the_readme_of_the_subset_says_how_it_is_read() -> None:
+    with np.load(mnist_subset.PATH, allow_pickle=False) as arrays:
+        images = np.zeros((1000, 784), np.uint8)
+        images[np.unpackbits(arrays["train_3_ink"], axis=1).astype(bool)] = arrays["train_3_values"]
+    np.testing.assert_array_equal(images, mnist.load_mnist("subset", digits=[3]).train[3].reshape(1000, 784))
+
+
+@pytest.mark.parametrize("cut", [0, 100, 100_000])
+def test_a_damaged_subset_is_told(cut: int, tmp_path: Path) -> None:
+    (tmp_path / "subset.npz").write_bytes(mnist_subset.PATH.read_bytes()[:cut])
+    with pytest.raises(InputError, match=r"this MNIST subset is damaged .*; install dyn again"):
+        mnist_subset.read_subset("train", [0], tmp_path / "subset.npz")
+
+
+def test_a_flipped_bit_in_the_subset_is_told(tmp_path: Path) -> None:
+    content = bytearray(mnist_subset.PATH.read_bytes())
+    content[20_000] ^= 1
+    (tmp_path / "subset.npz").write_bytes(content)
+    with pytest.raises(InputError, match="Bad CRC-32"):
+        mnist_subset.read_subset("train", [0], tmp_path / "subset.npz")
+
+
+def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:
+    assert not mnist.is_there()
+    assert mnist.load_mnist("auto", digits=[0]).source == "subset"
+    with pytest.raises(DataMissingError) as caught:
+        mnist.load_mnist("full")
+    assert str(data_home / "mnist") in str(caught.value)
+    assert "`dyn data fetch mnist` downloads it" in str(caught.value)
+    assert "`dyn data add mnist PATH`" in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.gz", "dotted {}"])
+def test_added_files_are_read(
+    form: str,
+    tmp_path: Path,
+    data_home: Path,
+    toy_contents: dict[str, bytes],
+    toy_arrays: dict[str, Bytes],
+    toy_files: list[mnist.IdxFile],
+    toy_parts: dict[str, mnist.Part],
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for name, content in toy_contents.items():
+        spelled = name.replace("-idx", ".idx") if "dotted" in form else form.format(name)
+        (mine / spelled).write_bytes(gzip.compress(content) if spelled.endswith(".gz") else content)
+    assert mnist.add_mnist(mine, files=toy_files) == data_home / "mnist"
+    assert mnist.is_there(toy_files)
+    assert {path.name: path.read_bytes() for path in (data_home / "mnist").iterdir() if path.name != ".lock"} == (
+        toy_contents
+    )
+    images, labels = toy_arrays["toy-images-idx3-ubyte"], toy_arrays["toy-labels-idx1-ubyte"]
+    found = mnist.read_full("train", [8, 3], toy_parts)
+    assert list(found) == [8, 3]
+    np.testing.assert_array_equal(found[3], images[labels == 3])
+    assert mnist.read_full("test", [0], toy_parts)[0].shape == (2, 28, 28)
+
+
+def test_what_is_not_mnist_is_not_added(
+    tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_files: list[mnist.IdxFile]
+) -> None:
+    mine = tmp_path / "mine"
+    with pytest.raises(InputError, match="is not a directory"):
+        mnist.add_mnist(mine, files=toy_files)
+    mine.mkdir()
+    with pytest.raises(InputError, match="holds no toy-images-idx3-ubyte or toy-images-idx3-ubyte.gz"):
+        mnist.add_mnist(mine, files=toy_files)
+    for name, content in toy_contents.items():
+        (mine / name).write_bytes(content)
+    wrong = mine / "toytest-labels-idx1-ubyte"  # the last one: nothing of the others may be kept
+    for content, message in [
+        (toy_contents[wrong.name][:-1] + b"\7", "its contents are not those of MNIST's toytest-labels-idx1-ubyte"),
+        (toy_contents[wrong.name][:-1], "is cut short: its header claims 20 values, there are 19"),
+        (toy_contents["toy-labels-idx1-ubyte"], "holds 60 values, not 20"),
+        (toy_contents["toy-images-idx3-ubyte"], "wrong magic number 2051, 2049 is needed"),
+    ]:
+        wrong.write_bytes(content)
+        with pytest.raises(InputError, match=message) as caught:
+            mnist.add_mnist(mine, files=toy_files)
+        assert str(wrong) in str(caught.value)
+        assert not (data_home / "mnist").exists()
+
+
+def test_a_flipped_bit_in_the_full_set_is_told(
+    tmp_path: Path, toy_contents: dict[str, bytes], toy_files: list[mnist.IdxFile], toy_parts: dict[str, mnist.Part]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for name, content in toy_contents.items():
+        (mine / name).write_bytes(content)
+    kept = mnist.add_mnist(mine, files=toy_files) / "toy-images-idx3-ubyte"
+    content = bytearray(kept.read_bytes())
+    content[1000] ^= 4
+    kept.write_bytes(content)
+    with pytest.raises(InputError, match=r"toy-images-idx3-ubyte: its contents are not those of MNIST's"):
+        mnist.read_full("train", [0], toy_parts)
