@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from pydantic import Field
 
 from dynamics_cli.architectures.blocks import block_samples
-from dynamics_cli.config.architecture import ConvolutionalArchitecture
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Architecture, Floats, Parameters, Shapes
 from dynamics_cli.errors import InputError
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from dynamics_cli.architectures.networks import ConvolutionalNetwork
+
+Convolution = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=4, max_length=4)]
 
 
 @dataclass(frozen=True)
@@ -39,120 +42,85 @@ class Layer:
         return math.prod(self.weight) + self.weight[0]
 
 
-def layers(config: ConvolutionalArchitecture) -> list[Layer]:
-    """Return all layers with their shapes.
+class Convolutional(Architecture, kind="convolutional"):
+    """Convolutions, then fully connected layers, all with biases and a ReLU after every layer but the last."""
 
-    Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
-    """
-    found: list[Layer] = []
-    channels, rows, columns = config.image
-    for kernels, size, stride, padding in config.convolutions:
-        name = f"conv({kernels},{size},{stride},{padding})"
-        if min(kernels, size, stride) < 1 or min(rows, columns) + 2 * padding < size:
-            raise InputError(f"architecture.convolutions[{len(found)}]: {name} does not fit {rows} x {columns} pixels")
-        weight = (kernels, channels, size, size)
-        rows, columns = ((pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns))
-        channels = kernels
-        found.append(Layer(len(found) + 1, name, weight, (channels, rows, columns), stride, padding))
-    inputs = channels * rows * columns
-    for width in (*config.widths, config.outputs):
-        found.append(Layer(len(found) + 1, f"fc({inputs},{width})", (width, inputs), (width,)))
-        inputs = width
-    return found
+    own_precision = True
+    image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(default=[1, 28, 28])
+    """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
+    convolutions: list[Convolution] = Field(min_length=1)
+    """Layers `[kernels, size, stride, padding]`, square, from the input on."""
+    widths: list[PositiveInt] = Field(default_factory=list)
+    """Widths of the hidden fully connected layers."""
+    outputs: PositiveInt = 1
+    """Number of outputs: 1 for regression and margin losses, C for cross entropy over C classes."""
 
+    def layers(self) -> list[Layer]:
+        """Return all layers with their shapes.
 
-def layer_sizes(config: ConvolutionalArchitecture, d: int) -> list[int]:
-    """Return how many numbers every layer gives for one image."""
-    return [math.prod(layer.output) for layer in layers(config)]
-
-
-class Convolutional(nn.Module):
-    """Convolutions, then fully connected layers; ReLU after every layer but the last."""
-
-    def __init__(self, config: ConvolutionalArchitecture) -> None:
-        super().__init__()
-        self.image, self.outputs = tuple(config.image), config.outputs
-        self.layers = layers(config)
-        for layer in self.layers:
-            self.register_parameter(f"weight_{layer.number}", nn.Parameter(torch.zeros(layer.weight)))
-            self.register_parameter(f"bias_{layer.number}", nn.Parameter(torch.zeros(layer.weight[0])))
-
-    def preactivations(self, x: Tensor) -> Iterator[Tensor]:
-        """Yield what every layer gives for inputs (n, pixels), before its ReLU: (n, *output).
-
-        Channels come last in memory, which is twice as fast on a CPU.
+        Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
         """
-        x = x.view(len(x), *self.image)
-        for layer in self.layers:
-            weight, bias = (self.get_parameter(f"{kind}_{layer.number}") for kind in ("weight", "bias"))
-            if len(layer.weight) == 4:
-                last = torch.channels_last
-                x, kernels = x.contiguous(memory_format=last), weight.contiguous(memory_format=last)
-                z = nn.functional.conv2d(x, kernels, bias, stride=layer.stride, padding=layer.padding)
-            else:
-                z = nn.functional.linear(x.flatten(1), weight, bias)
-            yield z
-            x = torch.relu(z)
+        found: list[Layer] = []
+        channels, rows, columns = self.image
+        for kernels, size, stride, padding in self.convolutions:
+            name = f"conv({kernels},{size},{stride},{padding})"
+            if min(kernels, size, stride) < 1 or min(rows, columns) + 2 * padding < size:
+                place = f"architecture.convolutions[{len(found)}]"
+                raise InputError(f"{place}: {name} does not fit {rows} x {columns} pixels")
+            weight = (kernels, channels, size, size)
+            rows, columns = ((pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns))
+            channels = kernels
+            found.append(Layer(len(found) + 1, name, weight, (channels, rows, columns), stride, padding))
+        inputs = channels * rows * columns
+        for width in (*self.widths, self.outputs):
+            found.append(Layer(len(found) + 1, f"fc({inputs},{width})", (width, inputs), (width,)))
+            inputs = width
+        return found
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
-        *_, z = self.preactivations(x)
-        return z.squeeze(-1) if self.outputs == 1 else z
+    def build(self, d: int) -> ConvolutionalNetwork:
+        """Return the network for flat images of `d` pixels.
 
+        Raises InputError when the images have another number of pixels, or a convolution does not fit them.
+        """
+        from dynamics_cli.architectures.networks import ConvolutionalNetwork
 
-def build(config: ConvolutionalArchitecture, d: int) -> Convolutional:
-    """Return the network, all weights 0, for flat images of `d` pixels.
+        if d != math.prod(self.image):
+            raise InputError(
+                f"architecture.image: {self.image} has {math.prod(self.image)} pixels, the inputs have {d}"
+            )
+        return ConvolutionalNetwork(self)
 
-    Raises InputError when the images have another number of pixels, or a convolution does not fit them.
-    """
-    if d != math.prod(config.image):
-        raise InputError(
-            f"architecture.image: {config.image} has {math.prod(config.image)} pixels, the inputs have {d}"
-        )
-    return Convolutional(config)
+    def multiply_adds(self, shapes: Shapes, d: int) -> int:
+        """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
+        return sum(math.prod(layer.weight) * math.prod(layer.output[1:]) for layer in self.layers())
 
+    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
+        """Return how many numbers every layer gives for one image."""
+        return [math.prod(layer.output) for layer in self.layers()]
 
-def multiply_adds(config: ConvolutionalArchitecture, d: int) -> int:
-    """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
-    return sum(math.prod(layer.weight) * math.prod(layer.output[1:]) for layer in layers(config))
+    def layer_outputs(self, parameters: Parameters, x: Floats, number: int) -> NDArray[np.floating]:
+        """Return what layer `number` (1, 2, ...) gives for `x` (n, pixels), before its ReLU, flat: (n, features).
 
+        Evaluated in the precision of the parameters, some samples at a time. Raises ValueError when there is no such
+        layer.
+        """
+        import torch
 
-def function(
-    config: ConvolutionalArchitecture, parameters: Mapping[str, NDArray[np.floating]]
-) -> Callable[[Floats], Floats]:
-    """Return `x (n, pixels) -> h(x)`, (n,) or (n, C), evaluated in the precision of the parameters."""
-    model, dtype = _model(config, parameters)
-
-    def h(x: Floats) -> Floats:
+        model, dtype = self.loaded(parameters, x.shape[1])
+        if not 1 <= number <= len(model.layers):
+            raise ValueError(f"there is no layer {number}; layers are 1 to {len(model.layers)}")
+        block = block_samples(self.multiply_adds({}, x.shape[1]), sum(self.layer_sizes({}, x.shape[1])))
+        parts = []
         with torch.no_grad():
-            return model(torch.from_numpy(np.asarray(x)).to(dtype)).double().numpy()  # type: ignore[no-any-return]
-
-    return h
-
-
-def layer_outputs(
-    config: ConvolutionalArchitecture, parameters: Mapping[str, NDArray[np.floating]], x: Floats, number: int
-) -> NDArray[np.floating]:
-    """Return what layer `number` (1, 2, ...) gives for inputs `x` (n, pixels), before its ReLU, flat: (n, features).
-
-    Evaluated in the precision of the parameters, some samples at a time. Raises ValueError when there is no such layer.
-    """
-    model, dtype = _model(config, parameters)
-    if not 1 <= number <= len(model.layers):
-        raise ValueError(f"there is no layer {number}; layers are 1 to {len(model.layers)}")
-    parts, block = [], block_samples(multiply_adds(config, x.shape[1]), sum(layer_sizes(config, x.shape[1])))
-    with torch.no_grad():
-        for part in torch.split(torch.from_numpy(np.asarray(x)).to(dtype), block):
-            z = next(z for k, z in enumerate(model.preactivations(part), 1) if k == number)
-            parts.append(z.flatten(1))
-    return torch.cat(parts).numpy()
+            for part in torch.split(torch.from_numpy(np.asarray(x)).to(dtype), block):
+                z = next(z for k, z in enumerate(model.preactivations(part), 1) if k == number)
+                parts.append(z.flatten(1))
+        return torch.cat(parts).numpy()
 
 
-def _model(
-    config: ConvolutionalArchitecture, parameters: Mapping[str, NDArray[np.floating]]
-) -> tuple[Convolutional, torch.dtype]:
-    tensors = {name: torch.from_numpy(np.array(value)) for name, value in parameters.items()}
-    dtype = tensors["weight_1"].dtype
-    model = build(config, math.prod(config.image)).to(dtype)
-    model.load_state_dict(tensors)
-    return model, dtype
+def layers(config):  # interim
+    return config.layers()
+
+
+def layer_outputs(config, parameters, x, number):  # interim
+    return config.layer_outputs(parameters, x, number)

@@ -2,83 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from pydantic import Field
 
-from dynamics_cli.config.architecture import GanArchitecture
+from dynamics_cli.config.base import Finding, PositiveInt, Sections
+from dynamics_cli.config.bases import Architecture, Floats, Parameters
 
-Floats = NDArray[np.float64]
-
-
-class Gan(nn.Module):
-    """Both networks; their parameters are `generator_weight_<layer>`, `discriminator_bias_<layer>` and so on."""
-
-    def __init__(self, config: GanArchitecture, d: int) -> None:
-        super().__init__()
-        self.depths = {
-            "generator": self._register("generator", [config.noise_dim, *config.generator_widths, d]),
-            "discriminator": self._register("discriminator", [d, *config.discriminator_widths, 1]),
-        }
-
-    def _register(self, player: str, sizes: Sequence[int]) -> int:
-        for layer, (columns, rows) in enumerate(pairwise(sizes), 1):
-            self.register_parameter(f"{player}_weight_{layer}", nn.Parameter(torch.zeros(rows, columns)))
-            self.register_parameter(f"{player}_bias_{layer}", nn.Parameter(torch.zeros(rows)))
-        return len(sizes) - 1
-
-    def of(self, player: str) -> list[nn.Parameter]:
-        """Return the parameters of the generator or the discriminator."""
-        return [value for name, value in self.named_parameters() if name.startswith(player)]
-
-    def _network(self, player: str, x: Tensor) -> Tensor:
-        for layer in range(1, self.depths[player] + 1):
-            weight, bias = (self.get_parameter(f"{player}_{kind}_{layer}") for kind in ("weight", "bias"))
-            x = nn.functional.linear(x, weight, bias)
-            x = torch.relu(x) if layer < self.depths[player] else x
-        return x
-
-    def generate(self, z: Tensor) -> Tensor:
-        """Return `G(z)`, (n, d), for noise (n, noise_dim)."""
-        return self._network("generator", z)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the discriminator's logits `D(x)`, (n,), for points (n, d)."""
-        return self._network("discriminator", x).squeeze(-1)
+if TYPE_CHECKING:
+    from dynamics_cli.architectures.networks import GanNetwork
 
 
-def build(config: GanArchitecture, d: int) -> Gan:
-    """Return both networks, all weights 0, for points of `d` coordinates."""
-    return Gan(config, d)
+class Gan(Architecture, kind="gan"):
+    """A generator and a discriminator, trained against each other; fully connected, ReLU after all layers but the last.
 
+    The discriminator's loss is `ell(D(x)) + ell(-D(G(z)))`; the generator's is `ell(D(G(z)))`, or `-D(G(z))` for the
+    hinge. As a function the network is the discriminator.
+    """
 
-def function(config: GanArchitecture, parameters: Mapping[str, NDArray[np.floating]]) -> Callable[[Floats], Floats]:
-    """Return the discriminator `x (n, d) -> D(x)`, (n,), in float64."""
-    model = _model(config, parameters)
+    noise_dim: PositiveInt = 128
+    """Length of the Gaussian noise z."""
+    generator_widths: list[PositiveInt] = Field(default_factory=lambda: [256, 256, 256, 256], min_length=1)
+    """Widths of the generator's hidden layers."""
+    discriminator_widths: list[PositiveInt] = Field(default_factory=lambda: [256, 256, 256, 256], min_length=1)
+    """Widths of the discriminator's hidden layers."""
+    discriminator_updates: PositiveInt = 1
+    """Updates of the discriminator before each update of the generator; an iteration is all of them."""
 
-    def h(x: Floats) -> Floats:
+    def build(self, d: int) -> GanNetwork:
+        """Return both networks for points of `d` coordinates."""
+        from dynamics_cli.architectures.networks import GanNetwork
+
+        return GanNetwork(self, d)
+
+    def generate(self, parameters: Parameters, z: Floats) -> Floats:
+        """Return the generator's samples (n, d) for noise `z` (n, noise_dim), in float64.
+
+        Weights of the discriminator need not be given.
+        """
+        import torch
+
+        last = parameters[f"generator_weight_{len(self.generator_widths) + 1}"]
+        model, dtype = self.loaded(parameters, last.shape[0], strict=False)
         with torch.no_grad():
-            logits: Floats = model(torch.from_numpy(np.asarray(x, dtype=np.float64))).numpy()
-        return logits
+            samples: Floats = model.generate(torch.from_numpy(np.asarray(z)).to(dtype)).numpy()
+        return samples
 
-    return h
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield what two networks trained against each other need: points of a mixture, a loss of classifiers, Adam."""
+        # fmt: off
+        needs = (
+            ("dataset", ("mixture",), "mixture"),
+            ("loss", ("logistic", "hinge"), "logistic (cross-entropy of the discriminator) or hinge"),
+            ("initialization", ("default_scaled", "file"), "default_scaled or file"),
+            ("optimizer", ("adam",), "adam with a batch_size"),
+        )
+        # fmt: on
+        for name, kinds, words in needs:
+            section = sections.get(name)
+            batched = name != "optimizer" or getattr(section, "batch_size", None) is not None
+            if section is not None and not (section.kind in kinds and batched):
+                yield (name, "kind"), f"must be {words} for architecture.kind gan"
 
 
-def generate(config: GanArchitecture, parameters: Mapping[str, NDArray[np.floating]], z: Floats) -> Floats:
-    """Return the generator's samples (n, d) for noise `z` (n, noise_dim), in float64."""
-    with torch.no_grad():
-        samples: Floats = _model(config, parameters).generate(torch.from_numpy(np.asarray(z, np.float64))).numpy()
-    return samples
+def build(config, d):  # interim
+    return config.build(d)
 
 
-def _model(config: GanArchitecture, parameters: Mapping[str, NDArray[np.floating]]) -> Gan:
-    """Return the networks; of one whose weights are not given, all weights are 0."""
-    last = max(int(name.rsplit("_", 1)[1]) for name in parameters if name.startswith("generator_weight"))
-    model = build(config, parameters[f"generator_weight_{last}"].shape[0]).double()
-    tensors = {name: torch.from_numpy(np.array(value, dtype=np.float64)) for name, value in parameters.items()}
-    model.load_state_dict(tensors, strict=False)
-    return model
+def generate(config, parameters, z):  # interim
+    return config.generate(parameters, z)

@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from pydantic import Field
 
-from dynamics_cli.config.architecture import ResidualArchitecture
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Architecture, Evaluation, Floats, Parameters
 
-Floats = NDArray[np.float64]
-
-
-class Residual(nn.Module):
-    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`; parameters `weight_1`, ..."""
-
-    def __init__(self, config: ResidualArchitecture, d: int) -> None:
-        super().__init__()
-        self.depth = config.depth
-        for layer in range(1, config.depth + 1):
-            shape = (1 if layer == config.depth else config.width, d if layer == 1 else config.width)
-            self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(shape)))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (n,) for inputs (n, d)."""
-        f = x @ self.get_parameter("weight_1").T  # (n, p)
-        for layer in range(2, self.depth):
-            f = f + torch.relu(f) @ self.get_parameter(f"weight_{layer}").T
-        return (torch.relu(f) @ self.get_parameter(f"weight_{self.depth}").T).squeeze(-1)
+if TYPE_CHECKING:
+    from dynamics_cli.architectures.networks import ResidualNetwork
 
 
-def build(config: ResidualArchitecture, d: int) -> Residual:
-    """Return the network, all weights 0, for inputs of `d` columns."""
-    return Residual(config, d)
+class Residual(Architecture, kind="residual"):
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`, no biases (Phuong 2021, 5.2)."""
 
+    width: PositiveInt
+    """Number p of neurons in every hidden layer."""
+    depth: Annotated[int, Field(ge=2, le=10_000)] = 4
+    """Number L of weight matrices; 2 is the two-layer network."""
 
-def function(
-    config: ResidualArchitecture, parameters: Mapping[str, NDArray[np.floating]]
-) -> Callable[[Floats], Floats]:
-    """Return `x (n, d) -> h(x) (n,)` in float64."""
-    W = [np.asarray(parameters[f"weight_{layer}"], np.float64) for layer in range(1, config.depth + 1)]
+    def build(self, d: int) -> ResidualNetwork:
+        """Return the network for inputs of `d` columns."""
+        from dynamics_cli.architectures.networks import ResidualNetwork
 
-    def h(x: Floats) -> Floats:
-        f = np.asarray(x, np.float64) @ W[0].T
-        for weight in W[1:-1]:
-            f = f + np.maximum(f, 0.0) @ weight.T
-        outputs: Floats = (np.maximum(f, 0.0) @ W[-1].T)[:, 0]
-        return outputs
+        return ResidualNetwork(self, d)
 
-    return h
+    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
+        """Return `x (n, d) -> h(x) (n,)` without torch."""
+        W = [np.asarray(parameters[f"weight_{layer}"], np.float64) for layer in range(1, self.depth + 1)]
+
+        def h(x: Floats) -> Floats:
+            f = np.asarray(x, np.float64) @ W[0].T
+            for weight in W[1:-1]:
+                f = f + np.maximum(f, 0.0) @ weight.T
+            outputs: Floats = (np.maximum(f, 0.0) @ W[-1].T)[:, 0]
+            return outputs
+
+        return h

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING
 
-from dynamics_cli.config.architecture import TwoLayerArchitecture
+import numpy as np
 
+from dynamics_cli.architectures.activated import Activated
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Evaluation, Parameters
 
-class TwoLayer(nn.Module):
-    """Two-layer network; a bias is a constant 1 appended to the input, its weight the last column of `hidden_weight`.
-
-    Both weights may carry leading replica axes: `hidden_weight` (..., m, d) and `output_weight` (..., m).
-    """
-
-    def __init__(self, config: TwoLayerArchitecture, d: int) -> None:
-        super().__init__()
-        self.config = config
-        self.hidden_weight = nn.Parameter(torch.zeros(config.width, d))  # (m, d)
-        self.output_weight = nn.Parameter(torch.zeros(config.width), requires_grad=config.train_output)  # (m,)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (..., n) for inputs (n, d)."""
-        z = x @ self.hidden_weight.mT  # (..., n, m)
-        if self.config.activation == "relu":
-            z = torch.relu(z)
-        elif self.config.activation == "leaky_relu":
-            z = nn.functional.leaky_relu(z, self.config.slope or 0.0)
-        return (z @ self.output_weight.unsqueeze(-1)).squeeze(-1)
+if TYPE_CHECKING:
+    from dynamics_cli.architectures.networks import TwoLayerNetwork
 
 
-def build(config: TwoLayerArchitecture, d: int) -> TwoLayer:
-    """Return the network, all weights 0, for inputs of `d` columns (the bias column included)."""
-    return TwoLayer(config, d)
+class TwoLayer(Activated, kind="two_layer"):
+    """`h(x) = sum_j a_j sigma(<w_j, x>)`; a bias is a constant 1 appended to `x`."""
+
+    width: PositiveInt
+    """Number m of hidden neurons."""
+    train_output: bool = True
+    """Whether the output weights a_j are trained or stay as initialised."""
+
+    def build(self, d: int) -> TwoLayerNetwork:
+        """Return the network for inputs of `d` columns."""
+        from dynamics_cli.architectures.networks import TwoLayerNetwork
+
+        return TwoLayerNetwork(self, d)
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of both weights; importing torch for them would take longer than many a run."""
+        return {"hidden_weight": (self.width, d), "output_weight": (self.width,)}
+
+    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
+        """Return `x (n, d) -> h(x) (n,)` without torch, light enough for plotting."""
+        W = np.asarray(parameters["hidden_weight"], dtype=np.float64)
+        a = np.asarray(parameters["output_weight"], dtype=np.float64)
+        sigma = self.sigma
+        return lambda x: sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a  # type: ignore[no-any-return] # (n, m) @ (m,)

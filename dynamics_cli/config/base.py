@@ -1,10 +1,36 @@
-"""What every section of a config shares."""
+"""What every section of a config shares, and kinds: the classes that a config can name.
+
+A kind is one class: its fields are the YAML keys, its methods are what it does. Naming it registers it:
+
+    class Tanh(Activation, kind="tanh"):
+        ...
+
+There is one registry. Kinds that come with the program and those of others enter it in the same way and have the same
+rights (see `registry`, which says where kinds come from). Nothing else in the program lists kinds.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from dynamics_cli.errors import InputError
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+PositiveInt = Annotated[int, Field(ge=1, lt=2**63)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+Sections = Mapping[str, Any]
+"""Validated sections of a config by name; a section that is itself wrong is not among them."""
+Finding = tuple[tuple[str | int, ...], str]
+"""Where something does not fit, as `("dataset", "x", 0)`, and why."""
+
+KEEP_UNKNOWN = "keep unknown kinds"
+"""In the context of a validation: a kind that nobody registered becomes `Unknown` instead of an error."""
 
 
 class Section(BaseModel):
@@ -16,6 +42,163 @@ class Section(BaseModel):
     )
 
 
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-PositiveInt = Annotated[int, Field(ge=1, lt=2**63)]
+class Kind(Section):
+    """What all kinds share; a base class of a section sets `section`, a kind has a name: `class X(Base, kind="x")`."""
+
+    section: ClassVar[str] = ""
+    """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that name files; their contents enter the identity of a run, and relative names begin at the config."""
+    kind: str = ""
+
+    def __init_subclass__(cls, kind: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if kind is not None:  # before pydantic collects the fields
+            cls.__annotations__["kind"] = Literal[kind]
+            cls.kind = kind
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, kind: str | None = None, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if kind is not None:
+            _add(cls, kind)
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield what makes no sense in this section, alone or together with the others; by default nothing."""
+        yield from ()
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Yield key and name of every file that this section names."""
+        for key in self.file_keys:
+            if (name := getattr(self, key)) is not None:
+                yield key, name
+
+
+class UnknownKindError(InputError, AttributeError):
+    """A saved config names a kind that is not registered here, and something needs what it does."""
+
+
+class Unknown(Kind):
+    """A kind of a saved config that nobody has registered here: what was recorded can be shown, nothing be done."""
+
+    model_config = ConfigDict(extra="allow")
+    of: str = Field(exclude=True)
+    """The section."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what is missing to whoever asks for what the kind does."""
+        try:
+            return super().__getattr__(name)  # type: ignore[misc]
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            raise UnknownKindError(
+                f"{self.of}.kind {self.kind!r} is not there: it came with code of somebody else. "
+                "`dyn --with FILE ...` loads it, `dyn --with RUN_DIRECTORY ...` the copy that a run keeps"
+            ) from None
+
+
+_KINDS: dict[str, dict[str, type[Kind]]] = {}
+"""Section -> name -> class, of everything that was registered."""
+
+
+def _add(cls: type[Kind], name: str) -> None:
+    """Enter a kind into the registry.
+
+    Raises:
+        InputError: its section has another kind of this name.
+    """
+    if not cls.section:
+        raise TypeError(f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like")
+    if cls.__abstractmethods__:
+        raise TypeError(f"{cls.section}.kind {name!r} does not say {', '.join(sorted(cls.__abstractmethods__))}")
+    there = _KINDS.setdefault(cls.section, {}).get(name)
+    if there is not None and there.__module__ != cls.__module__:
+        raise InputError(f"{cls.section}.kind {name!r} of {cls.__module__} is there already ({there.__module__})")
+    _KINDS[cls.section][name] = cls
+
+
+def registered(section: str) -> Mapping[str, type[Kind]]:
+    """Return the kinds of a section that are registered so far, by name."""
+    return _KINDS.setdefault(section, {})
+
+
+class OneOf:
+    """Says that the value of a key is one of the kinds of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
+
+    Args:
+        section: that of the kinds.
+        default: the kind of a mapping that names none.
+        word: whether a kind may be named by one word, `relu` for `{kind: relu}`.
+
+    """
+
+    def __init__(self, section: str, *, default: str | None = None, word: bool = False) -> None:
+        self.section, self.default, self.word = section, default, word
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        dump = core_schema.plain_serializer_function_ser_schema(self._dump, info_arg=False) if self.word else None
+        return core_schema.with_info_plain_validator_function(self._validate, serialization=dump)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return a note that `schema` replaces by the choice between the kinds that there are then."""
+        return {"kinds": self.section, "default kind": self.default, "word": self.word}
+
+    def _validate(self, value: object, info: ValidationInfo) -> Kind:
+        from dynamics_cli.config.registry import find_kind
+
+        if isinstance(value, Kind):
+            return value
+        if self.word and isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, Mapping):
+            raise PydanticCustomError("model_type", "must be a section")
+        name = value.get("kind", self.default)
+        if name is None:
+            raise PydanticCustomError("union_tag_not_found", "has no kind")
+        cls = find_kind(self.section, name) if isinstance(name, str) else None
+        if cls is not None:
+            return cls.model_validate({**value, "kind": name}, context=info.context)
+        if info.context and info.context.get(KEEP_UNKNOWN) and isinstance(name, str):
+            return Unknown.model_validate({**value, "kind": name, "of": self.section})
+        raise PydanticCustomError("union_tag_invalid", "has an unknown kind")
+
+    @staticmethod
+    def _dump(value: Kind) -> Any:
+        """Return the word for a kind that has all its defaults, so that a config reads as people write it."""
+        fields = type(value).model_fields.items()
+        plain = not value.model_extra and all(
+            getattr(value, name) == field.get_default(call_default_factory=True)
+            for name, field in fields
+            if name not in ("kind", "of")
+        )
+        return value.kind if plain else value.model_dump(exclude_none=True)
+
+
+def kinds_in(value: object) -> Iterator[Kind]:
+    """Yield every kind that a validated config, or a part of it, is made of."""
+    if isinstance(value, Kind):
+        yield value
+    if isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from kinds_in(getattr(value, name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from kinds_in(item)
+
+
+def one_of(field: Any) -> OneOf | None:
+    """Return what a field of a section says about kinds: the section that its value, or each of its values, names."""
+    for note in field.metadata:
+        if isinstance(note, OneOf):
+            return note
+    for argument in _arguments(field.annotation):
+        if isinstance(argument, OneOf):
+            return argument
+    return None
+
+
+def _arguments(annotation: Any) -> Iterator[Any]:
+    for argument in get_args(annotation):
+        yield argument
+        yield from _arguments(argument)

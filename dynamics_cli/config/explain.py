@@ -49,7 +49,7 @@ def _without_places(path: Path) -> Path:
 def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     details = error.errors(include_url=False, include_context=False)
     for detail in details[:MAX_EXPLAINED]:
-        path, takes_list = _path(detail["loc"], data)
+        path, takes_list = _path(detail["loc"])
         if takes_list is not None and takes_list != _is_list(path, data):
             continue  # the other alternative of the union is the one to talk about
         yield _message(detail, path, data)
@@ -59,25 +59,19 @@ def _is_list(path: Path, data: dict[str, Any]) -> bool:
     return isinstance(_value(_without_places(path), data), list)
 
 
-def _path(loc: tuple[int | str, ...], data: dict[str, Any]) -> tuple[Path, bool | None]:
-    """Return where in `data` pydantic's `loc` is, without the kinds and the alternatives of unions that it passes.
+def _path(loc: tuple[int | str, ...]) -> tuple[Path, bool | None]:
+    """Return where in `data` pydantic's `loc` is, without the alternatives of unions that it passes.
 
-    The second value says, in a union without kinds (all of ours are of a word or a list), whether the error is about
+    The second value says, in such a union (all of ours are of a word or a list), whether the error is about
     the alternative that takes a list; None outside of such a union.
     """
     path: Path = ()
-    parts = list(loc)
     takes_list = None
-    while parts:
-        part = parts.pop(0)
-        if kinds(path, data):  # pydantic puts the kind between the section and its keys
-            if not parts:
-                break
-            part = parts.pop(0)
-        elif isinstance(part, str) and part.startswith(("literal[", "list[")):
+    for part in loc:
+        if isinstance(part, str) and part.startswith(("literal[", "list[")):
             takes_list = part.startswith("list[")
-            continue
-        path = (*path, part)
+        else:
+            path = (*path, part)
     return path, takes_list
 
 
@@ -101,7 +95,8 @@ def _message(detail: ErrorDetails, path: Path, data: dict[str, Any]) -> tuple[Pa
         case "union_tag_not_found":
             return (*path, "kind"), f"is missing; allowed are {listing(kinds(path, data))}"
         case "union_tag_invalid":
-            return (*path, "kind"), _unknown_kind(found["kind"], kinds(path, data))
+            kind, path = (found, path) if isinstance(found, str) else (found["kind"], (*path, "kind"))
+            return path, _unknown_kind(kind, kinds(path[:-1] if path[-1] == "kind" else path, data))
     if isinstance(found, str) and found in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
     message = f"must be {describe(node or {}, found)}, not {show(found)}"
@@ -146,12 +141,6 @@ def _unknown_key(path: Path, data: dict[str, Any]) -> str:
     *above, key = path
     section = _value(tuple(above), data)
     kind = section.get("kind") if isinstance(section, dict) else None
-    allowed = _keys_of(tuple(above), kind, data)
+    allowed = known_keys(tuple(above), kind, data) or []
     of_kind = f" of kind {kind!r}" if kind is not None and kinds(tuple(above), data) else ""
     return f"unknown key{of_kind}; allowed are {', '.join(allowed)}{did_you_mean(str(key), allowed)}"
-
-
-def _keys_of(path: Path, kind: object, data: dict[str, Any]) -> list[str]:
-    if kind is None and (options := kinds(path, data)):  # a section whose kind has a default, the first one
-        kind = options[0]
-    return known_keys(path, kind, data) or []

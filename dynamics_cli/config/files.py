@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path as FilePath
 
-from dynamics_cli.config.dataset import FileDataset
+from dynamics_cli.config.base import Kind, Sections
 from dynamics_cli.config.errors import Path
-from dynamics_cli.config.initialization import FileInitialization
-
-Sections = Mapping[str, object]
-"""Validated sections by name; a section that is itself wrong is not among them."""
 
 
 def check_files(sections: Sections) -> Iterator[tuple[Path, str]]:
@@ -36,10 +32,7 @@ def _unusable(file: FilePath) -> str | None:
 
 def named_files(sections: Sections) -> Iterator[tuple[Path, str]]:
     """Yield the key and the name of every file that a config names."""
-    dataset, initialization = sections.get("dataset"), sections.get("initialization")
-    if isinstance(dataset, FileDataset):
-        yield ("dataset", "path"), dataset.path
-        if dataset.test_path is not None:
-            yield ("dataset", "test_path"), dataset.test_path
-    if isinstance(initialization, FileInitialization):
-        yield ("initialization", "path"), initialization.path
+    for name, section in sections.items():
+        if isinstance(section, Kind):
+            for key, file in section.files():
+                yield (name, key), file

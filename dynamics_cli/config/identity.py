@@ -11,6 +11,7 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import ConfigError, Problem, key_text
 from dynamics_cli.config.files import check_files, named_files
 from dynamics_cli.config.reader import MAPPING
+from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.config.run import RunConfig
 
 NUMERICS_VERSION = 3
@@ -22,6 +23,7 @@ def canonical(config: RunConfig, *, device: str, backend: str) -> str:
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
+        InputError: when a kind of somebody else has no source.
     """
     sections = dict(config)
     if missing := [Problem(MAPPING, None, key_text(path), message) for path, message in check_files(sections)]:
@@ -29,6 +31,8 @@ def canonical(config: RunConfig, *, device: str, backend: str) -> str:
     resolved = to_plain(config) | {"device": device, "backend": backend}
     for (section, key), file in named_files(sections):
         resolved[str(section)][key] = {"sha256": _file_hash(file, key_text((section, key)))}
+    if sources := foreign_sources(config):
+        resolved["sources"] = {kind: source.sha256 for kind, source in sources.items()}
     resolved["numerics_version"] = NUMERICS_VERSION
     return json.dumps(_positive_zeros(resolved), sort_keys=True, separators=(",", ":"), allow_nan=False)
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dynamics_cli.config.checks import check_sections
+from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Sections
 from dynamics_cli.config.errors import ConfigError, Problem
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.files import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.overrides import apply, apply_settings
 from dynamics_cli.config.reader import read_file, read_mapping
+from dynamics_cli.config.registry import SECTIONS, find_kind
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.source import Source
 
 MAX_TOLD = 250
 """Problems told of one config; of the rest only the number is."""
-_FILE_KEYS = (("dataset", "path"), ("dataset", "test_path"), ("initialization", "path"))
 
 
 def load_config(
@@ -29,6 +29,7 @@ def load_config(
     overrides: Sequence[str] = (),
     *,
     check_files_exist: bool = True,
+    keep_unknown: bool = False,
     **settings: object,
 ) -> RunConfig:
     """Read and validate the config of one run.
@@ -37,6 +38,7 @@ def load_config(
         source: a YAML or JSON file, or a mapping with the same content (called `<config>` in messages).
         overrides: changes `section.key=value` as after `--set`; the values are YAML.
         check_files_exist: whether files that the config names must be there.
+        keep_unknown: whether kinds that nobody registered stay as they are written, as in a run whose code is not here.
         settings: top-level keys to replace last, e.g. `seed=3, device="cpu"`; None leaves the key as it is.
 
     Returns:
@@ -54,7 +56,7 @@ def load_config(
     if _count(plain.data) > MAX_VALUES:
         raise ConfigError([plain.problem((), TOO_MANY)])
     _make_paths_absolute(plain)
-    config, problems = _validate(plain, check_files_exist)
+    config, problems = _validate(plain, check_files_exist, keep_unknown)
     if config is None or problems:
         raise ConfigError(_in_order(problems))
     return config
@@ -71,31 +73,46 @@ def _count(value: object) -> int:
 
 
 def _make_paths_absolute(source: Source) -> None:
-    for section, key in _FILE_KEYS:
-        keys = source.data.get(section)
-        if isinstance(keys, dict) and isinstance(written := keys.get(key), str):
-            keys[key] = os.path.normpath(source.origin((section, key)).directory / written)
+    for section, keys in source.data.items():
+        kind = keys.get("kind") if isinstance(keys, dict) and section in SECTIONS else None
+        cls = find_kind(section, kind) if isinstance(kind, str) else None
+        for key in () if cls is None else cls.file_keys:
+            if isinstance(written := keys.get(key), str):
+                keys[key] = os.path.normpath(source.origin((section, key)).directory / written)
 
 
-def _validate(source: Source, check_files_exist: bool) -> tuple[RunConfig | None, list[Problem]]:
+def _validate(source: Source, check_files_exist: bool, keep_unknown: bool) -> tuple[RunConfig | None, list[Problem]]:
     """Return the config, if each value is right, and everything that is wrong."""
     config, problems = None, list(source.problems)
+    context = {KEEP_UNKNOWN: keep_unknown}
     try:
-        config = RunConfig.model_validate(source.data)
+        config = RunConfig.model_validate(source.data, context=context)
     except ValidationError as error:
         problems += explain(error, source)
-    sections = _valid_sections(source.data) if config is None else dict(config)
+    sections = _valid_sections(source.data, context) if config is None else dict(config)
     findings = [*check_sections(sections), *(check_files(sections) if check_files_exist else ())]
     problems += [source.problem(path, message) for path, message in findings if not source.is_broken(path)]
     return config, problems
 
 
-def _valid_sections(data: Mapping[str, Any]) -> dict[str, object]:
+def check_sections(sections: Sections) -> Iterator[Finding]:
+    """Yield where and why the given sections do not make sense, alone or together."""
+    for section in sections.values():
+        if isinstance(section, Kind):
+            yield from section.check(sections)
+
+
+def check_config(config: RunConfig) -> Iterator[Finding]:
+    """Yield what is wrong with a config built in Python, which `load_config` would have refused."""
+    yield from check_sections(dict(config))
+
+
+def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:
     """Return the sections that are right by themselves, so that they are checked further even if others are wrong."""
     sections = {}
     for name, adapter in _adapters().items():
         try:
-            sections[name] = adapter.validate_python(data.get(name, {}))
+            sections[name] = adapter.validate_python(data.get(name, {}), context=context)
         except ValidationError:
             continue  # told by the validation of the whole
     return sections

@@ -6,16 +6,31 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dynamics_cli.config.architecture import Architecture
-from dynamics_cli.config.base import Section
-from dynamics_cli.config.dataset import Dataset
-from dynamics_cli.config.initialization import Initialization
-from dynamics_cli.config.loss import Loss
-from dynamics_cli.config.optimizer import Optimizer
-from dynamics_cli.config.record import Record
+from dynamics_cli.config.base import OneOf, PositiveInt, Section
+from dynamics_cli.config.bases import Architecture, Dataset, Initialization, Loss, Measure, Optimizer, Snapshots
+from dynamics_cli.config.registry import get_kind
 
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+def _geometric() -> Snapshots:
+    return get_kind("snapshots", "geometric")()  # type: ignore[return-value]
+
+
+class Record(Section):
+    """What is written into the run directory."""
+
+    snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(default_factory=_geometric)
+    """When parameters and measures are recorded."""
+    parameters: Literal["all", "none"] | list[str] = "all"
+    """Which parameters are recorded: all, none, or a list of names."""
+    measures: list[Annotated[Measure, OneOf("measure", word=True)]] | None = None
+    """Which measures are recorded (default: those that the loss and the data set offer, e.g. accuracies)."""
+    loss_every: PositiveInt | None = None
+    """Iterations between two recorded losses (default: 1 for full batch, an epoch otherwise)."""
+    limit_gib: Annotated[float, Field(gt=0)] = 4.0
+    """Refuse a run whose recording is estimated above this size, in GiB."""
 
 
 class RunConfig(Section):
@@ -31,9 +46,9 @@ class RunConfig(Section):
     """Which stepper to use; `auto` asks a static cost model, `autograd` is the reference."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""
-    dataset: Dataset
-    architecture: Architecture
-    initialization: Initialization
-    loss: Loss
-    optimizer: Optimizer
+    dataset: Annotated[Dataset, OneOf("dataset")]
+    architecture: Annotated[Architecture, OneOf("architecture")]
+    initialization: Annotated[Initialization, OneOf("initialization")]
+    loss: Annotated[Loss, OneOf("loss")]
+    optimizer: Annotated[Optimizer, OneOf("optimizer")]
     record: Record = Field(default_factory=Record)

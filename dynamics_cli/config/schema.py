@@ -2,24 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
 from typing import Any
 
+from dynamics_cli.config.base import Kind
 from dynamics_cli.config.errors import Path
+from dynamics_cli.config.registry import SECTIONS, all_kinds
 from dynamics_cli.config.run import RunConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Node = dict[str, Any]
 
 
-@cache
 def _definitions() -> dict[str, Node]:
-    """Return the schema of every section by the name of its class, `RunConfig` among them."""
+    """Return the schema of the whole config, of its sections, and of every kind as `section.kind`."""
+    known = {section: all_kinds(section) for section in SECTIONS}
+    return _made(tuple((section, name, cls) for section, kinds in known.items() for name, cls in kinds.items()))
+
+
+@cache
+def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
     whole = RunConfig.model_json_schema()
-    definitions: dict[str, Node] = whole.pop("$defs")
-    return {"RunConfig": whole, **definitions}
+    definitions: dict[str, Node] = {"RunConfig": whole, **whole.pop("$defs", {})}
+    definitions |= {f"{section}.{name}": cls.model_json_schema() for section, name, cls in known}
+    defaults = {(note["kinds"], note["default kind"]) for note in _notes(definitions)}
+    for section, name, _ in known:
+        node = definitions[f"{section}.{name}"]
+        if (section, name) not in defaults:
+            node["properties"]["kind"].pop("default")
+            node["required"] = ["kind", *node.get("required", ())]
+    names = {section: [name for of, name, _ in known if of == section] for section in SECTIONS}
+    return {name: _chosen(node, names, definitions) for name, node in definitions.items()}
+
+
+def _notes(node: Any) -> Iterator[Node]:
+    """Yield what `OneOf` left in a schema, wherever it stands."""
+    if isinstance(node, dict) and isinstance(node.get("kinds"), str):
+        yield node
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _notes(value)
+
+
+def _chosen(node: Any, names: Mapping[str, list[str]], definitions: Mapping[str, Node]) -> Any:
+    """Return a copy of `node` with the choice between kinds in place of the notes that `OneOf` left."""
+    if isinstance(node, list):
+        return [_chosen(item, names, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if not isinstance(section := node.get("kinds"), str):
+        return {key: _chosen(value, names, definitions) for key, value in node.items()}
+    rest = {key: value for key, value in node.items() if key not in ("kinds", "default kind", "word")}
+    places = {name: f"#/$defs/{section}.{name}" for name in names[section]}
+    choice = {
+        "discriminator": {"mapping": places, "propertyName": "kind"},
+        "oneOf": [{"$ref": place} for place in places.values()],
+    }
+    if not node["word"]:
+        return rest | choice
+    words = [name for name in names[section] if definitions[f"{section}.{name}"]["required"] == ["kind"]]
+    return rest | {"anyOf": [{"enum": words, "type": "string"}, choice]}
 
 
 def json_schema() -> dict[str, Any]:
@@ -67,14 +110,15 @@ def _resolved(node: Node) -> Node:
 
 
 def _branches(node: Node) -> dict[str, Node]:
-    """Return the schema of each kind, in the order of declaration; empty for what has no kinds."""
-    if "discriminator" not in node:
-        return {}
-    options = [_resolved(option) for option in node["oneOf"]]
-    return {option["properties"]["kind"]["const"]: option for option in options}
+    """Return the schema of each kind by name; empty for what has no kinds."""
+    if "discriminator" in node:
+        options = [_resolved(option) for option in node["oneOf"]]
+        return {option["properties"]["kind"]["const"]: option for option in options}
+    return next((found for option in node.get("anyOf", ()) if (found := _branches(option))), {})
 
 
 def _default_kind(branches: Mapping[str, Node]) -> str | None:
+    """Return the kind of a section that names none, if there is such a kind."""
     return next((kind for kind, node in branches.items() if "default" in node["properties"]["kind"]), None)
 
 
@@ -104,7 +148,7 @@ def _section(node: Node, data: object) -> Node:
     branches = _branches(node)
     if not branches:
         return node
-    kind = data.get("kind", _default_kind(branches)) if isinstance(data, Mapping) else None
+    kind = data.get("kind", _default_kind(branches)) if isinstance(data, Mapping) else data
     return branches.get(kind, {}) if isinstance(kind, str) else {}
 
 
@@ -115,7 +159,7 @@ def _below(data: object, part: str | int) -> object:
 
 
 def kinds(path: Path, data: object = None) -> list[str]:
-    """Return the kinds that the section at `path` has, in the order of declaration; empty when it has none."""
+    """Return the kinds that the section at `path` has, by name; empty when it has none."""
     node = node_at(path, data)
     return [] if node is None else list(_branches(node))
 
@@ -127,6 +171,7 @@ def known_keys(path: Path, kind: object = None, data: object = None) -> list[str
         return None
     branches = _branches(node)
     if branches:
+        kind = _default_kind(branches) if kind is None else kind
         node = branches.get(kind) if isinstance(kind, str) else None
     if node is None or "properties" not in node:
         return None

@@ -2,61 +2,157 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
 
-from dynamics_cli.config.dataset import MnistDataset, MnistPairDataset
-from dynamics_cli.datasets.dataset import Dataset, Floats, make_dataset
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.config.base import Finding, PositiveInt, Sections
+from dynamics_cli.config.bases import Dataset, Floats
 from dynamics_cli.datasets.idx import Bytes
 from dynamics_cli.datasets.light import light_effect
 from dynamics_cli.datasets.mnist import HOW_TO_GET, is_there, load_mnist
 from dynamics_cli.datasets.mnist_subset import COUNTS
+from dynamics_cli.datasets.samples import Samples, make_samples
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 
-Config = MnistDataset | MnistPairDataset
+Digit = Annotated[int, Field(ge=0, le=9)]
 
 
-def resolve(config: Config) -> Config:
-    """Replace source `auto`: the subset when it holds all that is asked for, else the full set if it is there.
+class Digits(Dataset):
+    """What data sets made of MNIST's handwritten digits share: rows of 784 pixels, ordered by class."""
 
-    Raises:
-        DataMissingError: more images are asked for than the subset holds, and the full set is not there.
+    random = False
 
-    """
-    if config.source != "auto":
-        return config
-    asked = [(config.per_class, COUNTS["train"])]
-    if config.test:
-        asked.append((config.test_per_class, COUNTS["test"]))
-    if all(count is not None and count <= most for count, most in asked):
-        return config.model_copy(update={"source": "subset"})
-    if is_there():
-        return config.model_copy(update={"source": "full"})
-    if any(count is not None and count > most for count, most in asked):
-        raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {HOW_TO_GET}")
-    return config.model_copy(update={"source": "subset"})
+    source: Literal["auto", "subset", "full"] = "auto"
+    """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
+    `dyn data fetch mnist` downloads; `auto`: the subset when it holds all that is asked for, else the full set if it is
+    there. The run records which one it was."""
+    per_class: PositiveInt | None = None
+    """Train on the first so many images of each digit; by default on all that the source has."""
+    test: bool = True
+    """Hold out images of MNIST's own test set."""
+    test_per_class: PositiveInt | None = None
+    """Hold out the first so many images of each digit; by default all that the source has."""
+    scale: Literal["unit", "raw"] = "unit"
+    """Pixels from 0 to 1, or from 0 to 255 as in the files; 0 is the background."""
+    center: bool = False
+    """Subtract the mean training image from all images, held-out ones included."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+    def chosen(self) -> list[int]:
+        """Return the digits, in the order of the classes."""
+        return list(range(10))
+
+    def labelled(self, pixels: Bytes, classes: Floats) -> tuple[Bytes, Floats]:
+        """Return images (n, 28, 28) and class numbers (n,) as they are trained on."""
+        return pixels, classes
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield settings of held-out images that nobody asked for."""
+        if self.test_per_class is not None and not self.test:
+            yield ("dataset", "test_per_class"), "makes no sense with test: false"
+
+    def resolve(self) -> Self:
+        """Replace source `auto`: the subset when it holds all that is asked for, else the full set if it is there.
+
+        Raises:
+            DataMissingError: more images are asked for than the subset holds, and the full set is not there.
+
+        """
+        if self.source != "auto":
+            return self
+        asked = [(self.per_class, COUNTS["train"])]
+        if self.test:
+            asked.append((self.test_per_class, COUNTS["test"]))
+        if all(count is not None and count <= most for count, most in asked):
+            return self.model_copy(update={"source": "subset"})
+        if is_there():
+            return self.model_copy(update={"source": "full"})
+        if any(count is not None and count > most for count, most in asked):
+            raise DataMissingError(f"dataset: so many images of a digit need the full MNIST set: {HOW_TO_GET}")
+        return self.model_copy(update={"source": "subset"})
+
+    def load(self, streams: Streams) -> Samples:
+        """Return images as rows of 784 numbers, ordered by class.
+
+        Raises:
+            DataMissingError: the full set is needed and not there.
+            InputError: a digit has fewer images than asked for, or a file is damaged.
+
+        """
+        self = self.resolve()  # noqa: PLW0642 - with the source that is used
+        mnist = load_mnist(self.source, digits=self.chosen(), parts=("train", "test") if self.test else ("train",))
+        x, y = self._rows(_first(mnist.train, self.per_class, "per_class", mnist.source))
+        x_test, y_test = None, None
+        if self.test:
+            x_test, y_test = self._rows(_first(mnist.test, self.test_per_class, "test_per_class", mnist.source))
+        if self.center:
+            mean = x.mean(axis=0)  # (784,)
+            x -= mean
+            if x_test is not None:
+                x_test -= mean
+        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
+
+    def _rows(self, images: list[Bytes]) -> tuple[Floats, Floats]:
+        """Return pixels (n, 784) and labels (n,) of images (., 28, 28) sorted by class."""
+        classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
+        pixels, y = self.labelled(np.concatenate(images), classes)  # (n, 28, 28)
+        x = pixels.reshape(len(pixels), -1).astype(np.float64)
+        if self.scale == "unit":
+            x /= 255
+        return x, y
 
 
-def load(config: Config, seed: int) -> Dataset:
-    """Return images as rows of 784 numbers, ordered by class; `seed` plays no part.
+class Mnist(Digits, kind="mnist"):
+    """All ten digits of MNIST; the label is the digit, a class for cross entropy."""
 
-    Raises:
-        DataMissingError: the full set is needed and not there.
-        InputError: a digit has fewer images than asked for, or a file is damaged.
+    kind: Literal["mnist"]
 
-    """
-    config = resolve(config)
-    digits = config.digits if isinstance(config, MnistPairDataset) else list(range(10))
-    mnist = load_mnist(config.source, digits=digits, parts=("train", "test") if config.test else ("train",))
-    x, y = _rows(_first(mnist.train, config.per_class, "per_class", mnist.source), config)
-    x_test, y_test = None, None
-    if config.test:
-        x_test, y_test = _rows(_first(mnist.test, config.test_per_class, "test_per_class", mnist.source), config)
-    if config.center:
-        mean = x.mean(axis=0)  # (784,)
-        x -= mean
-        if x_test is not None:
-            x_test -= mean
-    return make_dataset(x, y, x_test=x_test, y_test=y_test, append_bias=config.append_bias)
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a loss or a network for another number of classes than ten."""
+        yield from super().check(sections)
+        loss = sections.get("loss")
+        labels = getattr(loss, "labels", "real")
+        if labels == "signs":
+            yield ("dataset", "kind"), f"mnist has ten classes, the loss {loss.kind} tells two apart: take mnist_pair"
+        elif labels == "classes" and 1 < getattr(sections.get("architecture"), "outputs", 10) < 10:
+            yield ("architecture", "outputs"), "must be at least 10, the number of digits"
+
+
+class MnistPair(Digits, kind="mnist_pair"):
+    """Two digits of MNIST, labelled for a binary classifier."""
+
+    digits: list[Digit] = Field(min_length=2, max_length=2)
+    """The two digits, e.g. [1, 0]; images of the first come first."""
+    labels: Literal["signs", "classes"] = "signs"
+    """`signs`: +1 for the first digit, -1 for the second; `classes`: 0 and 1, for cross entropy."""
+    light_effect: bool = False
+    """Darken the first digit to pixels 0..127 of 255 and brighten the second to 128..255, held-out images included
+    (Tachet des Combes et al. 2018, Appendix E.2, there for cats and dogs)."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield one digit named twice, and labels that do not suit the loss."""
+        yield from super().check(sections)
+        if self.digits[0] == self.digits[1]:
+            yield ("dataset", "digits"), f"must be two different digits, not {self.digits[0]} twice"
+        loss = sections.get("loss")
+        needed = getattr(loss, "labels", "real")
+        if needed not in ("real", self.labels):
+            yield ("dataset", "labels"), f"must be {needed} for the loss {loss.kind}, not {self.labels}"
+
+    def chosen(self) -> list[int]:
+        """Return the two digits."""
+        return self.digits
+
+    def labelled(self, pixels: Bytes, classes: Floats) -> tuple[Bytes, Floats]:
+        """Return images, darkened and brightened if that is asked for, and signs or classes."""
+        if self.light_effect:
+            pixels = light_effect(pixels, classes == 1)
+        return pixels, 1.0 - 2.0 * classes if self.labels == "signs" else classes
 
 
 def _first(images: dict[int, Bytes], count: int | None, key: str, source: str) -> list[Bytes]:
@@ -65,17 +161,3 @@ def _first(images: dict[int, Bytes], count: int | None, key: str, source: str) -
         if count is not None and len(found) < count:
             raise InputError(f"dataset.{key} is {count}, source {source} has {len(found)} such images of digit {digit}")
     return [found[:count] for found in images.values()]
-
-
-def _rows(images: list[Bytes], config: Config) -> tuple[Floats, Floats]:
-    """Return pixels (n, 784) and labels (n,) of images (., 28, 28) sorted by class."""
-    pixels = np.concatenate(images)  # (n, 28, 28)
-    classes = np.repeat(np.arange(len(images), dtype=np.float64), [len(found) for found in images])  # (n,)
-    if isinstance(config, MnistPairDataset) and config.light_effect:
-        pixels = light_effect(pixels, classes == 1)
-    x = pixels.reshape(len(pixels), -1).astype(np.float64)
-    if config.scale == "unit":
-        x /= 255
-    signs = isinstance(config, MnistPairDataset) and config.labels == "signs"
-    y: Floats = 1.0 - 2.0 * classes if signs else classes
-    return x, y

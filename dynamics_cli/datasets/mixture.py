@@ -3,33 +3,58 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
-from dynamics_cli.config.dataset import MixtureDataset
-from dynamics_cli.datasets.dataset import Dataset, Floats, check_size, make_dataset
-from dynamics_cli.datasets.streams import stream
+from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
+from dynamics_cli.config.bases import Dataset, Floats
+from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.streams import Streams
 
 
-def centres(config: MixtureDataset) -> Floats:
-    """Return the means of the Gaussians (modes, 2)."""
-    if config.layout == "ring":
-        angles = 2 * np.pi * np.arange(config.modes) / config.modes
-        return config.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    side = math.isqrt(config.modes)
-    ticks = np.linspace(-config.radius, config.radius, side) if side > 1 else np.zeros(1)
-    return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+class Mixture(Dataset, kind="mixture"):
+    """Points of equal Gaussians on a ring or a square grid in the plane, all labelled 1, for a generator to imitate."""
+
+    layout: Literal["ring", "grid"] = "ring"
+    """`ring`: evenly around a circle, from angle 0 on; `grid`: a square lattice from -radius to radius."""
+    modes: PositiveInt = 8
+    """Number of Gaussians; a square number for the grid."""
+    radius: Positive = 1.0
+    """Radius of the ring, half the side of the grid."""
+    deviation: Positive = 0.05
+    """Standard deviation of each Gaussian in every direction."""
+    n: PositiveInt = 10_000
+    """Number of points; each belongs to a random mode."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a number of modes that is no square, for a grid."""
+        if self.layout == "grid" and math.isqrt(self.modes) ** 2 != self.modes:
+            yield ("dataset", "modes"), f"must be a square number for the layout grid, not {self.modes}"
+
+    def centres(self) -> Floats:
+        """Return the means of the Gaussians (modes, 2)."""
+        if self.layout == "ring":
+            angles = 2 * np.pi * np.arange(self.modes) / self.modes
+            return self.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        side = math.isqrt(self.modes)
+        ticks = np.linspace(-self.radius, self.radius, side) if side > 1 else np.zeros(1)
+        return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw the points from the data stream of `seed`; all are labelled 1, real.
+
+        Raises:
+            InputError: they do not fit into memory.
+
+        """
+        check_size(self.n + self.modes, 2)
+        rng = streams.rng("data")
+        modes = rng.integers(0, self.modes, self.n)  # (n,)
+        x = self.centres()[modes] + self.deviation * rng.standard_normal((self.n, 2))
+        return make_samples(x, np.ones(self.n))
 
 
-def load(config: MixtureDataset, seed: int) -> Dataset:
-    """Draw the points from the data stream of `seed`; all are labelled 1, real.
-
-    Raises:
-        InputError: they do not fit into memory.
-
-    """
-    check_size(config.n + config.modes, 2)
-    rng = stream(seed, "data")
-    modes = rng.integers(0, config.modes, config.n)  # (n,)
-    x = centres(config)[modes] + config.deviation * rng.standard_normal((config.n, 2))
-    return make_dataset(x, np.ones(config.n))
+def centres(config):  # interim
+    return config.centres()

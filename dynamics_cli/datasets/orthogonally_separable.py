@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.random import Generator
+from pydantic import Field
 
-from dynamics_cli.config.dataset import OrthogonallySeparableDataset
-from dynamics_cli.datasets.dataset import Dataset, Floats, check_size, make_dataset
-from dynamics_cli.datasets.streams import stream
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Dataset, Floats
+from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 _DRAWS = 10_000
 
 
-def load(config: OrthogonallySeparableDataset, seed: int) -> Dataset:
-    """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
+class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
+    """Gaussian points of the positive orthant (+1) and its opposite (-1) (Phuong and Lampert 2021, Section 5.1).
 
-    Gaussian points, of which only those of two orthants are kept, have this law; a rejection by orthant would keep one
-    in `2^(dim - 1)`. Should all signs agree, the last label is turned until both classes are there.
-
-    Raises:
-        InputError: in one dimension with `filtered`, no negative point is kept; or the points do not fit into memory.
-
+    So `<x_i, x_j> > 0` within a class and `<= 0` across.
     """
-    if config.dim == 1 and config.filtered:
-        raise InputError("dataset.dim must be at least 2 with filtered: in one dimension no point is kept of class -1")
-    check_size(config.n + min(3 * config.n, _DRAWS) + 64, config.dim)
-    rng = stream(seed, "data")
-    z = np.where(np.arange(config.dim) % 2 == 0, 1.0, -1.0)
-    x, y = np.empty((0, config.dim)), np.empty(0)
-    while len(x) < config.n:
-        more, labels = _draw(rng, min(max(3 * (config.n - len(x)), 16), _DRAWS), z, filtered=config.filtered)
-        x, y = np.concatenate([x, more]), np.concatenate([y, labels])
-    x, y = x[: config.n], y[: config.n]
-    while abs(y.sum()) == config.n:
-        more, labels = _draw(rng, 64, z, filtered=config.filtered)
-        other = np.flatnonzero(labels != y[0])
-        if len(other):
-            x[-1], y[-1] = more[other[0]], labels[other[0]]
-    return make_dataset(x, y)
+
+    n: Annotated[int, Field(ge=2, lt=2**63)]
+    """Number of samples, both classes together; each has at least one."""
+    dim: PositiveInt
+    """Input dimension."""
+    filtered: bool = True
+    """Keep only points with `<x, z> >= 0` for `z = (1, -1, 1, -1, ...)`."""
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
+
+        Gaussian points, of which only those of two orthants are kept, have this law; a rejection by orthant would keep one
+        in `2^(dim - 1)`. Should all signs agree, the last label is turned until both classes are there.
+
+        Raises:
+            InputError: in one dimension with `filtered`, no negative point is kept; or the points do not fit into memory.
+
+        """
+        if self.dim == 1 and self.filtered:
+            raise InputError(
+                "dataset.dim must be at least 2 with filtered: in one dimension no point is kept of class -1"
+            )
+        check_size(self.n + min(3 * self.n, _DRAWS) + 64, self.dim)
+        rng = streams.rng("data")
+        z = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
+        x, y = np.empty((0, self.dim)), np.empty(0)
+        while len(x) < self.n:
+            more, labels = _draw(rng, min(max(3 * (self.n - len(x)), 16), _DRAWS), z, filtered=self.filtered)
+            x, y = np.concatenate([x, more]), np.concatenate([y, labels])
+        x, y = x[: self.n], y[: self.n]
+        while abs(y.sum()) == self.n:
+            more, labels = _draw(rng, 64, z, filtered=self.filtered)
+            other = np.flatnonzero(labels != y[0])
+            if len(other):
+                x[-1], y[-1] = more[other[0]], labels[other[0]]
+        return make_samples(x, y)
 
 
 def _draw(rng: Generator, count: int, z: Floats, *, filtered: bool) -> tuple[Floats, Floats]:

@@ -2,18 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
 import numpy as np
+from pydantic import Field
 
-from dynamics_cli.config.dataset import PointsDataset
-from dynamics_cli.datasets.dataset import Dataset, make_dataset
+from dynamics_cli.config.base import Finding, Sections
+from dynamics_cli.config.bases import Dataset
+from dynamics_cli.datasets.samples import Samples, make_samples
+from dynamics_cli.datasets.streams import Streams
+
+Coordinates = Annotated[list[float], Field(min_length=1)]
+Labels = Annotated[list[float], Field(min_length=1)]
 
 
-def load(config: PointsDataset, seed: int) -> Dataset:
-    """Return the points of the config; `seed` plays no part."""
-    return make_dataset(
-        np.array(config.x, dtype=np.float64),
-        np.array(config.y, dtype=np.float64),
-        x_test=None if config.x_test is None else np.array(config.x_test, dtype=np.float64),
-        y_test=None if config.y_test is None else np.array(config.y_test, dtype=np.float64),
-        append_bias=config.append_bias,
-    )
+class Points(Dataset, kind="points"):
+    """Points written down in the config itself."""
+
+    random = False
+
+    x: list[Coordinates] = Field(min_length=1)
+    """Inputs, one list of coordinates per sample (n, d)."""
+    y: Labels
+    """Labels (n,): real numbers, ±1 for margin losses, class numbers 0..C-1 for cross entropy."""
+    x_test: Annotated[list[Coordinates], Field(min_length=1)] | None = None
+    """Held-out inputs, never trained on."""
+    y_test: Labels | None = None
+    """Labels of the held-out inputs."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield rows of unequal lengths, and inputs and labels that do not match."""
+        yield from check_rows("x", self.x, len(self.x[0]), "the first")
+        yield from _same_length("y", self.y, "x", self.x)
+        if self.x_test is not None:
+            yield from check_rows("x_test", self.x_test, len(self.x[0]), "those of x")
+        if self.x_test is not None and self.y_test is not None:
+            yield from _same_length("y_test", self.y_test, "x_test", self.x_test)
+        elif self.x_test is not None:
+            yield ("dataset", "y_test"), "is missing; x_test needs labels"
+        elif self.y_test is not None:
+            yield ("dataset", "x_test"), "is missing; y_test needs inputs"
+
+    def load(self, streams: Streams) -> Samples:
+        """Return the points of the config."""
+        return make_samples(
+            np.array(self.x, dtype=np.float64),
+            np.array(self.y, dtype=np.float64),
+            x_test=None if self.x_test is None else np.array(self.x_test, dtype=np.float64),
+            y_test=None if self.y_test is None else np.array(self.y_test, dtype=np.float64),
+            append_bias=self.append_bias,
+        )
+
+
+def check_rows(key: str, rows: Sequence[Sequence[float]], columns: int, like: str) -> Iterator[Finding]:
+    """Yield the first of the rows under `key` that has not so many coordinates, which `like` has."""
+    for place, row in enumerate(rows):
+        if len(row) != columns:
+            yield ("dataset", key, place), f"has {counted(len(row), 'coordinate')}, {like} {columns}; all need the same"
+            return
+
+
+def _same_length(key: str, labels: Sequence[float], inputs_key: str, inputs: Sequence[object]) -> Iterator[Finding]:
+    if len(labels) != len(inputs):
+        samples, values = counted(len(inputs), "sample"), counted(len(labels), "label")
+        yield ("dataset", key), f"has {values}, but {inputs_key} has {samples}; there must be one label per sample"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 label`, `2 labels`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import dataclass
+
 import numpy as np
 
 _STREAMS = {"data": 0, "initialization": 1, "batches": 2, "noise": 3}
@@ -12,4 +15,16 @@ def stream(seed: int, name: str, *position: int) -> np.random.Generator:
 
     A generator depends on (seed, name, position) alone, never on what was drawn before.
     """
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, _STREAMS[name], *position])))
+    number = _STREAMS.get(name, zlib.crc32(name.encode()) | 2**32)  # any name is a stream of its own
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The streams of one seed."""
+
+    seed: int
+
+    def rng(self, name: str, *position: int) -> np.random.Generator:
+        """Return the generator of a stream at its beginning, or at `position`."""
+        return stream(self.seed, name, *position)

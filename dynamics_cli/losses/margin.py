@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dynamics_cli.losses.base import Array, Labels, Loss, namespace
+from collections.abc import Iterator
+from typing import ClassVar
+
+from dynamics_cli.config.base import Finding, Sections
+from dynamics_cli.config.bases import Array, Labels, Loss, namespace
+from dynamics_cli.losses.labels import check_outputs, check_written_labels
 
 
 class MarginLoss(Loss):
     """What margin losses share: labels ±1 and the sign as prediction."""
 
-    labels: Labels = "signs"
+    labels: ClassVar[Labels] = "signs"
 
     def predictions(self, h: Array) -> Array:
         """Return the sign of the output."""
         return namespace(h).sign(h)
 
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether the network has one output and the labels are signs."""
+        yield from check_outputs(self, sections)
+        yield from check_written_labels(self, sections, (-1, 1), "-1 or 1")
 
-class Logistic(MarginLoss):
+
+class Logistic(MarginLoss, kind="logistic"):
     """`l(h, y) = log(1 + exp(-y h))`, evaluated without overflow."""
 
     def values(self, h: Array, y: Array) -> Array:
@@ -33,7 +43,7 @@ class Logistic(MarginLoss):
         return -y * xp.where(z > 0, small, xp.ones_like(small)) / (1 + small)
 
 
-class Exponential(MarginLoss):
+class Exponential(MarginLoss, kind="exponential"):
     """`l(h, y) = exp(-y h)`."""
 
     def values(self, h: Array, y: Array) -> Array:
@@ -45,7 +55,7 @@ class Exponential(MarginLoss):
         return -y * namespace(h).exp(-y * h)
 
 
-class Hinge(MarginLoss):
+class Hinge(MarginLoss, kind="hinge"):
     """`l(h, y) = max(0, 1 - y h)`; its derivative at the kink `y h = 1` is 0."""
 
     def values(self, h: Array, y: Array) -> Array:

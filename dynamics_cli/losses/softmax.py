@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dynamics_cli.losses.base import Array, Labels, Loss, namespace
+from collections.abc import Iterator
+from typing import ClassVar
+
+from dynamics_cli.config.base import Finding, Sections
+from dynamics_cli.config.bases import Array, Labels, Loss, namespace
+from dynamics_cli.losses.labels import check_outputs, check_written_labels
 
 
-class CrossEntropy(Loss):
+class CrossEntropy(Loss, kind="cross_entropy"):
     """`l(h, y) = -log softmax(h)_y` for outputs `h` (..., n, C) and class numbers `y` (n,)."""
 
-    labels: Labels = "classes"
+    labels: ClassVar[Labels] = "classes"
 
     def _log_softmax(self, h: Array) -> Array:
         xp = namespace(h)
@@ -32,3 +37,13 @@ class CrossEntropy(Loss):
     def predictions(self, h: Array) -> Array:
         """Return the number of the largest output."""
         return h.argmax(-1)
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether the network has an output for every class, and the labels are classes."""
+        yield from check_outputs(self, sections)
+        outputs = getattr(sections.get("architecture"), "outputs", 1)
+        if outputs > 1:
+            names = f"a class, one of the integers 0 to {outputs - 1}"
+            yield from check_written_labels(self, sections, range(outputs), names)
+        else:
+            yield from check_written_labels(self, sections, None, "a class, an integer >= 0")

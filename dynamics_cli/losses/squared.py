@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from dynamics_cli.losses.base import Array, Loss
+from collections.abc import Iterator
+
+from dynamics_cli.config.base import Finding, Sections
+from dynamics_cli.config.bases import Array, Loss
+from dynamics_cli.losses.labels import check_outputs
 
 
-class Mse(Loss):
-    """`l(h, y) = (h - y)^2`."""
+class Squared(Loss):
+    """What square losses share."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether the network has one output."""
+        yield from check_outputs(self, sections)
+
+
+class Mse(Squared, kind="mse"):
+    """`(h - y)^2`, the loss that released codes minimise."""
 
     def values(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2`."""
@@ -17,8 +29,8 @@ class Mse(Loss):
         return 2.0 * (h - y)
 
 
-class HalfMse(Loss):
-    """`l(h, y) = (h - y)^2 / 2` (Boursier et al. 2022, Eq. 1)."""
+class HalfMse(Squared, kind="half_mse"):
+    """`(h - y)^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over the samples."""
 
     def values(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2 / 2`."""

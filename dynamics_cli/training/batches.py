@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.optimizer import MinibatchSection
+from dynamics_cli.config.bases import Minibatch
 from dynamics_cli.datasets.streams import stream
 from dynamics_cli.training.problem import Problem
 
@@ -39,6 +39,6 @@ class Batches:
 def batches_of(problem: Problem) -> Batches:
     """Return the batches of a problem whose optimizer works on batches."""
     optimizer = problem.config.optimizer
-    assert isinstance(optimizer, MinibatchSection)
+    assert isinstance(optimizer, Minibatch)
     assert problem.batch_size is not None
     return Batches(problem.config.seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)

@@ -1,54 +1,7 @@
-"""Time along a run, where it is not iterations times the step."""
+"""Interim."""
 
-from __future__ import annotations
-
-import numpy as np
-from numpy.typing import NDArray
-
-from dynamics_cli.config.optimizer import GradientDescent, GradientFlow, Optimizer
-from dynamics_cli.training.flow.base import grid
-
-Floats = NDArray[np.float64]
+from dynamics_cli.optimizers.clocks import Clock, GridClock, RescaledClock
 
 
-class RescaledClock:
-    """Time of gradient flow along loss-scaled gradient descent: the step from state i takes `lr / L_i`."""
-
-    def __init__(self, lr: float, time: float = 0.0) -> None:
-        self.lr, self.time = lr, time
-
-    def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...` with these losses, and move on to the state after the last one."""
-        if len(losses) == 0:
-            return np.empty(0)
-        # a running sum from the left, so that chunks of any size give the same bits
-        with np.errstate(divide="ignore", invalid="ignore"):
-            times = np.cumsum(np.concatenate([[self.time], self.lr / losses]))
-        self.time = float(times[-1])
-        return times[:-1]
-
-
-class GridClock:
-    """Times known up front, those of gradient flow."""
-
-    time = 0.0
-    """Where the run starts; nothing is summed."""
-
-    def __init__(self, times: Floats) -> None:
-        self.times = times
-
-    def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...`, one for each loss."""
-        return self.times[first : first + len(losses)]
-
-
-Clock = RescaledClock | GridClock
-
-
-def build_clock(optimizer: Optimizer) -> Clock | None:
-    """Return the clock of an optimizer; None where time is iterations times the step."""
-    if isinstance(optimizer, GradientDescent) and optimizer.loss_scaled:
-        return RescaledClock(optimizer.lr)
-    if isinstance(optimizer, GradientFlow):
-        return GridClock(grid(optimizer))
-    return None
+def build_clock(optimizer):
+    return optimizer.clock(0)

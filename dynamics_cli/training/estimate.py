@@ -9,7 +9,7 @@ import psutil
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import Choice
-from dynamics_cli.training.observers import chosen_observers
+from dynamics_cli.training.observers import chosen_measures
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.schedule import snapshot_iterations
 
@@ -101,16 +101,13 @@ def _held_samples(problem: Problem, choice: Choice) -> int:
 
 def _times_bytes(problem: Problem) -> int:
     """Return the memory for the times of a gradient flow's states, which are known up front."""
-    return _GRIDS * 8 * problem.iterations if problem.config.optimizer.kind == "gradient_flow" else 0
+    return 0 if problem.config.optimizer.kind != "gradient_flow" else _GRIDS * 8 * problem.iterations
 
 
 def _recording(problem: Problem, size: int) -> float:
-    """Return the time of one recorded state of `size` bytes, what the observers look at included."""
-    n, y_test = problem.dataset.n, problem.dataset.y_test
-    n_test = 0 if y_test is None else len(y_test)
-    samples = {"train_accuracy": n, "test_loss": n_test, "test_accuracy": n_test}
-    looks = [_look(problem, samples[name]) for name in chosen_observers(problem) if name in samples]
-    return _SNAPSHOT + size / _WRITTEN + sum(looks)
+    """Return the time of one recorded state of `size` bytes, what measures look at included."""
+    evaluated = [measure.samples(problem) for measure in chosen_measures(problem).values()]
+    return _SNAPSHOT + size / _WRITTEN + sum(_look(problem, samples) for samples in evaluated if samples)
 
 
 def _looking(problem: Problem) -> float:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures import layer_sizes, multiply_adds, parameter_shapes
 from dynamics_cli.architectures.blocks import block_samples
-from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow, StochasticGradientDescent
+from dynamics_cli.config.bases import Loss
 from dynamics_cli.config.run import RunConfig
-from dynamics_cli.datasets import Dataset, build_dataset, resolve_dataset
+from dynamics_cli.datasets.samples import Samples
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
-from dynamics_cli.losses import Loss, get_loss
-from dynamics_cli.training.initialization import initial_parameters
+
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Problem:
 
     config: RunConfig
     """The config, its data set resolved: it names the source that was used, never `auto`."""
-    dataset: Dataset
+    dataset: Samples
     loss: Loss
     shapes: dict[str, tuple[int, ...]]
     """name -> shape of every parameter, trained or not."""
@@ -45,13 +45,7 @@ class Problem:
     @property
     def iterations(self) -> int:
         """Number of the last state of the whole run: of updates, or of points in time along gradient flow."""
-        optimizer = self.config.optimizer
-        if isinstance(optimizer, GradientFlow):
-            return optimizer.points
-        if optimizer.iterations is not None:
-            return optimizer.iterations
-        assert not isinstance(optimizer, GradientDescent)
-        return (optimizer.epochs or 0) * self.steps_per_epoch
+        return self.config.optimizer.count(self.steps_per_epoch)
 
     @property
     def parameter_count(self) -> int:
@@ -61,12 +55,12 @@ class Problem:
     @cached_property
     def multiply_adds(self) -> int:
         """Multiply-adds of the network for one input."""
-        return multiply_adds(self.config.architecture, self.shapes, self.dataset.d)
+        return self.config.architecture.multiply_adds(self.shapes, self.dataset.d)
 
     @cached_property
     def layer_sizes(self) -> list[int]:
         """How many numbers every layer gives for one input."""
-        return layer_sizes(self.config.architecture, self.shapes, self.dataset.d)
+        return self.config.architecture.layer_sizes(self.shapes, self.dataset.d)
 
     def block_samples(self, device: str) -> int:
         """Return how many samples the network takes at once."""
@@ -74,11 +68,13 @@ class Problem:
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
-        drawn = initial_parameters(self.config, self.shapes, self.dataset.input_dim, dataset=self.dataset)
-        return {name: value.astype(self.dtype) for name, value in drawn.items()}
+        drawn = self.config.initialization.draw(self, Streams(self.config.seed))
+        if wrong := _wrong_weights(self.shapes, drawn):
+            raise InputError(f"initialization.kind {self.config.initialization.kind}: {wrong}")
+        return {name: np.asarray(drawn[name], np.float64).astype(self.dtype) for name in self.shapes}
 
 
-def build_problem(config: RunConfig, dataset: Dataset | None = None) -> Problem:
+def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing big is allocated.
 
     Args:
@@ -90,24 +86,32 @@ def build_problem(config: RunConfig, dataset: Dataset | None = None) -> Problem:
         InputError: the data cannot be used.
 
     """
-    config = config.model_copy(update={"dataset": resolve_dataset(config.dataset)})
-    dataset = build_dataset(config.dataset, config.seed) if dataset is None else dataset
-    loss = get_loss(config.loss)
+    config = config.model_copy(update={"dataset": config.dataset.resolve()})
+    dataset = config.dataset.load(Streams(config.seed)) if dataset is None else dataset
+    loss = config.loss
     _check_labels(dataset, loss, config)
-    shapes = parameter_shapes(config.architecture, dataset.d)
+    shapes = config.architecture.shapes(dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
 
 
+def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:
+    """Return what is wrong with initial weights; empty when each has the shape that the network needs."""
+    for name, shape in shapes.items():
+        if name not in drawn:
+            return f"it gives no {name}"
+        if np.shape(drawn[name]) != shape:
+            return f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
+    return ""
+
+
 def _batch_size(config: RunConfig, n: int) -> int | None:
-    optimizer = config.optimizer
-    if not isinstance(optimizer, StochasticGradientDescent | Adam) or optimizer.batch_size is None:
-        return None
-    if optimizer.batch_size > n:
-        raise InputError(f"optimizer.batch_size is {optimizer.batch_size}, the training set has {n} samples")
-    return optimizer.batch_size
+    size: int | None = getattr(config.optimizer, "batch_size", None)
+    if size is not None and size > n:
+        raise InputError(f"optimizer.batch_size is {size}, the training set has {n} samples")
+    return size
 
 
-def _check_labels(dataset: Dataset, loss: Loss, config: RunConfig) -> None:
+def _check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     kind = config.loss.kind
     for y, name in ((dataset.y, "y"), (dataset.y_test, "y_test")):
         if y is None or loss.labels == "real":

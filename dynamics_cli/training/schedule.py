@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.record import GeometricSnapshots, RegularSnapshots, Snapshots
+from dynamics_cli.config.bases import Snapshots
 from dynamics_cli.errors import InputError
 
 Iterations = NDArray[np.int64]
 
 MAX_SNAPSHOTS = 10**7
 """More states than this are not recorded; listing them would take longer than many a run."""
-_TOO_MANY = "states would be recorded, too many to list; take"
 
 
 def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
@@ -28,23 +25,14 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
         InputError: these would be too many to be recorded.
 
     """
-    if isinstance(snapshots, RegularSnapshots) and total // snapshots.interval > MAX_SNAPSHOTS:
-        raise InputError(f"record.snapshots: {total // snapshots.interval:.3g} {_TOO_MANY} a larger interval")
+    states = snapshots.regular(total, MAX_SNAPSHOTS)
+    if len(states) > MAX_SNAPSHOTS:
+        raise InputError(
+            f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too many to list; "
+            f"take {snapshots.fewer}"
+        )
     chosen = {0, total, *(i for i in snapshots.include if i <= total)}
-    if isinstance(snapshots, GeometricSnapshots):
-        last, regular = 0, array("q")  # eight bytes a state, where a set of integers takes a hundred
-        # the first states follow each other one by one, as long as (ratio - 1) last < 1
-        too_many = min(total, 1 / (snapshots.ratio - 1)) > MAX_SNAPSHOTS
-        while last < total and not too_many:
-            regular.append(last)
-            last = int(snapshots.ratio * last) + 1
-            too_many = len(regular) > MAX_SNAPSHOTS
-        if too_many:
-            raise InputError(f"record.snapshots: more than {MAX_SNAPSHOTS:.3g} {_TOO_MANY} a larger ratio")
-        return np.union1d(np.array(regular), sorted(chosen)).astype(np.int64)
-    if isinstance(snapshots, RegularSnapshots):
-        return np.union1d(np.arange(0, total, snapshots.interval), sorted(chosen)).astype(np.int64)
-    return np.array(sorted(chosen), dtype=np.int64)
+    return np.union1d(np.array(states), sorted(chosen)).astype(np.int64)
 
 
 def next_after(schedule: Iterations, iteration: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.config.checks import check_config
+from dynamics_cli.config.load import check_config
 
 Problems = Callable[..., list[str]]
 DEEP = {"architecture": {"kind": "fully_connected", "widths": [4]}, "initialization": {"kind": "default_scaled"}}
@@ -32,7 +32,7 @@ def many_outputs(architecture: dict[str, Any], **keys: Any) -> dict[str, Any]:
 
 
 NEEDS_MANY = (
-    "loss.kind: cross_entropy needs architecture.kind fully_connected, convolutional or vgg16 with outputs >= 2"
+    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected' or 'vgg16' with outputs >= 2"
 )
 CASES: list[tuple[dict[str, Any], list[str]]] = [
     (

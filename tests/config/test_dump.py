@@ -71,7 +71,7 @@ records = st.fixed_dictionaries(
         | section("every", {"interval": count}, include=st.just([0, 1]))
         | section("list", {}),
         "parameters": st.sampled_from(["all", "none"]) | st.lists(st.text()),
-        "measures": st.none() | st.lists(st.text()),
+        "measures": st.none() | st.lists(st.sampled_from(["weight_norm", "test_loss", "train_accuracy"])),
         "loss_every": count,
         "limit_gib": positive,
     },
@@ -136,7 +136,7 @@ def test_the_text(base: dict[str, Any]) -> None:
         "  - [2.0]\n"
         "  y: [-1.0, 1.0]\n"
         "  append_bias: true\n"
-        "architecture: {kind: two_layer, width: 60, activation: relu, train_output: true}\n"
+        "architecture: {kind: two_layer, activation: relu, width: 60, train_output: true}\n"
         "initialization: {kind: balanced, scale: 1.0e-06, divide_by: sqrt_width, output_signs: random}\n"
         "loss: {kind: mse, reduction: mean}\n"
         "optimizer: {kind: gd, lr: 0.001, iterations: 20000, loss_scaled: false}\n"

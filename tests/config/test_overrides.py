@@ -63,7 +63,7 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
     [
         (
             "optimizer.lrr=1",
-            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, lr, stop_below, iterations, loss_scaled"
+            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, iterations, loss_scaled"
             " (did you mean 'lr'?)",
         ),
         (
@@ -73,7 +73,7 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ),
         (
             "optimizer.kind=adm",
-            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'gd', 'sgd', 'adam', 'gradient_flow' "
+            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'adam', 'gd', 'gradient_flow', 'sgd' "
             "(did you mean 'adam'?)",
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number > 0, not the text 'fast'"),

@@ -1,4 +1,4 @@
-"""The data set that a run is trained on."""
+"""The samples that a run is trained on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GIB = 2**30
 
 
 @dataclass(frozen=True)
-class Dataset:
+class Samples:
     """Training samples and, optionally, held-out ones; float64, whatever precision the run uses."""
 
     x: Floats
@@ -45,7 +45,7 @@ class Dataset:
         return self.d - int(self.bias)
 
 
-def make_dataset(
+def make_samples(
     x: Floats,
     y: Floats,
     *,
@@ -53,7 +53,7 @@ def make_dataset(
     y_test: Floats | None = None,
     append_bias: bool = False,
     origin: str = "the data set",
-) -> Dataset:
+) -> Samples:
     """Check shapes and values and append the bias column.
 
     Raises:
@@ -70,7 +70,7 @@ def make_dataset(
     if append_bias:
         x = _with_ones(x)
         x_test = None if x_test is None else _with_ones(x_test)
-    return Dataset(x, y, x_test, y_test, bias=append_bias)
+    return Samples(x, y, x_test, y_test, bias=append_bias)
 
 
 def check_size(rows: int, columns: int) -> None:

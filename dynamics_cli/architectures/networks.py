@@ -1,0 +1,195 @@
+"""The networks themselves, as torch modules; each is built by the kind of its name (torch is imported only then)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from dynamics_cli.architectures.convolutional import Convolutional
+    from dynamics_cli.architectures.fully_connected import FullyConnected
+    from dynamics_cli.architectures.gan import Gan
+    from dynamics_cli.architectures.residual import Residual
+    from dynamics_cli.architectures.two_layer import TwoLayer
+    from dynamics_cli.architectures.vgg16 import Vgg16
+
+
+class TwoLayerNetwork(nn.Module):
+    """Two-layer network; a bias is a constant 1 appended to the input, its weight the last column of `hidden_weight`.
+
+    Both weights may carry leading replica axes: `hidden_weight` (..., m, d) and `output_weight` (..., m).
+    """
+
+    def __init__(self, config: TwoLayer, d: int) -> None:
+        super().__init__()
+        self.sigma = config.sigma.value
+        self.hidden_weight = nn.Parameter(torch.zeros(config.width, d))  # (m, d)
+        self.output_weight = nn.Parameter(torch.zeros(config.width), requires_grad=config.train_output)  # (m,)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs (..., n) for inputs (n, d)."""
+        z = self.sigma(x @ self.hidden_weight.mT)  # (..., n, m)
+        return (z @ self.output_weight.unsqueeze(-1)).squeeze(-1)
+
+
+class FullyConnectedNetwork(nn.Module):
+    """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`; parameters are named `weight_1`, `bias_1`, ..."""
+
+    def __init__(self, config: FullyConnected, d: int) -> None:
+        super().__init__()
+        self.sigma = config.sigma.value
+        self.outputs = config.outputs
+        sizes = [d, *config.widths, config.outputs]
+        self.depth = len(sizes) - 1
+        for layer in range(1, self.depth + 1):
+            rows, columns = sizes[layer], sizes[layer - 1]
+            self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(rows, columns)))
+            if config.bias:
+                self.register_parameter(f"bias_{layer}", nn.Parameter(torch.zeros(rows)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs for inputs (n, d): (n,) for one output, (n, C) for several."""
+        for layer in range(1, self.depth + 1):
+            bias = getattr(self, f"bias_{layer}", None)
+            x = nn.functional.linear(x, getattr(self, f"weight_{layer}"), bias)
+            x = self.sigma(x) if layer < self.depth else x
+        return x.squeeze(-1) if self.outputs == 1 else x
+
+
+class ResidualNetwork(nn.Module):
+    """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`; parameters `weight_1`, ..."""
+
+    def __init__(self, config: Residual, d: int) -> None:
+        super().__init__()
+        self.depth = config.depth
+        for layer in range(1, config.depth + 1):
+            shape = (1 if layer == config.depth else config.width, d if layer == 1 else config.width)
+            self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(shape)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs (n,) for inputs (n, d)."""
+        f = x @ self.get_parameter("weight_1").T  # (n, p)
+        for layer in range(2, self.depth):
+            f = f + torch.relu(f) @ self.get_parameter(f"weight_{layer}").T
+        return (torch.relu(f) @ self.get_parameter(f"weight_{self.depth}").T).squeeze(-1)
+
+
+class ConvolutionalNetwork(nn.Module):
+    """Convolutions, then fully connected layers; ReLU after every layer but the last."""
+
+    def __init__(self, config: Convolutional) -> None:
+        super().__init__()
+        self.image, self.outputs = tuple(config.image), config.outputs
+        self.layers = config.layers()
+        for layer in self.layers:
+            self.register_parameter(f"weight_{layer.number}", nn.Parameter(torch.zeros(layer.weight)))
+            self.register_parameter(f"bias_{layer.number}", nn.Parameter(torch.zeros(layer.weight[0])))
+
+    def preactivations(self, x: Tensor) -> Iterator[Tensor]:
+        """Yield what every layer gives for inputs (n, pixels), before its ReLU: (n, *output).
+
+        Channels come last in memory, which is twice as fast on a CPU.
+        """
+        x = x.view(len(x), *self.image)
+        for layer in self.layers:
+            weight, bias = (self.get_parameter(f"{kind}_{layer.number}") for kind in ("weight", "bias"))
+            if len(layer.weight) == 4:
+                last = torch.channels_last
+                x, kernels = x.contiguous(memory_format=last), weight.contiguous(memory_format=last)
+                z = nn.functional.conv2d(x, kernels, bias, stride=layer.stride, padding=layer.padding)
+            else:
+                z = nn.functional.linear(x.flatten(1), weight, bias)
+            yield z
+            x = torch.relu(z)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
+        *_, z = self.preactivations(x)
+        return z.squeeze(-1) if self.outputs == 1 else z
+
+
+class Vgg16Network(nn.Module):
+    """Thirteen convolutions and three fully connected layers, with `weight_1`, `bias_1` to `weight_16`, `bias_16`."""
+
+    def __init__(self, config: Vgg16) -> None:
+        super().__init__()
+        self.image, self.outputs = tuple(config.image), config.outputs
+        self.pools: dict[int, int] = {}  # number of a convolution -> size of the pooling after it
+        self.pixels: dict[int, int] = {}  # number of a convolution -> pixels of its output
+        channels, rows, columns = config.image
+        layer = 0
+        for kernels, convolutions in config.BLOCKS:
+            width = config.times(kernels)
+            for _ in range(convolutions):
+                layer += 1
+                self._register(layer, (width, channels, 3, 3))
+                self.pixels[layer] = rows * columns
+                channels = width
+            if min(rows, columns) >= 2:
+                self.pools[layer] = 2
+                rows, columns = rows // 2, columns // 2
+        self.convolutions = layer
+        inputs = channels * rows * columns
+        for width in (*(config.times(hidden) for hidden in config.HIDDEN), config.outputs):
+            layer += 1
+            self._register(layer, (width, inputs))
+            inputs = width
+        self.depth = layer
+
+    def _register(self, layer: int, shape: tuple[int, ...]) -> None:
+        self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(shape)))
+        self.register_parameter(f"bias_{layer}", nn.Parameter(torch.zeros(shape[0])))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs for flat images (n, pixels): (n,) for one output, (n, C) for several."""
+        x = x.view(len(x), *self.image).contiguous(memory_format=torch.channels_last)
+        for layer in range(1, self.depth + 1):
+            weight, bias = (self.get_parameter(f"{kind}_{layer}") for kind in ("weight", "bias"))
+            if layer <= self.convolutions:
+                kernels = weight.contiguous(memory_format=torch.channels_last)
+                x = torch.relu(nn.functional.conv2d(x, kernels, bias, padding=1))
+                x = nn.functional.max_pool2d(x, 2) if layer in self.pools else x
+            else:
+                x = nn.functional.linear(x.flatten(1), weight, bias)
+                x = torch.relu(x) if layer < self.depth else x
+        return x.squeeze(-1) if self.outputs == 1 else x
+
+
+class GanNetwork(nn.Module):
+    """Both networks; their parameters are `generator_weight_<layer>`, `discriminator_bias_<layer>` and so on."""
+
+    def __init__(self, config: Gan, d: int) -> None:
+        super().__init__()
+        self.depths = {
+            "generator": self._register("generator", [config.noise_dim, *config.generator_widths, d]),
+            "discriminator": self._register("discriminator", [d, *config.discriminator_widths, 1]),
+        }
+
+    def _register(self, player: str, sizes: Sequence[int]) -> int:
+        for layer, (columns, rows) in enumerate(pairwise(sizes), 1):
+            self.register_parameter(f"{player}_weight_{layer}", nn.Parameter(torch.zeros(rows, columns)))
+            self.register_parameter(f"{player}_bias_{layer}", nn.Parameter(torch.zeros(rows)))
+        return len(sizes) - 1
+
+    def of(self, player: str) -> list[nn.Parameter]:
+        """Return the parameters of the generator or the discriminator."""
+        return [value for name, value in self.named_parameters() if name.startswith(player)]
+
+    def _network(self, player: str, x: Tensor) -> Tensor:
+        for layer in range(1, self.depths[player] + 1):
+            weight, bias = (self.get_parameter(f"{player}_{kind}_{layer}") for kind in ("weight", "bias"))
+            x = nn.functional.linear(x, weight, bias)
+            x = torch.relu(x) if layer < self.depths[player] else x
+        return x
+
+    def generate(self, z: Tensor) -> Tensor:
+        """Return `G(z)`, (n, d), for noise (n, noise_dim)."""
+        return self._network("generator", z)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the discriminator's logits `D(x)`, (n,), for points (n, d)."""
+        return self._network("discriminator", x).squeeze(-1)

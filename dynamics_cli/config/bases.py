@@ -1,0 +1,411 @@
+"""The base class of every section that has kinds: what a kind of it must say, and what it may.
+
+`dyn explain SECTION.KIND` shows what a kind says of itself: its docstring, its keys and their docstrings.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import cache, cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from dynamics_cli.config.base import Kind, NonNegative, OneOf, Positive, PositiveInt, Sections
+from dynamics_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from dynamics_cli.datasets.samples import Samples
+    from dynamics_cli.datasets.streams import Streams
+    from dynamics_cli.optimizers.clocks import Clock
+    from dynamics_cli.training.problem import Problem
+
+
+Floats = NDArray[np.float64]
+Parameters = Mapping[str, NDArray[np.floating]]
+"""Weights of a network by name."""
+Evaluation = Callable[[Floats], Floats]
+"""`x (n, d) -> h(x)`, (n,) or (n, C)."""
+Array = Any
+"""A NumPy array or a torch tensor."""
+Shapes = Mapping[str, tuple[int, ...]]
+"""name -> shape of every parameter of a network, trained or not."""
+Labels = Literal["real", "signs", "classes"]
+"""What labels are: real numbers, ±1, or class numbers 0..C-1."""
+
+
+def namespace(array: Array) -> ModuleType:
+    """Return the module (`numpy` or `torch`) whose functions apply to `array`; never imports torch itself."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and isinstance(array, torch.Tensor) else np
+
+
+class Dataset(Kind):
+    """Where training samples come from."""
+
+    section: ClassVar[str] = "dataset"
+    random: ClassVar[bool] = True
+    """Whether the samples may depend on the seed."""
+
+    @abstractmethod
+    def load(self, streams: Streams) -> Samples:
+        """Read or draw the samples; draw from `streams.rng("data")`, which depends on the seed alone.
+
+        Raises:
+            DataMissingError: a file is not there; the message says how to get it.
+            InputError: the samples cannot be used, or do not fit into memory.
+        """
+
+    def resolve(self) -> Self:
+        """Return this section with every `auto` replaced by what it stands for on this machine."""
+        return self
+
+
+class Activation(Kind):
+    """A function of one number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
+
+    section: ClassVar[str] = "activation"
+
+    @property
+    def negative_slope(self) -> float | None:
+        """`alpha` of an activation `max(z, 0) + alpha min(z, 0)`; None for all others."""
+        return None
+
+    @abstractmethod
+    def value(self, z: Array) -> Array:
+        """Return `sigma(z)`, of the shape of `z`, a torch tensor or a NumPy array."""
+
+    @abstractmethod
+    def derivative(self, z: Array) -> Array:
+        """Return `sigma'(z)`, of the shape of `z`."""
+
+
+class Architecture(Kind):
+    """A network."""
+
+    section: ClassVar[str] = "architecture"
+    own_precision: ClassVar[bool] = False
+    """Whether functions are evaluated in the precision of the weights instead of in float64."""
+
+    @abstractmethod
+    def build(self, d: int) -> nn.Module:
+        """Return the network for inputs (n, d), bias column included; its outputs are (n,), or (n, C) for several.
+
+        The values of its weights do not matter: the initialisation replaces them.
+
+        Raises:
+            InputError: the network does not suit the inputs.
+        """
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return name -> shape of every parameter for inputs of `d` columns; nothing is allocated.
+
+        Raises:
+            InputError: the network does not suit the inputs, or has more weights than can be counted.
+        """
+        import torch
+
+        try:
+            with torch.device("meta"):
+                model = self.build(d)
+        except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
+            raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
+        return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+
+    def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
+        """Return the network with the given weights, and its dtype; with `strict` all weights must be given."""
+        import torch
+
+        tensors = {name: torch.from_numpy(np.array(value)) for name, value in parameters.items()}
+        dtype = next(iter(tensors.values())).dtype if self.own_precision else torch.float64
+        model = self.build(d).to(dtype)
+        model.load_state_dict(tensors, strict=strict)
+        return model, dtype
+
+    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
+        """Return `x (n, d) -> h(x)`, (n,) or (n, C) in float64, of the network with the given weights."""
+        import torch
+
+        model, dtype = self.loaded(parameters, d)
+
+        def h(x: Floats) -> Floats:
+            with torch.no_grad():
+                return model(torch.from_numpy(np.asarray(x)).to(dtype)).double().numpy()  # type: ignore[no-any-return]
+
+        return h
+
+    def function(self, parameters: Parameters) -> Evaluation:
+        """Return `x (n, d) -> h(x)` in float64 for the given weights; `d` includes the bias column.
+
+        Many samples are taken in blocks.
+        """
+        from dynamics_cli.architectures.blocks import block_samples
+
+        shapes = {name: value.shape for name, value in parameters.items()}
+        prepared = cache(lambda d: self.evaluation(parameters, d))
+
+        def h(x: Floats) -> Floats:
+            x = np.asarray(x)
+            d = x.shape[1]
+            block = block_samples(self.multiply_adds(shapes, d), sum(self.layer_sizes(shapes, d)))
+            at_once = prepared(d)
+            if len(x) <= block:
+                return at_once(x)
+            return np.concatenate([at_once(x[first : first + block]) for first in range(0, len(x), block)])
+
+        return h
+
+    def multiply_adds(self, shapes: Shapes, d: int) -> int:
+        """Return the multiply-adds that the network takes for one input of `d` columns."""
+        return sum(math.prod(shape) for shape in shapes.values())
+
+    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
+        """Return how many numbers every layer gives for one input of `d` columns."""
+        return [shape[0] for shape in shapes.values() if len(shape) > 1]
+
+
+class Initialization(Kind):
+    """Where the initial weights come from."""
+
+    section: ClassVar[str] = "initialization"
+
+    @abstractmethod
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return the initial value of every parameter of `problem.shapes`, float64, by name.
+
+        Draw from `streams.rng("initialization")`. `problem.dataset` holds the samples, `problem.loss` the loss.
+
+        Raises:
+            InputError: there are no such weights for this network or these data.
+        """
+
+
+class Loss(Kind):
+    """A training loss `L = reduce_k l(h(x_k), y_k)`, `reduce` the mean or the sum over samples."""
+
+    section: ClassVar[str] = "loss"
+    labels: ClassVar[Labels] = "real"
+    """What labels must be."""
+    reduction: Literal["mean", "sum"] = "mean"
+    """Mean or sum over the samples."""
+
+    @abstractmethod
+    def values(self, h: Array, y: Array) -> Array:
+        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y` (n,)."""
+
+    @abstractmethod
+    def derivatives(self, h: Array, y: Array) -> Array:
+        """Return `dl/dh` per sample, of the shape of `h`."""
+
+    def total(self, h: Array, y: Array) -> Array:
+        """Return the reduced loss, shape (...)."""
+        values = self.values(h, y)
+        return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
+
+    def sample_weight(self, n: int) -> float:
+        """Return the weight of one of `n` samples in the reduction: 1/n or 1."""
+        return 1.0 / n if self.reduction == "mean" else 1.0
+
+    def predictions(self, h: Array) -> Array:
+        """Return predicted labels: signs for margin losses, the largest output's number for classes."""
+        raise TypeError(f"{type(self).__name__} does not classify")
+
+
+class Schedule(Kind):
+    """How the step size of an optimizer changes along the run."""
+
+    section: ClassVar[str] = "schedule"
+
+    @abstractmethod
+    def factor(self, iteration: int, iterations: int) -> float:
+        """Return what multiplies `lr` in the update from state `iteration`, of a run of so many `iterations`."""
+
+
+class Optimizer(Kind):
+    """How a run is trained."""
+
+    section: ClassVar[str] = "optimizer"
+    stop_below: NonNegative | None = None
+    """Stop at the first recorded loss at or below this value."""
+
+    @abstractmethod
+    def count(self, steps_per_epoch: int) -> int:
+        """Return the number of the last state of a whole run."""
+
+    def clock(self, iterations: int) -> Clock | None:
+        """Return what tells the time along a run; None where time is iterations times the step."""
+        return None
+
+    def advice(self) -> str:
+        """Return what may help where a run diverges."""
+        return ""
+
+
+class Descent(Optimizer):
+    """What optimizers share that take steps from gradients; a new one says `update`.
+
+    A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done around it.
+    """
+
+    lr: Positive
+    """Step size."""
+    schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
+    """How the step size changes along the run; by default it does not."""
+
+    def step_size(self, iteration: int, iterations: int) -> float:
+        """Return the step of the update from state `iteration` of a run of so many `iterations`."""
+        return self.lr if self.schedule is None else self.lr * self.schedule.factor(iteration, iterations)
+
+    def clock(self, iterations: int) -> Clock | None:
+        """Return the sums of the steps, where a schedule changes them."""
+        from dynamics_cli.optimizers.clocks import GridClock
+
+        if self.schedule is None:
+            return None
+        steps = np.fromiter((self.step_size(i, iterations) for i in range(iterations)), np.float64, iterations)
+        return GridClock(np.concatenate([[0.0], np.cumsum(steps)]))
+
+    def advice(self) -> str:
+        """Return a smaller step."""
+        return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
+
+    @abstractmethod
+    def update(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        *,
+        lr: float,
+        names: Sequence[str],
+        state: MutableMapping[str, Tensor],
+        iteration: int,
+        loss: Tensor,
+    ) -> None:
+        """Change the `parameters` in place, from state `iteration` to the next.
+
+        Args:
+            parameters: those that are trained.
+            gradients: of the loss, of the same shapes.
+            lr: step size of this iteration, the schedule taken into account.
+            names: of the parameters.
+            state: what the optimizer remembers, empty at first; it is kept in the checkpoint. A key is any text.
+            iteration: number of updates done.
+            loss: of the batch, before the update.
+
+        """
+
+
+class Minibatch(Descent):
+    """What optimizers share that may work on batches; exactly one of `iterations` and `epochs` is given."""
+
+    iterations: PositiveInt | None = None
+    """Number of updates."""
+    epochs: PositiveInt | None = None
+    """Number of passes over the training set."""
+    batch_size: PositiveInt | None = None
+    """Samples per update; all of them when absent."""
+    replacement: bool = False
+    """Draw every batch with replacement instead of splitting a permutation per epoch."""
+
+    def count(self, steps_per_epoch: int) -> int:
+        """Return the number of updates."""
+        return self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
+
+    def check(self, sections: Sections) -> Any:
+        """Yield what is wrong with the length of the run and its batches."""
+        if self.iterations is None and self.epochs is None:
+            yield ("optimizer", "iterations"), "is missing; exactly one of iterations and epochs must be given"
+        if self.iterations is not None and self.epochs is not None:
+            yield ("optimizer", "epochs"), "exactly one of iterations and epochs must be given, not both"
+        if self.replacement and self.batch_size is None:
+            yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
+
+
+class State:
+    """The state of a network in training, as a measure sees it."""
+
+    def __init__(
+        self, problem: Problem, parameters: Parameters, start: Callable[[], Parameters], iteration: int
+    ) -> None:
+        self.problem = problem
+        """The training problem: config, samples, shapes, loss."""
+        self.parameters = parameters
+        """Weights by name."""
+        self.iteration = iteration
+        self._start = start
+
+    @cached_property
+    def network(self) -> Callable[[Floats], Floats]:
+        """The network as a function `x (n, d) -> h(x)` in float64."""
+        return self.problem.config.architecture.function(self.parameters)
+
+    @cached_property
+    def start(self) -> Parameters:
+        """The initial weights by name."""
+        return self._start()
+
+
+class Measure(Kind):
+    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
+
+    section: ClassVar[str] = "measure"
+    by_default: ClassVar[bool] = False
+    """Whether it is recorded where a config does not say what is."""
+
+    @abstractmethod
+    def measure(self, state: State) -> float | Floats:
+        """Return what is recorded of a state; of the same shape at every state."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a problem has this measure, such as a loss on held-out samples."""
+        return True
+
+    def samples(self, problem: Problem) -> int:
+        """Return on how many samples the network is evaluated: what the measure costs."""
+        return 0
+
+
+class Snapshots(Kind):
+    """When weights and measures are recorded; states 0 and N always are."""
+
+    section: ClassVar[str] = "snapshots"
+    fewer: ClassVar[str] = "a schedule of fewer states"
+    """What makes them fewer, for a message."""
+    include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
+    """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
+
+    @abstractmethod
+    def next_after(self, iteration: int) -> int | None:
+        """Return the next state of the schedule after one of it; None when there is none."""
+
+    def regular(self, total: int, most: int) -> array[int]:
+        """Return the states 0, ... up to `total` of the schedule, ascending; at most one more than `most` of them."""
+        states = array("q")  # eight bytes a state, where a list of integers takes forty
+        last: int | None = 0
+        while last is not None and last <= total and len(states) <= most:
+            states.append(last)
+            last = self.next_after(last)
+        return states
+
+
+class Theory(Kind):
+    """What a theory predicts of a run."""
+
+    section: ClassVar[str] = "theory"
+
+    @abstractmethod
+    def applies(self, run: Any) -> list[str]:
+        """Return the assumptions that a run violates; none where the theory speaks of it."""
+
+    @abstractmethod
+    def predict(self, run: Any) -> Mapping[str, Floats]:
+        """Return predicted curves by name, each (K,) at the recorded iterations."""

@@ -1,0 +1,290 @@
+"""Where kinds come from: the program itself, files named by `dyn --with`, installed packages.
+
+- Bundled kinds stand in the rooms `ROOMS`; all modules there are imported when a kind is asked for.
+- `dyn --with FILE`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file; `--with RUN_DIRECTORY` imports
+  the copies of such files that a run keeps.
+- Installed packages name modules by entry points of the group `dyn.kinds`. They are imported when a kind is asked for
+  that is not there, or when all kinds are listed. One that is broken is reported once, on stderr, and hides no other.
+
+The source of a kind that is not bundled is part of the identity of every run that uses it: the whole file and the
+local modules that it imports, or every Python file of the installed package.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.config.base import Kind, kinds_in, registered
+from dynamics_cli.errors import InputError
+
+ROOMS = ("architectures", "datasets", "initializations", "losses", "measures", "optimizers", "theory")
+"""Rooms of the program that hold kinds."""
+SECTIONS = (
+    "dataset",
+    "architecture",
+    "activation",
+    "initialization",
+    "loss",
+    "optimizer",
+    "schedule",
+    "measure",
+    "snapshots",
+    "theory",
+)
+"""What has kinds, in the order of a config."""
+GROUP = "dyn.kinds"
+"""Entry points of this group name modules that define kinds."""
+WITH = "DYN_WITH"
+PARTS = "parts"
+"""Folder of a run directory with copies of the sources of its kinds."""
+_PREFIX = "dyn_parts_"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where foreign kinds were read from."""
+
+    origin: str
+    """The file as it was named, or the installed package with its version."""
+    files: Mapping[str, bytes]
+    """Relative name -> contents; the file that was named comes first."""
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of all files and their names."""
+        digest = hashlib.sha256()
+        for name, contents in sorted(self.files.items()):
+            digest.update(f"{len(name)}:{name}:{len(contents)}:".encode() + contents)
+        return digest.hexdigest()
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder below `PARTS` for its copy: that of the file to import, and the start of the checksum."""
+        return f"{self.origin.removesuffix('.py').replace(' ', '-')}-{self.sha256[:12]}"
+
+
+_SOURCES: dict[str, Source] = {}
+"""Name of a module that was loaded from outside -> its source."""
+
+
+def find_kind(section: str, name: str) -> type[Kind] | None:
+    """Return the kind of a section by its name, None when nobody has registered it."""
+    _load_bundled()
+    if name not in registered(section):
+        _load_packages()
+    return registered(section).get(name)
+
+
+def get_kind(section: str, name: str) -> type[Kind]:
+    """Return a kind that is known to be there; raise KeyError for another."""
+    _load_bundled()
+    return registered(section)[name]
+
+
+def all_kinds(section: str) -> dict[str, type[Kind]]:
+    """Return all kinds of a section by name, in alphabetical order."""
+    _load_bundled()
+    _load_packages()
+    return dict(sorted(registered(section).items()))
+
+
+@cache
+def _load_bundled() -> None:
+    for room in ROOMS:
+        package = importlib.import_module(f"dynamics_cli.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            if not module.ispkg:
+                importlib.import_module(f"{package.__name__}.{module.name}")
+    for path in filter(None, os.environ.get(WITH, "").split(os.pathsep)):
+        _load_path(Path(path))
+
+
+def use(path: str | Path) -> None:
+    """Import a file of kinds, or the copies that a run directory keeps, here and in processes that are started later.
+
+    Raises:
+        InputError: the file cannot be imported.
+    """
+    absolute = str(Path(path).absolute())
+    named = os.environ.get(WITH, "").split(os.pathsep)
+    if absolute not in named:
+        os.environ[WITH] = os.pathsep.join(filter(None, [*named, absolute]))
+    _load_bundled()
+    _load_path(Path(absolute))
+
+
+def _load_path(path: Path) -> None:
+    """Import a file; of a run directory the copies in it; a folder with papers is none of our business."""
+    if path.is_dir():
+        for copy in sorted((path / PARTS).glob("*-*")):
+            main = copy / f"{copy.name.rpartition('-')[0]}.py"
+            if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
+                _load_file(main)
+        return
+    _load_file(path)
+
+
+def _load_file(path: Path) -> None:
+    if path.suffix != ".py":
+        raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
+    source = Source(path.name, _local_files(path))
+    name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
+    if name in _SOURCES:
+        return
+    _SOURCES[name] = source
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # for its local modules, last, so that they hide nothing
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        _silently(lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
+    except InputError:
+        raise
+    except BaseException as error:
+        del sys.modules[name], _SOURCES[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise InputError(f"--with {path}: it cannot be imported: {_told(error)}") from error
+
+
+def _local_files(path: Path) -> dict[str, bytes]:
+    """Return a file and the modules beside it that it imports, directly or not, by their names relative to it."""
+    files: dict[str, bytes] = {}
+    todo = [path]
+    while todo:
+        file = todo.pop()
+        name = file.relative_to(path.parent).as_posix()
+        if name in files:
+            continue
+        try:
+            files[name] = file.read_bytes()
+        except OSError as error:
+            raise InputError(f"--with {file}: it cannot be read ({error.strerror})") from error
+        try:
+            tree = ast.parse(files[name])
+        except (SyntaxError, ValueError) as error:
+            raise InputError(f"--with {file}: it is not Python: {_told(error)}") from error
+        for module in _imported(tree):
+            place = path.parent.joinpath(*module.split("."))
+            todo += [found for found in (place.with_suffix(".py"), place / "__init__.py") if found.is_file()]
+    return files
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def _load_packages() -> None:
+    for point in entry_points(group=GROUP):
+        report_if_broken(point, lambda point=point: point.load())  # type: ignore[misc]
+
+
+def report_if_broken(point: EntryPoint, load: Callable[[], Any]) -> Any:
+    """Return what `load` gives for the entry point of somebody's package; report it on stderr when it is broken."""
+    try:
+        return _silently(load)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also what exits at import
+        owner = f"the package {point.dist.name}" if point.dist is not None else f"the entry point {point.value}"
+        print(f"dyn: {owner} is left out, {point.value} cannot be used: {_told(error)}", file=sys.stderr)
+        return None
+
+
+def _silently(work: Callable[[], Any]) -> Any:
+    """Do what runs code of others with stdout closed to it: that belongs to our data."""
+    import contextlib
+
+    with contextlib.redirect_stdout(sys.stderr):
+        return work()
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def source_of(cls: type[Kind]) -> Source | None:
+    """Return the source of a kind, None for one that is bundled.
+
+    Raises:
+        InputError: it has no source that could be read, as one that was typed into a console.
+    """
+    name = cls.__module__
+    if name.partition(".")[0] == "dynamics_cli":
+        return None
+    if name not in _SOURCES:
+        _SOURCES[name] = _package_source(name) or _file_source(cls)
+    return _SOURCES[name]
+
+
+def _package_source(module: str) -> Source | None:
+    """Return all Python files of the installed package that has a module, None when no package has it."""
+    from importlib.metadata import packages_distributions
+
+    top = module.partition(".")[0]
+    for owner in packages_distributions().get(top, ()):
+        distribution = importlib.metadata.distribution(owner)
+        files = [file for file in distribution.files or () if file.suffix == ".py" and ".." not in file.parts]
+        if not files:  # installed in place: the package's folder stands for it
+            return None
+        contents = {file.as_posix(): file.read_binary() for file in files}
+        return Source(f"{owner} {distribution.version}", contents)
+    return None
+
+
+def _file_source(cls: type[Any]) -> Source:
+    try:
+        path = Path(inspect.getsourcefile(cls) or "")
+        if path.is_file():
+            root = _package_root(cls.__module__, path)
+            if root is None:
+                return Source(path.name, _local_files(path))
+            return Source(root.name, {f.relative_to(root.parent).as_posix(): f.read_bytes() for f in _modules(root)})
+        return Source("<console>", {f"{cls.__name__}.py": inspect.getsource(cls).encode()})
+    except (OSError, TypeError) as error:
+        raise InputError(
+            f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
+            "write it to a file"
+        ) from error
+
+
+def _package_root(module: str, path: Path) -> Path | None:
+    """Return the folder of the package that a module belongs to, None for a module of its own."""
+    depth = module.count(".") - (path.name != "__init__.py")
+    return path.parents[depth] if depth >= 0 and "." in module else None
+
+
+def _modules(root: Path) -> list[Path]:
+    return sorted(root.rglob("*.py"))
+
+
+def foreign_sources(config: object) -> dict[str, Source]:
+    """Return the source of every kind of a config that is not bundled, by `section.name`.
+
+    Raises:
+        InputError: a kind has no source that can be read.
+    """
+    found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for kind in kinds_in(config) if kind.section}
+    return {name: source for name, source in sorted(found.items()) if source is not None}

@@ -1,0 +1,1 @@
+"""Initial weights, drawn in float64 from the initialisation stream of the seed; a kind each."""

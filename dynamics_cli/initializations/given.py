@@ -1,0 +1,91 @@
+"""Weights that are given: written in the config, or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.config.base import Finding, Sections
+from dynamics_cli.config.bases import Floats, Initialization
+from dynamics_cli.datasets.npz import read_npz
+from dynamics_cli.datasets.streams import Streams
+from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.initializations.scaled import needs_two_layers
+
+if TYPE_CHECKING:
+    from dynamics_cli.training.problem import Problem
+
+
+class Values(Initialization, kind="values"):
+    """Weights of a two-layer network written in the config itself, e.g. one neuron whose start is swept over a grid."""
+
+    hidden_weight: list[Annotated[list[float], Field(min_length=1)]] = Field(min_length=1)
+    """Hidden weights, one list per neuron (m, d), the weight of an appended bias last."""
+    output_weight: list[float] = Field(min_length=1)
+    """Output weights (m,)."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield another number of neurons than the network has."""
+        yield from needs_two_layers(sections, "kind", self.kind)
+        width = getattr(sections.get("architecture"), "width", None)
+        for key in ("hidden_weight", "output_weight"):
+            rows = len(getattr(self, key))
+            if width is not None and rows != width and sections["architecture"].kind == "two_layer":
+                yield ("initialization", key), f"has {rows} entries, architecture.width is {width}"
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return the weights.
+
+        Raises:
+            InputError: a neuron has another number of weights than the inputs have columns.
+        """
+        d = problem.shapes["hidden_weight"][1]
+        for j, row in enumerate(self.hidden_weight):
+            if len(row) != d:
+                entries = f"initialization.hidden_weight[{j}] has {len(row)} entries"
+                raise InputError(f"{entries}, the inputs have {d} columns")
+        return {"hidden_weight": np.array(self.hidden_weight), "output_weight": np.array(self.output_weight)}
+
+
+class FromFile(Initialization, kind="file"):
+    """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,), `output_weight` (m,)."""
+
+    file_keys: ClassVar = ("path",)
+    path: str
+    """The file, relative to the config that names it."""
+    suffix: str = ""
+    """Appended to the names of the arrays, e.g. `_0`."""
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Read the weights.
+
+        Raises:
+            DataMissingError: the file is not there.
+            InputError: it does not hold finite weights of the shapes of the network.
+        """
+        shapes, path = problem.shapes, Path(self.path)
+        if not path.is_file():
+            raise DataMissingError(
+                f"{path}: no such file of initial weights; name an existing .npz under initialization.path"
+            )
+        suffix = self.suffix
+        bias = "hidden_bias" + suffix
+        arrays = read_npz(path, required=tuple(name + suffix for name in shapes), optional=(bias,))
+        parameters = {name: np.asarray(arrays[name + suffix], dtype=np.float64) for name in shapes}
+        if "hidden_weight" in shapes and bias in arrays:
+            W, b = parameters["hidden_weight"], np.asarray(arrays[bias], dtype=np.float64)
+            if W.ndim != 2 or b.shape != W.shape[:1]:
+                raise InputError(f"{path}: {bias} has shape {b.shape}, {W.shape[:1]} is needed beside hidden_weight")
+            parameters["hidden_weight"] = np.concatenate([W, b[:, None]], axis=1)
+        for name, shape in shapes.items():
+            if parameters[name].shape != shape:
+                raise InputError(
+                    f"{path}: {name + suffix} gives shape {parameters[name].shape}, the network needs {shape}"
+                )
+            if not np.isfinite(parameters[name]).all():
+                raise InputError(f"{path}: {name + suffix} holds values that are not finite")
+        return parameters

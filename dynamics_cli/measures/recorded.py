@@ -1,0 +1,82 @@
+"""Measures that runs record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics_cli.config.bases import Measure, State
+
+if TYPE_CHECKING:
+    from dynamics_cli.training.problem import Problem
+
+
+class WeightNorm(Measure, kind="weight_norm"):
+    """Euclidean norm of all weights together."""
+
+    def measure(self, state: State) -> float:
+        """Return `||theta||`."""
+        squares = (float(np.sum(np.square(value, dtype=np.float64))) for value in state.parameters.values())
+        return float(np.sqrt(sum(squares)))
+
+
+class TrainAccuracy(Measure, kind="train_accuracy"):
+    """Share of the training samples that the network classifies as they are labelled."""
+
+    by_default = True
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the labels are classes."""
+        return problem.loss.labels != "real"
+
+    def measure(self, state: State) -> float:
+        """Return the accuracy, from 0 to 1."""
+        samples = state.problem.dataset
+        return float(np.mean(state.problem.loss.predictions(state.network(samples.x)) == samples.y))
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of training samples."""
+        return problem.dataset.n
+
+
+class TestLoss(Measure, kind="test_loss"):
+    """Loss of the held-out samples."""
+
+    by_default = True
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are held-out samples."""
+        return problem.dataset.y_test is not None
+
+    def measure(self, state: State) -> float:
+        """Return the loss, reduced as that of the training samples."""
+        samples, loss = state.problem.dataset, state.problem.loss
+        assert samples.x_test is not None
+        assert samples.y_test is not None
+        labels = samples.y_test.astype(np.int64) if loss.labels == "classes" else samples.y_test
+        return float(loss.total(state.network(samples.x_test), labels))
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of held-out samples."""
+        return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)
+
+
+class TestAccuracy(Measure, kind="test_accuracy"):
+    """Share of the held-out samples that the network classifies as they are labelled."""
+
+    by_default = True
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are held-out samples, and labels are classes."""
+        return problem.dataset.y_test is not None and problem.loss.labels != "real"
+
+    def measure(self, state: State) -> float:
+        """Return the accuracy, from 0 to 1."""
+        samples = state.problem.dataset
+        assert samples.x_test is not None
+        return float(np.mean(state.problem.loss.predictions(state.network(samples.x_test)) == samples.y_test))
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of held-out samples."""
+        return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)

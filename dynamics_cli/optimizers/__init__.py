@@ -1,0 +1,1 @@
+"""How networks are trained: optimizers and schedules of their step sizes, a kind each."""

@@ -1,0 +1,59 @@
+"""Gradient flow itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
+from dynamics_cli.config.bases import Floats, Optimizer
+from dynamics_cli.optimizers.clocks import Clock, GridClock
+
+
+class GradientFlow(Optimizer, kind="gradient_flow"):
+    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`."""
+
+    until: Positive
+    """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""
+    points: PositiveInt = 2000
+    """Number N of states after the initial one; how they are chosen does not change the integration."""
+    spacing: Literal["uniform", "geometric"] = "uniform"
+    """`t_i = i until / N`, or `t_1 = first` and a constant ratio from there on."""
+    first: Positive | None = None
+    """Time `t_1` (geometric spacing only)."""
+    rtol: Annotated[float, Field(ge=1e-12, le=0.5)] = 1e-6
+    """Local error allowed in a step, relative to the size of each neuron."""
+
+    def count(self, steps_per_epoch: int) -> int:
+        """Return the number N of states after the initial one."""
+        return self.points
+
+    def times(self) -> Floats:
+        """Return the times (N + 1,) of states 0..N."""
+        N, until = self.points, self.until
+        if self.spacing == "geometric" and self.first is not None and N > 1:
+            times = np.concatenate([[0.0], np.geomspace(self.first, until, N)])
+        else:
+            times = np.arange(N + 1) * (until / N)
+        times[-1] = until
+        return times
+
+    def clock(self, iterations: int) -> Clock:
+        """Return the times of the states."""
+        return GridClock(self.times())
+
+    def advice(self) -> str:
+        """Return why the flow cannot diverge by itself."""
+        return "Gradient flow never raises the loss: the initial weights or the data are too large"
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether `first` fits the spacing."""
+        if self.spacing == "geometric" and self.first is None:
+            yield ("optimizer", "first"), "is missing; geometric spacing needs the time of the first point"
+        if self.spacing == "uniform" and self.first is not None:
+            yield ("optimizer", "first"), "belongs to spacing geometric, not to uniform"
+        if self.first is not None and self.first >= self.until:
+            yield ("optimizer", "first"), f"must be below until = {self.until:g}, not {self.first:g}"
