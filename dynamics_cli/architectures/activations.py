@@ -28,6 +28,7 @@ class Relu(Activation, kind="relu"):
 class LeakyRelu(Activation, kind="leaky_relu"):
     """`max(z, 0) + slope min(z, 0)`; its derivative at 0 is the slope."""
 
+    example = "{kind: leaky_relu, slope: 0.1}"
     slope: NonNegative | None = None
     """Slope for negative arguments."""
 

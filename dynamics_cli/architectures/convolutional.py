@@ -45,6 +45,11 @@ class Layer:
 class Convolutional(Architecture, kind="convolutional"):
     """Convolutions, then fully connected layers, all with biases and a ReLU after every layer but the last."""
 
+    example = """\
+dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
+architecture: {kind: convolutional, convolutions: [[4, 5, 2, 0]], widths: [10]}
+initialization: {kind: default_scaled}
+"""
     own_precision = True
     image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(default=[1, 28, 28])
     """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""

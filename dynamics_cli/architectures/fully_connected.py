@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 class FullyConnected(Activated, kind="fully_connected"):
     """A deep fully connected network with one activation after every layer but the last."""
 
+    example = """\
+architecture: {kind: fully_connected, widths: [50, 50]}
+initialization: {kind: default_scaled}
+"""
     widths: list[PositiveInt] = Field(min_length=1)
     """Widths of the hidden layers, from the input on."""
     outputs: PositiveInt = 1

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 class Residual(Architecture, kind="residual"):
     """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`, no biases (Phuong 2021, 5.2)."""
 
+    example = """\
+architecture: {kind: residual, width: 50, depth: 4}
+initialization: {kind: default_scaled, factor: 0.1}
+"""
     width: PositiveInt
     """Number p of neurons in every hidden layer."""
     depth: Annotated[int, Field(ge=2, le=10_000)] = 4

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class TwoLayer(Activated, kind="two_layer"):
     """`h(x) = sum_j a_j sigma(<w_j, x>)`; a bias is a constant 1 appended to `x`."""
 
+    example = "{kind: two_layer, width: 60}"
     width: PositiveInt
     """Number m of hidden neurons."""
     train_output: bool = True

@@ -22,6 +22,11 @@ class Vgg16(Architecture, kind="vgg16"):
     then three fully connected layers; ReLU and biases.
     """
 
+    example = """\
+dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
+architecture: {kind: vgg16, image: [1, 28, 28], width_multiplier: 0.05}
+initialization: {kind: default_scaled}
+"""
     own_precision = True
     BLOCKS: ClassVar = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
     """Kernels and convolutions of each block."""

@@ -1,4 +1,5 @@
 """Interim names."""
+
 from dynamics_cli.architectures.convolutional import Convolutional as ConvolutionalArchitecture
 from dynamics_cli.architectures.fully_connected import FullyConnected as FullyConnectedArchitecture
 from dynamics_cli.architectures.gan import Gan as GanArchitecture

@@ -49,6 +49,8 @@ class Kind(Section):
     """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
     file_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that name files; their contents enter the identity of a run, and relative names begin at the config."""
+    example: ClassVar[str] = ""
+    """The kind as YAML, `{kind: ..., key: ...}`, or on lines of their own the sections among which it makes sense."""
     kind: str = ""
 
     def __init_subclass__(cls, kind: str | None = None, **options: Any) -> None:

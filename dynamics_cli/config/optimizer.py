@@ -1,4 +1,5 @@
 """Interim names."""
+
 from dynamics_cli.config.bases import Descent as DescentSection
 from dynamics_cli.config.bases import Minibatch as MinibatchSection
 from dynamics_cli.config.bases import Optimizer

@@ -20,14 +20,17 @@ import inspect
 import os
 import pkgutil
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 from dynamics_cli.config.base import Kind, kinds_in, registered
+from dynamics_cli.config.bases import Measure, State
 from dynamics_cli.errors import InputError
 
 ROOMS = ("architectures", "datasets", "initializations", "losses", "measures", "optimizers", "theory")
@@ -127,7 +130,10 @@ def use(path: str | Path) -> None:
 
 
 def _load_path(path: Path) -> None:
-    """Import a file; of a run directory the copies in it; a folder with papers is none of our business."""
+    """Import a file, a package (a paper may have kinds of its own), or the copies that a run directory keeps."""
+    if (path / "__init__.py").is_file():
+        load_package(path)
+        return
     if path.is_dir():
         for copy in sorted((path / PARTS).glob("*-*")):
             main = copy / f"{copy.name.rpartition('-')[0]}.py"
@@ -161,6 +167,29 @@ def _load_file(path: Path) -> None:
         if isinstance(error, KeyboardInterrupt):
             raise
         raise InputError(f"--with {path}: it cannot be imported: {_told(error)}") from error
+
+
+def load_package(path: Path) -> ModuleType:
+    """Import the package in a folder, and its module `kinds` where it has one; return the package.
+
+    Raises:
+        InputError: it cannot be imported, or another package has its name.
+    """
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    try:
+        package: ModuleType = _silently(lambda: importlib.import_module(path.name))
+        if (path / "kinds.py").is_file():
+            _silently(lambda: importlib.import_module(f"{path.name}.kinds"))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(f"--with {path}: it cannot be imported: {_told(error)}") from error
+    if Path(package.__file__ or "").parent.resolve() != path.resolve():
+        raise InputError(
+            f"--with {path}: there is another package {path.name!r} ({package.__file__}); rename the folder"
+        )
+    return package
 
 
 def _local_files(path: Path) -> dict[str, bytes]:
@@ -232,6 +261,8 @@ def source_of(cls: type[Kind]) -> Source | None:
         InputError: it has no source that could be read, as one that was typed into a console.
     """
     name = cls.__module__
+    if (text := cls.__dict__.get("source_text")) is not None:
+        return Source(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
     if name.partition(".")[0] == "dynamics_cli":
         return None
     if name not in _SOURCES:
@@ -288,3 +319,26 @@ def foreign_sources(config: object) -> dict[str, Source]:
     """
     found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for kind in kinds_in(config) if kind.section}
     return {name: source for name, source in sorted(found.items()) if source is not None}
+
+
+def measure_of(function: Callable[[State], Any]) -> Measure:
+    """Return a measure that records what a function makes of a state (see `bases.State`), under the function's name.
+
+    Raises:
+        InputError: the function has no source that can be read, so a run of it could not be told from another.
+    """
+    name = function.__name__
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError) as error:
+        raise InputError(f"the measure {name} has no source that can be read; write it to a file") from error
+    body = {
+        "__doc__": function.__doc__ or f"What the function {name} gives.",
+        "__module__": function.__module__,
+        "__qualname__": name,
+        "source_text": text,
+        "__annotations__": {"source_text": ClassVar[str]},
+        "measure": lambda self, state: function(state),
+    }
+    cls: type[Measure] = types.new_class(name, (Measure,), {"kind": name}, lambda namespace: namespace.update(body))
+    return cls()

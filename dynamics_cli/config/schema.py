@@ -65,6 +65,11 @@ def _chosen(node: Any, names: Mapping[str, list[str]], definitions: Mapping[str,
     return rest | {"anyOf": [{"enum": words, "type": "string"}, choice]}
 
 
+def kind_schema(cls: type[Kind]) -> Node:
+    """Return the schema of a kind."""
+    return _definitions()[f"{cls.section}.{cls.model_fields['kind'].default}"]
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a config file, for editors.
 

@@ -49,8 +49,8 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
 
         Raises:
             DataMissingError: the images were not added, or are gone.
-            InputError: other images are there than the config names, a part would be empty, or the images do not fit into
-                memory.
+            InputError: other images are there than the config names, a part would be empty, or the images do not fit
+                into memory.
 
         """
         check_size(len(find_place().names), self.size**2)  # three colours in float32, and the bytes

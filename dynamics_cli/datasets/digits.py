@@ -126,6 +126,7 @@ class Mnist(Digits, kind="mnist"):
 class MnistPair(Digits, kind="mnist_pair"):
     """Two digits of MNIST, labelled for a binary classifier."""
 
+    example = "{kind: mnist_pair, digits: [1, 0], per_class: 100}"
     digits: list[Digit] = Field(min_length=2, max_length=2)
     """The two digits, e.g. [1, 0]; images of the first come first."""
     labels: Literal["signs", "classes"] = "signs"

@@ -37,6 +37,7 @@ class Signed(Dataset):
 class Gaussians(Signed, kind="gaussians"):
     """Two Gaussians at opposite means, each on its side of the origin (Sarussi et al. 2021)."""
 
+    example = "{kind: gaussians, per_class: 50, mean: [1.0, 1.0], deviation: 0.5}"
     per_class: PositiveInt
     """Training points of each class."""
     mean: Coordinates
@@ -98,6 +99,7 @@ class Gaussians(Signed, kind="gaussians"):
 class LinearTeacher(Signed, kind="linear_teacher"):
     """Standard Gaussian inputs labelled by the sign of a random linear teacher (Sarussi et al. 2021, Section 3)."""
 
+    example = "{kind: linear_teacher, n: 100, dim: 10, margin: 0.1, n_test: 100}"
     n: PositiveInt
     """Number of training points."""
     dim: PositiveInt

@@ -23,6 +23,7 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
     So `<x_i, x_j> > 0` within a class and `<= 0` across.
     """
 
+    example = "{kind: orthogonally_separable, n: 20, dim: 10}"
     n: Annotated[int, Field(ge=2, lt=2**63)]
     """Number of samples, both classes together; each has at least one."""
     dim: PositiveInt
@@ -33,11 +34,11 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
     def load(self, streams: Streams) -> Samples:
         """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.
 
-        Gaussian points, of which only those of two orthants are kept, have this law; a rejection by orthant would keep one
-        in `2^(dim - 1)`. Should all signs agree, the last label is turned until both classes are there.
+        Gaussian points, of which only those of two orthants are kept, have this law; a rejection by orthant would keep
+        one in `2^(dim - 1)`. Should all signs agree, the last label is turned until both classes are there.
 
         Raises:
-            InputError: in one dimension with `filtered`, no negative point is kept; or the points do not fit into memory.
+            InputError: in one dimension with `filtered` no negative point is kept; or the points do not fit.
 
         """
         if self.dim == 1 and self.filtered:

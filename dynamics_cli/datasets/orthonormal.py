@@ -16,6 +16,7 @@ from dynamics_cli.datasets.streams import Streams
 class Orthonormal(Dataset, kind="orthonormal"):
     """`n` orthonormal inputs in `dim` dimensions (Boursier et al. 2022, Assumption 1)."""
 
+    example = "{kind: orthonormal, n: 10, dim: 20}"
     n: PositiveInt
     """Number of samples; at most `dim`."""
     dim: PositiveInt

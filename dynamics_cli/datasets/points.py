@@ -20,6 +20,7 @@ Labels = Annotated[list[float], Field(min_length=1)]
 class Points(Dataset, kind="points"):
     """Points written down in the config itself."""
 
+    example = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}"
     random = False
 
     x: list[Coordinates] = Field(min_length=1)

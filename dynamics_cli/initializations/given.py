@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 class Values(Initialization, kind="values"):
     """Weights of a two-layer network written in the config itself, e.g. one neuron whose start is swept over a grid."""
 
+    example = """\
+architecture: {kind: two_layer, width: 1}
+initialization: {kind: values, hidden_weight: [[1.0, 0.0]], output_weight: [1.0]}
+"""
     hidden_weight: list[Annotated[list[float], Field(min_length=1)]] = Field(min_length=1)
     """Hidden weights, one list per neuron (m, d), the weight of an appended bias last."""
     output_weight: list[float] = Field(min_length=1)
@@ -54,6 +58,7 @@ class Values(Initialization, kind="values"):
 class FromFile(Initialization, kind="file"):
     """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,), `output_weight` (m,)."""
 
+    example = "{kind: file, path: weights.npz}"
     file_keys: ClassVar = ("path",)
     path: str
     """The file, relative to the config that names it."""

@@ -34,6 +34,10 @@ class IndependentModes(Initialization, kind="independent_modes"):
     violate the assumptions are refused. There are no biases; inner layers of a deep network are diagonal.
     """
 
+    example = """\
+architecture: {kind: two_layer, width: 2}
+initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
+"""
     y: list[list[Positive]] = Field(min_length=2)
     """Preactivation of each neuron on its class, in least squares where no weight treats all points alike."""
     z: list[list[Positive]] = Field(min_length=2)

@@ -83,10 +83,13 @@ class Scaled(Initialization):
 class Balanced(Scaled, kind="balanced"):
     """Gaussian hidden weights and `a_j = ± ||w_j||` (Boursier et al. 2022, Eq. 4)."""
 
+    example = "{kind: balanced, scale: 1.0e-3, divide_by: sqrt_width}"
+
 
 class Unbalanced(Scaled, kind="unbalanced"):
     """Independent Gaussians for all weights."""
 
+    example = "{kind: unbalanced, scale: 0.1}"
     only_two_layers = False
 
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
@@ -106,6 +109,8 @@ class Unbalanced(Scaled, kind="unbalanced"):
 
 class Dominated(Scaled, kind="dominated"):
     """Hidden weights uniform in ± s and `|a_j| = s sqrt(columns)`, so that `|a_j| >= ||w_j||`."""
+
+    example = "{kind: dominated, scale: 0.1}"
 
     def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
         """Return uniform hidden weights (m, d)."""

@@ -13,6 +13,12 @@ from dynamics_cli.losses.labels import check_outputs, check_written_labels
 class CrossEntropy(Loss, kind="cross_entropy"):
     """`l(h, y) = -log softmax(h)_y` for outputs `h` (..., n, C) and class numbers `y` (n,)."""
 
+    example = """\
+dataset: {kind: points, x: [[-0.5], [2.0]], y: [0, 1], append_bias: true}
+architecture: {kind: fully_connected, widths: [50], outputs: 2}
+initialization: {kind: default_scaled}
+loss: {kind: cross_entropy}
+"""
     labels: ClassVar[Labels] = "classes"
 
     def _log_softmax(self, h: Array) -> Array:

@@ -24,6 +24,10 @@ class WeightNorm(Measure, kind="weight_norm"):
 class TrainAccuracy(Measure, kind="train_accuracy"):
     """Share of the training samples that the network classifies as they are labelled."""
 
+    example = """\
+loss: {kind: logistic}
+record: {measures: [train_accuracy]}
+"""
     by_default = True
 
     def offered(self, problem: Problem) -> bool:
@@ -43,6 +47,10 @@ class TrainAccuracy(Measure, kind="train_accuracy"):
 class TestLoss(Measure, kind="test_loss"):
     """Loss of the held-out samples."""
 
+    example = """\
+dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
+record: {measures: [test_loss]}
+"""
     by_default = True
 
     def offered(self, problem: Problem) -> bool:
@@ -65,6 +73,11 @@ class TestLoss(Measure, kind="test_loss"):
 class TestAccuracy(Measure, kind="test_accuracy"):
     """Share of the held-out samples that the network classifies as they are labelled."""
 
+    example = """\
+dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
+loss: {kind: logistic}
+record: {measures: [test_accuracy]}
+"""
     by_default = True
 
     def offered(self, problem: Problem) -> bool:

@@ -31,6 +31,7 @@ class Geometric(Snapshots, kind="geometric"):
 class Every(Snapshots, kind="every"):
     """Every `interval` iterations."""
 
+    example = "{kind: every, interval: 100}"
     fewer = "a larger interval"
     interval: PositiveInt
     """Iterations between two snapshots."""
@@ -46,6 +47,8 @@ class Every(Snapshots, kind="every"):
 
 class Listed(Snapshots, kind="list"):
     """Only the iterations listed under `include`, besides the first and the last state."""
+
+    example = "{kind: list, include: [10, 100]}"
 
     def next_after(self, iteration: int) -> None:
         """Return None: there is no schedule."""

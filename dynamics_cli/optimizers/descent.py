@@ -20,6 +20,7 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 class GradientDescent(Descent, kind="gd"):
     """Full-batch gradient descent."""
 
+    example = "{kind: gd, lr: 1.0e-2, iterations: 1000}"
     iterations: PositiveInt
     """Number of updates."""
     loss_scaled: bool = False
@@ -47,6 +48,7 @@ class GradientDescent(Descent, kind="gd"):
 class StochasticGradientDescent(Minibatch, kind="sgd"):
     """Stochastic gradient descent; the recorded loss is that of the full training set."""
 
+    example = "{kind: sgd, lr: 1.0e-2, epochs: 100, batch_size: 1}"
     batch_size: PositiveInt = 1
     """Samples per update; the last batch of an epoch may be smaller."""
 
@@ -58,6 +60,7 @@ class StochasticGradientDescent(Minibatch, kind="sgd"):
 class Adam(Minibatch, kind="adam"):
     """Adam (Kingma and Ba 2015), full batch unless a batch size is given."""
 
+    example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
     beta1: Beta = 0.9
     """Decay of the first moment."""
     beta2: Beta = 0.999

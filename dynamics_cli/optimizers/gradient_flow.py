@@ -16,6 +16,7 @@ from dynamics_cli.optimizers.clocks import Clock, GridClock
 class GradientFlow(Optimizer, kind="gradient_flow"):
     """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`."""
 
+    example = "{kind: gradient_flow, until: 10.0, points: 1000}"
     until: Positive
     """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""
     points: PositiveInt = 2000

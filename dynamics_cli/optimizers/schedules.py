@@ -35,6 +35,7 @@ class Cosine(Schedule, kind="cosine"):
 class Step(Schedule, kind="step"):
     """`gamma^k` after k times `every` iterations."""
 
+    example = "{kind: step, every: 500}"
     every: PositiveInt
     """Iterations between two drops."""
     gamma: Positive = 0.1
@@ -48,6 +49,7 @@ class Step(Schedule, kind="step"):
 class Power(Schedule, kind="power"):
     """`(1 + i / scale)^(-exponent)`."""
 
+    example = "{kind: power, exponent: 0.5, scale: 100.0}"
     exponent: NonNegative
     """0.5 for `1 / sqrt(i)`, 1 for `1 / i`."""
     scale: Positive = 1.0

@@ -30,7 +30,9 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
         return {one.kind: one for one in (cls() for cls in kinds) if one.offered(problem)}
     for one in wanted:
         if not one.offered(problem):
-            raise InputError(f"record.measures: this problem offers no {one.kind}; `dyn explain measure.{one.kind}` says why")
+            raise InputError(
+                f"record.measures: this problem offers no {one.kind}; `dyn explain measure.{one.kind}` says why"
+            )
     return {one.kind: one for one in wanted}
 
 

@@ -18,7 +18,6 @@ from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 
-
 @dataclass(frozen=True)
 class Problem:
     """Everything that a stepper starts from."""

@@ -1,0 +1,71 @@
+"""What `dyn new` writes: small commented files that run as they are, each with a test."""
+
+from __future__ import annotations
+
+import keyword
+from importlib.resources import files
+from pathlib import Path
+
+from dynamics_cli.config.registry import SECTIONS, all_kinds
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
+
+PAPER = ("__init__.py", "fig1.py", "NOTES.md", "test_KEY.py", "configs/two_points.yaml")
+"""Files of a new paper; KEY in names and contents becomes its key."""
+
+
+def new_kind(section: str, name: str, folder: Path) -> list[Path]:
+    """Write a kind of a section, a config that uses it and a test; return their paths.
+
+    Raises:
+        UsageError: there is no such section, the name is no Python name or taken, or a file is there already.
+        RunError: a file cannot be written.
+    """
+    if section not in SECTIONS:
+        raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
+    _check_name(name)
+    if name in all_kinds(section):
+        raise UsageError(f"{section}.kind {name!r} is there already; take another name")
+    texts = {
+        f"{name}.py": _template(f"kinds/{section}.py"),
+        f"{name}.yaml": _template(f"kinds/{section}.yaml"),
+        f"test_{name}.py": _template("kinds/test.py"),
+    }
+    return _write(folder, {file: _filled(text, name) for file, text in texts.items()})
+
+
+def new_paper(key: str, folder: Path) -> list[Path]:
+    """Write a paper with one figure, its config and a test into `folder/key`; return the paths.
+
+    Raises:
+        UsageError: the key is no Python name, or a file is there already.
+        RunError: a file cannot be written.
+    """
+    _check_name(key)
+    return _write(folder / key, {f.replace("KEY", key): _filled(_template(f"paper/{f}"), key) for f in PAPER})
+
+
+def _check_name(name: str) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise UsageError(f"{name!r} must be a name in small letters, digits and underscores, such as my_{name.lower()}"[:200])
+
+
+def _template(name: str) -> str:
+    return (files(__name__) / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def _filled(text: str, name: str) -> str:
+    return text.replace("CLASS", "".join(part.capitalize() for part in name.split("_"))).replace("KEY", name)
+
+
+def _write(folder: Path, texts: dict[str, str]) -> list[Path]:
+    paths = [folder / name for name in texts]
+    for path in paths:
+        if path.exists():
+            raise UsageError(f"{path} is there already; nothing was written")
+    try:
+        for path, text in zip(paths, texts.values(), strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{error.filename}: cannot be written ({error.strerror})") from error
+    return paths
