@@ -9,6 +9,7 @@ from typing import Any
 from dynamics_cli.config import RunConfig
 from dynamics_cli.datasets import Dataset, build_dataset
 from dynamics_cli.errors import DynError
+from dynamics_cli.training.observers import chosen_observers
 from dynamics_cli.training.problem import Problem, build_problem
 
 BATCH_BYTES = 256 * 2**20
@@ -46,10 +47,10 @@ def divide(configs: Sequence[RunConfig]) -> Division:
     for k, config in enumerate(configs):
         try:
             problem = build_problem(config, dataset=_dataset(config, datasets))
+            key = batch_key(problem)
         except DynError as error:
             division.refused.append((k, str(error)))
             continue
-        key = batch_key(problem)
         if key is None:
             division.singles.append(k)
         else:
@@ -64,7 +65,12 @@ def divide(configs: Sequence[RunConfig]) -> Division:
 
 
 def batch_key(problem: Problem) -> str | None:
-    """Return what problems trained together must have in common; None for one that has to be trained alone."""
+    """Return what problems trained together must have in common; None for one that has to be trained alone.
+
+    Raises:
+        InputError: the config asks for a measure that this problem does not offer.
+
+    """
     config = problem.config
     two_layer = config.architecture.kind == "two_layer" and config.loss.kind != "cross_entropy"
     plain_descent = config.optimizer.kind == "gd" and not getattr(config.optimizer, "loss_scaled", False)
@@ -74,7 +80,7 @@ def batch_key(problem: Problem) -> str | None:
     if config.backend not in ("auto", "compiled", "matrix"):
         return None
     common = config.model_dump_json(exclude=_FREE)
-    return f"{common} {problem.dataset.x.shape} {problem.shapes}"
+    return f"{common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_observers(problem))}"
 
 
 def _dataset(config: RunConfig, known: dict[str, Dataset]) -> Dataset:

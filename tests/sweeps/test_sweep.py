@@ -113,6 +113,14 @@ def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
         sweep_of(tmp_path / "s", [], ["architecture.width=4,8"], seeds=2)
 
 
+def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
+    points = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]"
+    grid = [f"dataset={points}}},{points}, x_test: [[1.0]], y_test: [1.0]}}"]
+    with ThreadPoolExecutor(1) as executor:
+        _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, executor=executor)
+    assert [sorted(result.measures) for result in sweep.results] == [[], [], ["test_loss"], ["test_loss"]]
+
+
 def test_a_failing_job_does_not_stop_the_others(tmp_path):
     base = {**BASE, "dataset": {**CSV_DATA}}
     jobs, sweep = sweep_of(
