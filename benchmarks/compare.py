@@ -64,7 +64,7 @@ def machine() -> dict[str, Any]:
 
 def measure(problem: Problem, repeats: int) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
-    chosen = choose(problem)
+    chosen = choose([problem])
     backends = sorted({c.backend for c in possible(problem) if c.device == "cpu"})
     predicted = {c.backend: c.seconds_per_iteration * 1e6 for c in possible(problem) if c.device == "cpu"}
     with tempfile.TemporaryDirectory() as directory:

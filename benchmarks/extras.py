@@ -18,14 +18,14 @@ from dynamics_cli.sweeps.jobs import build_jobs
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.replicas import build_replica_stepper
+from dynamics_cli.training.steppers.compiled import CompiledStepper
 
 Table = dict[str, str]
 ROOT = CONFIGS.parents[1]
 PEAK = """
 import re, sys, tempfile
 from pathlib import Path
-from dynamics_cli.training.api import train
+from dynamics_cli.training.session import train
 with tempfile.TemporaryDirectory() as directory:
     train(sys.argv[1], [f"optimizer.iterations={sys.argv[2]}"], out=Path(directory) / "run")
 # not `ru_maxrss`, which on Linux begins with that of the process that started this one
@@ -38,7 +38,7 @@ sys.path.insert(0, sys.argv[1])
 from problems import random_problem
 from dynamics_cli.training.backends import Choice, build_stepper
 shape = {"compiled": (2, 2, 60), "sparse": (600, 9, 60), "gram": (5, 20, 60), "wide": (3, 2, 20000)}[sys.argv[2]]
-stepper = build_stepper(random_problem(*shape), Choice("cpu", sys.argv[2].replace("sparse", "compiled"), 0.0))
+stepper = build_stepper([random_problem(*shape)], Choice("cpu", sys.argv[2].replace("sparse", "compiled"), 0.0))
 began = time.perf_counter()
 stepper.advance(1)
 print(time.perf_counter() - began)
@@ -47,7 +47,7 @@ print(time.perf_counter() - began)
 
 def fastest(problem: Problem, count: int, repeats: int = 7) -> float:
     """Return the seconds of `count` iterations on the stepper that `auto` chooses."""
-    run = ours(problem, choose(problem).backend)
+    run = ours(problem, choose([problem]).backend)
     run(2)
     return min(run(count) for _ in range(repeats))
 
@@ -77,7 +77,7 @@ def growth() -> Table:
 
 
 def _replicas(problem: Problem, count: int) -> float:
-    stepper = build_replica_stepper([problem] * count, "compiled")
+    stepper = CompiledStepper([problem] * count)
     start, best = stepper.state_dict(), float("inf")
     for _ in range(5):
         stepper.load_state_dict(start)

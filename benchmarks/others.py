@@ -23,7 +23,7 @@ Timed = Callable[[int], float]
 
 
 def ours(problem: Problem, backend: str) -> Timed:
-    stepper = build_stepper(problem, Choice("cpu", backend, 0.0))
+    stepper = build_stepper([problem], Choice("cpu", backend, 0.0))
     start = stepper.state_dict()
 
     def run(count: int) -> float:

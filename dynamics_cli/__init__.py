@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dynamics_cli.config import load_config
     from dynamics_cli.reproduction.reproduce import reproduce
     from dynamics_cli.runs import load_run
-    from dynamics_cli.training.api import train
+    from dynamics_cli.training.session import train
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "load_config", "load_run", "reproduce", "train"]
@@ -39,7 +39,7 @@ _LAZY = {
     "load_config": "dynamics_cli.config",
     "load_run": "dynamics_cli.runs",
     "reproduce": "dynamics_cli.reproduction.reproduce",
-    "train": "dynamics_cli.training.api",
+    "train": "dynamics_cli.training.session",
 }
 """Name -> module that has it; imported when first used, so that `dyn --help` stays light."""
 

@@ -101,15 +101,14 @@ def open_run(text: str) -> Run:
 
     """
     from dynamics_cli.runs import load_run
-    from dynamics_cli.runs.replica import ReplicaSet
+    from dynamics_cli.runs.replica import replicas_of
 
     name, colon, number = text.rpartition(":")
     if colon and number.isdecimal() and len(number) < 10 and not is_there(Path(text)):
-        replicas = ReplicaSet(run_directory(name))
+        replicas = replicas_of(load_run(run_directory(name)))
         if int(number) >= len(replicas):
             raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {number}")
-        replica: Run = replicas[int(number)]
-        return replica
+        return replicas[int(number)]
     run = load_run(run_directory(text))
     if "replicas" in run.info:
         last = len(run.info["replicas"]) - 1

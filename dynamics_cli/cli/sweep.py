@@ -106,7 +106,7 @@ def _run(jobs: list[Job], axes: list[Axis], *, seeds: int, workers: int | None, 
 
 def _show(done: Sweep, *, as_json: bool) -> None:
     from dynamics_cli.cli import output
-    from dynamics_cli.sweeps.engine import counts
+    from dynamics_cli.sweeps.sweep import counts
 
     ended = counts(done.results)
     if as_json:

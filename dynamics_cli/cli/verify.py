@@ -93,8 +93,7 @@ def _checks(targets: list[Path]) -> list[tuple[Path, Check]]:
 
     from dynamics_cli.reproduction.verify import verify_figure
     from dynamics_cli.runs import layout, verify_run
-    from dynamics_cli.sweeps.directory import is_sweep
-    from dynamics_cli.sweeps.verify import verify_sweep
+    from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 
     remembered = cache(verify_run)
 

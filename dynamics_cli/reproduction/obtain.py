@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.errors import RunError
+from dynamics_cli.errors import InputError, RunError
 from dynamics_cli.reproduction.figure import Wanted
-from dynamics_cli.reproduction.together import obtain_as_one, obtain_together
-from dynamics_cli.runs import CorruptRunError, Run
-from dynamics_cli.runs.replica import ReplicaRun
+from dynamics_cli.runs import CorruptRunError, Run, is_run, load_run
+from dynamics_cli.runs.replica import ReplicaRun, replicas_of
+from dynamics_cli.sweeps.workers import run_in_processes
 from dynamics_cli.training.loop import Progress
-from dynamics_cli.training.session import Obtained, obtain_run, plan_run
+from dynamics_cli.training.replicas import divide
+from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
 
 Messages = Callable[[str], None]
 """Told in one sentence each what a user may want to know."""
 
 
-class Watch(Protocol):
+class ProgressDisplay(Protocol):
     """Shows the progress of one training run after the other."""
 
     def __call__(self, name: str, total: int) -> AbstractContextManager[Progress | None]:
@@ -34,7 +35,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class ObtainedRun:
-    """A run of a figure, and how it was come by."""
+    """A run of a figure, and how it was obtained."""
 
     role: str
     wanted: Wanted
@@ -71,7 +72,7 @@ class RunSource:
     """Replaces the device of the configs."""
     force: bool = False
     """Train again what is finished."""
-    progress: Watch | None = None
+    progress: ProgressDisplay | None = None
     messages: Messages | None = None
     _made: set[Path] = field(default_factory=set)
 
@@ -105,7 +106,7 @@ class RunSource:
         single = [role for role, one in wanted.items() if one.replicas == 1]
         asked = [(offset, role) for offset in offsets for role in single]
         configs = [self._config(wanted[role], overrides, offset) for offset, role in asked]
-        got = obtain_together(configs, force=self.force, progress=self.progress)
+        got = self._obtain_together(configs)
         runs: dict[int, list[ObtainedRun]] = {offset: [] for offset in offsets}
         for (offset, role), config, one in zip(asked, configs, got, strict=True):
             _refuse(one)
@@ -122,18 +123,60 @@ class RunSource:
         return load_config(path, changes, device=self.device, seed=seed) if seed_offset else config
 
     def _obtain(self, role: str, wanted: Wanted, config: RunConfig) -> ObtainedRun:
-        if wanted.replicas > 1:
-            got = obtain_as_one(config, wanted.replicas, force=self.force, progress=self.progress)
-            _refuse(got)
-            return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
-        plan = plan_run(config)
-        force = self.force and plan.directory not in self._made
-        watch = self.progress(config.name, plan.needs.iterations) if self.progress else nullcontext()
-        with watch as tell:
-            got = obtain_run(plan, resume=True, force=force, progress=tell, on_wait=self.messages)
-        self._made.add(plan.directory)
+        plan = plan_run(config) if wanted.replicas == 1 else _plan_replicas(config, wanted.replicas)
+        got = self._finished(plan)
         _refuse(got)
         return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
+
+    def _obtain_together(self, configs: Sequence[RunConfig]) -> list[Obtained]:
+        """Return a run for every config: as replicas where shapes allow it, the rest in processes of their own."""
+        division = divide(configs)
+        obtained: dict[int, Obtained] = {}
+        for batch in division.batches:
+            got = self._finished(plan_problems([problem for _, problem in batch]))
+            for (k, _), run in zip(batch, replicas_of(got.run), strict=True):
+                obtained[k] = Obtained(run, got.reused, got.seconds / len(batch))
+        # what cannot be built is refused with its own message when it is planned
+        plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
+        missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
+        if len(missing) > 1 and not self.force:
+            for _ in run_in_processes([(plans[k].problem.config, plans[k].directory) for k in missing]):
+                pass  # a failure shows itself below, where the run is asked for again
+        for k, plan in plans.items():
+            got = self._finished(plan)
+            obtained[k] = replace(got, reused=got.reused and k not in missing)
+        return [obtained[k] for k in range(len(configs))]
+
+    def _finished(self, plan: Plan) -> Obtained:
+        """Train, continue or reuse the run of a plan, and show its progress."""
+        name, count = plan.config.name, len(plan.problems)
+        label = name if count == 1 else f"{name} x {count}"
+        with self.progress(label, plan.needs.iterations) if self.progress else nullcontext() as tell:
+            got = obtain_run(plan, resume=True, force=self._forced(plan), progress=tell, on_wait=self.messages)
+        self._made.add(plan.directory)
+        return got
+
+    def _forced(self, plan: Plan) -> bool:
+        return self.force and plan.directory not in self._made
+
+
+def _plan_replicas(config: RunConfig, count: int) -> Plan:
+    """Plan networks with the config's seed and those after it as one run, its arrays `(K, R, ...)`.
+
+    Raises:
+        InputError: they cannot be trained together, or not at all.
+
+    """
+    division = divide([config.model_copy(update={"seed": config.seed + k}) for k in range(count)])
+    if division.refused:
+        raise InputError(division.refused[0][1])
+    if len(division.batches) != 1 or division.singles:
+        raise InputError(f"{config.name}: {count} networks of this config cannot be trained together")
+    return plan_problems([problem for _, problem in division.batches[0]])
+
+
+def _is_finished(plan: Plan) -> bool:
+    return is_run(plan.directory) and load_run(plan.directory, verify=False).status in ("complete", "diverged")
 
 
 def _refuse(got: Obtained) -> None:

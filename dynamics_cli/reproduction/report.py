@@ -6,8 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.seeds import ClaimOverSeeds
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds
 
 _LEAST_STATEMENT = 28
 

@@ -12,11 +12,10 @@ from typing import Any
 
 from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.claims import Claim
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, over_seeds
 from dynamics_cli.reproduction.document import alone_in, write_document
 from dynamics_cli.reproduction.figure import Figure
-from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, Watch
-from dynamics_cli.reproduction.seeds import ClaimOverSeeds, over_seeds
+from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
 from dynamics_cli.runs import files, outputs_root, provenance
 from dynamics_cli.training.signals import Interrupted
 
@@ -73,7 +72,7 @@ def reproduce_figure(
     out: str | Path | None = None,
     force: bool = False,
     formats: Sequence[str] = ("pdf", "png"),
-    progress: Watch | None = None,
+    progress: ProgressDisplay | None = None,
     messages: Messages | None = None,
     source: RunSource | None = None,
 ) -> FigureResult:
@@ -150,7 +149,7 @@ def reproduce_figures(
     variant: str | None = None,
     device: str | None = None,
     force: bool = False,
-    progress: Watch | None = None,
+    progress: ProgressDisplay | None = None,
     messages: Messages | None = None,
     **options: Any,
 ) -> Iterator[tuple[str, FigureResult | DynError]]:

@@ -1,12 +1,10 @@
-"""Replicas trained together, each of which reads as a run."""
+"""Replicas of one run, each of which reads as a run of its own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.load import load_config
@@ -15,48 +13,15 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.runs.run import Array, Arrays, Run
 
 
-class ReplicaSet(Sequence["ReplicaRun"]):
-    """The replicas of one run directory; `set[r]` reads as a `Run`."""
-
-    def __init__(self, path: str | Path, *, verify: bool = True) -> None:
-        """Open a run directory that holds replicas.
-
-        Raises:
-            RunError: it is not a run, is damaged, or holds a single run.
-        """
-        self.together = Run(path, verify=verify)
-        self.path = self.together.path
-        self.info = self.together.info
-        if not isinstance(self.info.get("replicas"), list):
-            raise RunError(f"{self.path} holds a single run, not replicas")
-
-    def __len__(self) -> int:
-        return len(self.info["replicas"])
-
-    def __getitem__(self, r: Any) -> Any:
-        if isinstance(r, slice):
-            return [self[k] for k in range(*r.indices(len(self)))]
-        if not -len(self) <= r < len(self):
-            raise IndexError(f"{self.path} has {len(self)} replicas, none with index {r}")
-        return ReplicaRun(self, r % len(self))
-
-    def __iter__(self) -> Iterator[ReplicaRun]:
-        return (ReplicaRun(self, r) for r in range(len(self)))
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} replicas of {self.together!r}>"
-
-
 class ReplicaRun(Run):
-    """One of several runs that were trained together: the same arrays without the replica axis."""
+    """One of several networks that were trained together: the same arrays without the replica axis."""
 
-    def __init__(self, replicas: ReplicaSet, r: int) -> None:
-        """Look at replica r."""
-        together = replicas.together
+    def __init__(self, together: Run, r: int) -> None:
+        """Look at replica r of a run."""
         self.path, self.replica = together.path, r
         self._together = together
         each = {
-            name: together.info.get(f"replica_{key}", [None] * len(replicas))[r]
+            name: together.info[f"replica_{key}"][r] if f"replica_{key}" in together.info else None
             for name, key in (("final_loss", "losses"), ("iterations", "iterations"), ("status", "statuses"))
         }
         self.info = {**together.info, **{name: value for name, value in each.items() if value is not None}}
@@ -119,3 +84,16 @@ class ReplicaRun(Run):
 
     def _own(self, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
         return Arrays(list(arrays), lambda name: arrays[name][:, self.replica])
+
+
+def replicas_of(together: Run) -> list[ReplicaRun]:
+    """Return the replicas of a run, in their order.
+
+    Raises:
+        RunError: it is a single network.
+
+    """
+    replicas = together.info.get("replicas")
+    if not isinstance(replicas, list):
+        raise RunError(f"{together.path} holds a single run, not replicas")
+    return [ReplicaRun(together, r) for r in range(len(replicas))]

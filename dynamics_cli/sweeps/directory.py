@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import CorruptRunError, files
+from dynamics_cli.runs import CorruptRunError, Finding, files, list_runs, verify_run
 from dynamics_cli.runs.sealed import refuse_newer, seal, unseal
 
 SWEEP = "sweep.json"
@@ -93,3 +93,16 @@ def read_table(directory: Path) -> str:
     if table_seal(data) != expected:
         raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
     return data.decode()
+
+
+def verify_sweep(directory: Path) -> list[Finding]:
+    """Check every checksum of the directory of a sweep; return what is wrong, an empty list when nothing is."""
+    findings = []
+    try:
+        if "table" in read_sweep(directory):  # without it the sweep has not ended yet
+            read_table(directory)
+    except CorruptRunError as error:
+        findings.append(Finding(error.file, error.problem, error.usable))
+    except RunError as error:
+        findings.append(Finding(directory, str(error)))
+    return [*findings, *(found for run in list_runs(directory) for found in verify_run(run.path))]

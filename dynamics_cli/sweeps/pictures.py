@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.layout import is_array_name
-from dynamics_cli.runs.replica import ReplicaSet
+from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
 
@@ -45,7 +45,7 @@ class SweepTable:
         if not self.rows or not needed <= set(self.rows[0]):
             raise CorruptRunError(directory / RESULTS, "it has no rows, or not the columns of this sweep")
         self.numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
-        self._runs: dict[str, ReplicaSet | Run] = {}
+        self._runs: dict[str, Sequence[Run]] = {}
 
     @property
     def measures(self) -> list[str]:
@@ -71,10 +71,9 @@ class SweepTable:
         """Return the iterations and losses that the job of row k recorded."""
         row = self.rows[k]
         if row["path"] not in self._runs:
-            path = self.directory / row["path"]
-            self._runs[row["path"]] = ReplicaSet(path) if row["replica"] else Run(path)
-        run = self._runs[row["path"]]
-        run = run[int(row["replica"])] if isinstance(run, ReplicaSet) else run
+            run = Run(self.directory / row["path"])
+            self._runs[row["path"]] = replicas_of(run) if row["replica"] else [run]
+        run = self._runs[row["path"]][int(row["replica"] or 0)]
         return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
 
 

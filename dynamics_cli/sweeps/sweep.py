@@ -1,23 +1,51 @@
-"""A sweep as a directory: what was asked for, its runs, its table."""
+"""A sweep as a directory: what was asked for, its runs, its table; nothing is done twice."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from collections.abc import Sequence
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import run_hash
-from dynamics_cli.errors import UsageError
+from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.lock import run_lock
-from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep
-from dynamics_cli.sweeps.engine import Report, Result, run_jobs
+from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.runs.run import Run
+from dynamics_cli.sweeps.directory import RESULTS, SWEEP, read_sweep, table_seal, write_sweep
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
-from dynamics_cli.sweeps.table import write_table
+from dynamics_cli.sweeps.workers import run_in_processes
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.replicas import divide
+from dynamics_cli.training.session import obtain_run, plan_problems
+from dynamics_cli.training.signals import Interrupted
+
+Report = Callable[["Result"], object]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one job ended."""
+
+    job: Job
+    status: str
+    """`complete`, `diverged` or `failed`."""
+    path: str = ""
+    """Its run directory, below that of the sweep."""
+    replica: int | None = None
+    """Its place among the replicas of that directory."""
+    iterations: int | None = None
+    final_loss: float = math.nan
+    measures: dict[str, float] = field(default_factory=dict)
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,3 +116,110 @@ def _claim(directory: Path, described: dict[str, Any]) -> None:
     if foreign:
         raise UsageError(f"{directory} holds {foreign[0]}: it is not the directory of a sweep")
     write_sweep(directory, described)
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    directory: Path,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    report: Report | None = None,
+) -> list[Result]:
+    """Train all jobs below `directory`, going on when one fails; finished ones are only read.
+
+    Args:
+        jobs: what `build_jobs` returns.
+        directory: the sweep's own.
+        executor: where jobs that cannot be batched run; by default spawned processes of one thread each.
+        workers: number of those processes; by default one per core.
+        report: called with each result as it comes.
+
+    Raises:
+        Interrupted: SIGINT or SIGTERM came; what was done is kept, and the same call goes on from there.
+
+    """
+    results: dict[int, Result] = {}
+    for result in _results(jobs, directory, executor, workers):
+        results[result.job.number] = result
+        if report is not None:
+            report(result)
+    return [results[job.number] for job in jobs]
+
+
+def _results(jobs: Sequence[Job], directory: Path, executor: Executor | None, workers: int | None) -> Iterator[Result]:
+    """Train all jobs and yield how each ended: batches in this process, all others through an executor."""
+    division = divide([job.config for job in jobs])
+    for k, message in division.refused:
+        yield Result(jobs[k], "failed", message=message)
+    for batch in division.batches:
+        yield from _run_batch([(jobs[k], problem) for k, problem in batch], directory)
+    singles = [jobs[k] for k in division.singles]
+    names = [f"jobs/{job.number:06d}" for job in singles]
+    todo = [(job.config, directory / name) for job, name in zip(singles, names, strict=True)]
+    for k, message in run_in_processes(todo, executor=executor, workers=workers):
+        failed = Result(singles[k], "failed", path=names[k], message=message)
+        yield failed if message else _result(singles[k], Run(directory / names[k]), names[k])
+
+
+def _run_batch(batch: Sequence[tuple[Job, Problem]], directory: Path) -> list[Result]:
+    """Train one batch in this process, whose compiled kernels use all cores."""
+    name = f"batches/{batch[0][0].number:06d}"
+    try:
+        plan = plan_problems([problem for _, problem in batch], directory / name)
+        runs = replicas_of(obtain_run(plan, resume=True).run)
+    except Interrupted:
+        raise
+    except DynError as error:
+        return [Result(job, "failed", path=name, message=str(error)) for job, _ in batch]
+    return [_result(job, run, name, replica=r) for r, ((job, _), run) in enumerate(zip(batch, runs, strict=True))]
+
+
+def _result(job: Job, run: Run, name: str, replica: int | None = None) -> Result:
+    measures = {key: float(values[-1]) for key, values in run.measures.items() if len(values)}
+    return Result(job, run.status, name, replica, run.iterations, run.final_loss, measures)
+
+
+def counts(results: Sequence[Result]) -> dict[str, Any]:
+    """Return how many jobs ended in which way."""
+    ended = [result.status for result in results]
+    return {status: ended.count(status) for status in ("complete", "diverged", "failed")}
+
+
+def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """Return header and rows: job, swept settings, seed, status, final numbers, where the run is."""
+    measures = sorted({name for result in results for name in result.measures})
+    header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
+    rows = [
+        [
+            result.job.number,
+            *(_cell(result.job.settings[key]) for key in keys),
+            result.job.config.seed,
+            result.status,
+            "" if result.iterations is None else result.iterations,
+            repr(result.final_loss),
+            *(repr(result.measures[name]) if name in result.measures else "" for name in measures),
+            result.path,
+            "" if result.replica is None else result.replica,
+            result.message,
+        ]
+        for result in results
+    ]
+    return header, rows
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict | bool) else value
+
+
+def write_table(directory: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
+    """Write `results.csv` in one indivisible step and return its path."""
+    header, rows = table(results, keys)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    path = directory / RESULTS
+    with files.told(path):
+        files.write_atomic(path, text.getvalue().encode())
+    return path

@@ -147,7 +147,7 @@ def _held_back() -> Iterator[None]:
 
 
 def _begin(stop: Connection, all_busy: Synchronized[int]) -> None:
-    """Prepare a worker: one core, which its siblings leave it, and an ear for its parent."""
+    """Prepare a worker: one core, which its siblings leave it, and a thread that waits for word of its parent."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
     import torch

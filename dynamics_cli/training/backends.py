@@ -6,7 +6,7 @@ between backends that differ by factors, so their absolute size matters little.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dynamics_cli.config.architecture import GanArchitecture
@@ -33,14 +33,15 @@ class Choice:
     seconds_per_iteration: float
 
 
-def choose(problem: Problem) -> Choice:
-    """Resolve `device` and `backend` of the config.
+def choose(problems: Sequence[Problem]) -> Choice:
+    """Resolve `device` and `backend` of the config of one network, or of replicas with one `replicas.batch_key`.
 
     Raises:
         InputError: CUDA is asked for and absent.
         UsageError: the backend asked for cannot train this problem on this device.
 
     """
+    problem = problems[0]
     device, backend = problem.config.device, problem.config.backend
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
@@ -50,7 +51,11 @@ def choose(problem: Problem) -> Choice:
         raise UsageError(
             f"backend: {backend} cannot train this problem; {', '.join(able)} can, and auto picks the fastest"
         )
-    return min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
+    best = min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
+    if len(problems) == 1:
+        return best
+    # of replicas each has a core of its own, unless one is so large that batched products are faster
+    return Choice("cpu", "matrix" if best.backend == "matrix" else "compiled", best.seconds_per_iteration)
 
 
 def possible(problem: Problem) -> list[Choice]:
@@ -71,31 +76,37 @@ def cuda_available() -> bool:
     return torch.cuda.is_available()
 
 
-def build_stepper(problem: Problem, choice: Choice) -> Stepper:
-    """Return the stepper that was chosen."""
-    if problem.config.optimizer.kind == "gradient_flow":
-        from dynamics_cli.training.steppers.flow import build_flow
+def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
+    """Return the stepper that was chosen, for one network or for replicas with one `replicas.batch_key`.
 
-        return build_flow(problem, choice.backend, choice.device)
-    if problem.config.architecture.kind == "gan":
+    Raises:
+        ValueError: this stepper trains no replicas.
+
+    """
+    config = problems[0].config
+    if config.optimizer.kind == "gradient_flow":
+        from dynamics_cli.training.steppers.flow import FlowStepper
+
+        return FlowStepper(problems, choice.backend, choice.device)
+    if config.architecture.kind == "gan":
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
-        return AdversarialStepper(problem, choice.device)
+        return AdversarialStepper(problems, choice.device)
     if choice.backend == "autograd":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
-        return AutogradStepper(problem, choice.device)
+        return AutogradStepper(problems, choice.device)
     if choice.backend == "matrix":
         from dynamics_cli.training.steppers.matrix import MatrixStepper
 
-        return MatrixStepper([problem], device=choice.device)
+        return MatrixStepper(problems, device=choice.device)
     if choice.backend == "gram":
         from dynamics_cli.training.steppers.gram import GramStepper
 
-        return GramStepper([problem])
+        return GramStepper(problems)
     from dynamics_cli.training.steppers.compiled import CompiledStepper, WideStepper
 
-    return CompiledStepper([problem]) if choice.backend == "compiled" else WideStepper([problem])
+    return CompiledStepper(problems) if choice.backend == "compiled" else WideStepper(problems)
 
 
 def _able(backend: str, problem: Problem) -> bool:

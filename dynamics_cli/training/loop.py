@@ -1,20 +1,23 @@
-"""The training loop: one for every stepper, architecture and paper."""
+"""The training loop, one for every stepper, architecture and paper, and what it records on the way."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.runs.writer import RunWriter
-from dynamics_cli.training.recorder import Recorder
+from dynamics_cli.training.clock import Clock
+from dynamics_cli.training.observers import Observer
 from dynamics_cli.training.schedule import Iterations, next_after
 from dynamics_cli.training.signals import GivenUp, SignalWatch
-from dynamics_cli.training.steppers.base import Halt, State, Stepper, first_halt
+from dynamics_cli.training.steppers.base import Floats, State, Stepper
 
 Progress = Callable[[int, float], None]
 """Called with the iteration reached and the last loss."""
@@ -26,11 +29,13 @@ SLOW_SECONDS = 0.3
 CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: what a kill can cost at most."""
 _CLOCK = "clock/time"
+Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
+"""Recorded weights and measures of one state."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingEnd:
     """How a training loop ended."""
 
     status: Literal["complete", "diverged", "interrupted"]
@@ -43,6 +48,41 @@ class Outcome:
 
 
 @dataclass
+class Recorder:
+    """Hands what a run records while it trains to its writer, and remembers the last loss."""
+
+    writer: RunWriter
+    loss_every: int
+    parameters: list[str]
+    """Names of the weights that snapshots hold."""
+    observers: Mapping[str, Observer]
+    clock: Clock | None
+    last_loss: float = math.nan
+    """Loss of the last state that was looked at; of replicas, their mean."""
+
+    def losses(self, first: int, values: Floats, *, last_state: bool = False) -> None:
+        """Record the losses (k,) or, of replicas, (k, R) of states `first, first + 1, ...`, every `loss_every`-th.
+
+        `last_state` marks the last of them as the run's last state, which is always recorded.
+        """
+        if len(values) == 0:
+            return
+        self.last_loss = float(np.mean(values[-1]))
+        iterations = np.arange(first, first + len(values))
+        times = self.clock.advance(first, values) if self.clock is not None else None
+        kept: NDArray[np.bool_] = iterations % self.loss_every == 0
+        kept[-1] |= last_state
+        if kept.any():
+            self.writer.append_losses(iterations[kept], values[kept], None if times is None else times[kept])
+
+    def look_at(self, stepper: Stepper) -> Seen:
+        """Return the current weights and what the observers make of them; nothing is written."""
+        weights = stepper.parameters()
+        measures = {name: np.asarray(observe(weights), np.float64) for name, observe in self.observers.items()}
+        return {name: weights[name] for name in self.parameters}, measures
+
+
+@dataclass
 class TrainingLoop:
     """Trains until the last iteration, a halt or a signal, and records on the way.
 
@@ -51,17 +91,14 @@ class TrainingLoop:
     """
 
     stepper: Stepper
-    writer: RunWriter
     recorder: Recorder
     total: int
     snapshots: Iterations
-    loss_every: int
-    stop_below: float | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        resumed = self.writer.resumed
-        self._halted: Halt | None = None
+        self._writer = self.recorder.writer
+        resumed = self._writer.resumed
         self._watch = SignalWatch()
         self._seconds: dict[str, float] = {}  # of the last call of each kind of work
         self._began = time.monotonic()
@@ -71,29 +108,29 @@ class TrainingLoop:
         """Return the wall time of the training so far, that before interruptions included."""
         return self._before + max(0.0, time.monotonic() - self._began)
 
-    def run(self) -> Outcome:
+    def run(self) -> TrainingEnd:
         """Train to the end, from the writer's checkpoint where it has one."""
         with SignalWatch() as self._watch:
             try:
                 self._start()
                 self._train()
-                if self._halted is not None or self.stepper.iteration == self.total:
+                if self.stepper.halted or self.stepper.iteration == self.total:
                     return self._end()
             except GivenUp:
                 pass  # the state is that of before; what was to be recorded of it is, on resumption
             self._checkpoint()
             signal = self._watch.received
-            return Outcome("interrupted", self.stepper.iteration, self.recorder.last_loss, signal=signal)
+            return TrainingEnd("interrupted", self.stepper.iteration, self.recorder.last_loss, signal=signal)
 
     def _start(self) -> None:
-        resumed = self.writer.resumed
+        resumed = self._writer.resumed
         if resumed is not None:
             state: State = dict(resumed.arrays)
             clock_time = state.pop(_CLOCK, None)
             if self.recorder.clock is not None and clock_time is not None:
                 self.recorder.clock.time = float(clock_time)
             self.stepper.load_state_dict(state)
-            self._halted = resumed.meta.get("halted") or self.stepper.halted
+            self.stepper.halted = resumed.meta.get("halted")
             last_loss = resumed.meta.get("last_loss")
             self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
         self._record(snapshot_due=resumed is None or self._is_due())
@@ -105,7 +142,7 @@ class TrainingLoop:
     def _train(self) -> None:
         """Train until the end, a halt or a signal."""
         chunk, saved = 1, time.monotonic()
-        while self._halted is None and self.stepper.iteration < self.total and self._watch.received is None:
+        while not self.stepper.halted and self.stepper.iteration < self.total and self._watch.received is None:
             began, first = time.monotonic(), self.stepper.iteration
             self._advance(chunk)
             now = time.monotonic()
@@ -113,7 +150,7 @@ class TrainingLoop:
             if self.progress is not None:
                 self.progress(self.stepper.iteration, self.recorder.last_loss)
             due = not 0.0 <= now - saved <= CHECKPOINT_SECONDS  # also where a clock was set back
-            if due and self._halted is None:  # a halted run has only its end to write
+            if due and not self.stepper.halted:  # a halted run has only its end to write
                 self._checkpoint()
                 saved = time.monotonic()
 
@@ -123,44 +160,42 @@ class TrainingLoop:
         due = next_after(self.snapshots, first)
         target = min(self.total, first + chunk, due)
         if not stepper.full_batch:
-            target = min(target, (first // self.loss_every + 1) * self.loss_every)
+            target = min(target, (first // self.recorder.loss_every + 1) * self.recorder.loss_every)
         losses = self._patiently("advance", lambda: stepper.advance(target - first))
-        self._halted = stepper.halted
         if stepper.full_batch:
-            self.recorder.losses(first, losses, last_state=self._halted is not None)
+            self.recorder.losses(first, losses, last_state=stepper.halted is not None)
         self._record(snapshot_due=stepper.iteration == due)
 
     def _record(self, *, snapshot_due: bool) -> None:
         """Record what is due of the current state and is not recorded yet."""
         i = self.stepper.iteration
-        looked_at = self.stepper.full_batch or self._halted is not None or self.writer.last_loss == i
-        if not looked_at and (i % self.loss_every == 0 or i == self.total):
+        looked_at = self.stepper.full_batch or self.stepper.halted or self._writer.last_loss == i
+        if not looked_at and (i % self.recorder.loss_every == 0 or i == self.total):
             self._look()
-        if snapshot_due and (self._halted is None or i == 0):
+        if snapshot_due and (not self.stepper.halted or i == 0):
             self._snapshot()
 
     def _look(self) -> None:
-        """Record the loss of the current state, which no update gave, and note whether it ends the run."""
-        loss = self._patiently("look", self.stepper.loss_row)
-        halt = first_halt(loss, self.stop_below) if loss.ndim == 1 else None  # replicas halt one by one
-        self._halted = None if halt is None else halt[1]
-        if self.writer.last_loss < self.stepper.iteration:
+        """Record the loss of the current state, which no update gave; the stepper halts where that ends the run."""
+        loss = self._patiently("look", self.stepper.look)
+        if self._writer.last_loss < self.stepper.iteration:
             self.recorder.losses(self.stepper.iteration, loss, last_state=True)
 
     def _snapshot(self) -> None:
         """Record the current weights and measures, unless that has been done."""
-        if self.writer.last_snapshot < self.stepper.iteration:
+        if self._writer.last_snapshot < self.stepper.iteration:
             seen = self._patiently("snapshot", lambda: self.recorder.look_at(self.stepper))
-            self.recorder.snapshot(self.stepper.iteration, seen)
+            self._writer.append_snapshot(self.stepper.iteration, *seen)
 
-    def _end(self) -> Outcome:
+    def _end(self) -> TrainingEnd:
         """Record what is still missing of the last state."""
-        if self.stepper.full_batch and self._halted is None:
+        if self.stepper.full_batch and not self.stepper.halted:
             self._look()
         self._snapshot()
-        status: Literal["complete", "diverged"] = "diverged" if self._halted == "diverged" else "complete"
-        stopped, signal = self._halted == "stopped", self._watch.received
-        return Outcome(status, self.stepper.iteration, self.recorder.last_loss, stopped=stopped, signal=signal)
+        halted, signal = self.stepper.halted, self._watch.received
+        status: Literal["complete", "diverged"] = "diverged" if halted == "diverged" else "complete"
+        stopped = halted == "stopped"
+        return TrainingEnd(status, self.stepper.iteration, self.recorder.last_loss, stopped=stopped, signal=signal)
 
     def _patiently(self, name: str, work: Callable[[], T]) -> T:
         """Do some work with the stepper; where it is slow, give it up when a signal has come, and go back.
@@ -169,14 +204,15 @@ class TrainingLoop:
             GivenUp: the stepper is again as it was before.
         """
         slow = not self.stepper.steady or self._seconds.get(name, SLOW_SECONDS) >= SLOW_SECONDS
-        held = self.stepper.state_dict() if slow else None
+        held = (self.stepper.state_dict(), self.stepper.halted) if slow else None
         began = time.monotonic()
         try:
             with self._watch.patience() if held is not None else nullcontext():
                 return work()
         except GivenUp:
             assert held is not None
-            self.stepper.load_state_dict(held)
+            self.stepper.load_state_dict(held[0])
+            self.stepper.halted = held[1]
             raise
         finally:
             self._seconds[name] = time.monotonic() - began
@@ -185,10 +221,10 @@ class TrainingLoop:
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
-        meta = {"iteration": self.stepper.iteration, "seconds": self.seconds(), "halted": self._halted}
+        meta = {"iteration": self.stepper.iteration, "seconds": self.seconds(), "halted": self.stepper.halted}
         if np.isfinite(self.recorder.last_loss):
             meta["last_loss"] = self.recorder.last_loss
-        self.writer.checkpoint(state, meta)
+        self._writer.checkpoint(state, meta)
 
 
 def _next_chunk(chunk: int, done: int, seconds: float) -> int:

@@ -1,15 +1,22 @@
-"""From a config to a finished run: identity, reuse, the lock, training, and what the run says of itself."""
+"""From configs to a finished run: identity, reuse, the lock, training, and what the run says of itself.
+
+A run is one network, or several of equal shape that are trained side by side, its replicas.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from dynamics_cli.config import RunConfig, run_hash
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.config.optimizer import GradientFlow, Optimizer
 from dynamics_cli.errors import RunError, UsageError
@@ -21,7 +28,7 @@ from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.writer import RunWriter, check_space
 from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.clock import Clock, build_clock
+from dynamics_cli.training.clock import build_clock
 from dynamics_cli.training.estimate import (
     Estimate,
     estimate,
@@ -29,30 +36,39 @@ from dynamics_cli.training.estimate import (
     recorded_parameters,
     refuse_if_too_large,
 )
-from dynamics_cli.training.loop import Outcome, Progress, TrainingLoop
+from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
 from dynamics_cli.training.observers import Observer, chosen_observers
 from dynamics_cli.training.problem import Problem, build_problem
-from dynamics_cli.training.recorder import Recorder
 from dynamics_cli.training.schedule import snapshot_iterations
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.base import Stepper
-
-S = TypeVar("S", bound=Stepper)
 
 
 @dataclass(frozen=True)
 class Plan:
     """A run that could start: everything is checked, nothing is allocated or written."""
 
-    problem: Problem
+    problems: Sequence[Problem]
+    """One, or those of the replicas; they share everything but what `replicas.batch_key` leaves free."""
     choice: Choice
     needs: Estimate
+    """What each of the networks needs."""
     hash: str
     directory: Path
 
     @property
+    def problem(self) -> Problem:
+        """The first problem, which says for all of them what is recorded and for how long."""
+        return self.problems[0]
+
+    @property
     def config(self) -> RunConfig:
-        """The config with device and backend resolved."""
+        """The config that the run keeps: of one network with device and backend resolved, of several that of the first.
+
+        What the others change is kept in `run.json`.
+        """
+        if len(self.problems) > 1:
+            return self.problem.config
         return self.problem.config.model_copy(update={"device": self.choice.device, "backend": self.choice.backend})
 
 
@@ -66,8 +82,40 @@ class Obtained:
     """Wall time that obtaining it took now."""
 
 
+def train(
+    config: RunConfig | str | Path | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    wait: bool = True,
+    progress: Progress | None = None,
+) -> Run:
+    """Train a config as `dyn train` does, or return its run when it is finished already.
+
+    Args:
+        config: a loaded config, the path of a YAML file, or the same as a mapping.
+        overrides: as `--set` takes them, e.g. `["optimizer.lr=0.01"]`.
+        out: the run directory itself; by default one named after the config below `outputs/runs`.
+        resume: continue an interrupted run.
+        force: train again even when the run is there.
+        wait: wait for another process that trains the same run, or raise `RunError`.
+        progress: called now and then with the iteration reached and the last loss.
+
+    Raises:
+        ConfigError: the config is not valid; all problems at once.
+        DynError: anything else a user can mend; the subclass says what.
+
+    """
+    if not isinstance(config, RunConfig) or overrides:
+        config = load_config(config if not isinstance(config, RunConfig) else config.model_dump(), overrides)
+    plan = plan_run(config, None if out is None else Path(out))
+    return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress).run
+
+
 def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
-    """Resolve and check everything about a run before it starts.
+    """Resolve and check everything about a run of one network before it starts.
 
     Args:
         config: the validated config.
@@ -78,14 +126,28 @@ def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
         DataMissingError: a data file is not there.
 
     """
-    problem = build_problem(config)
-    choice = choose(problem)
-    chosen_observers(problem)
-    needs = estimate(problem, choice)
-    refuse_if_too_large(problem, needs)
-    identity = run_hash(problem.config, device=choice.device, backend=choice.backend)
-    directory = directory or layout.runs_root() / run_directory_name(config, identity)
-    return Plan(problem, choice, needs, identity, directory)
+    return plan_problems([build_problem(config)], directory)
+
+
+def plan_problems(problems: Sequence[Problem], directory: Path | None = None) -> Plan:
+    """Resolve and check everything about a run of one network, or of several with one `replicas.batch_key`.
+
+    Raises:
+        InputError: the data, the device or the size of the run make it impossible.
+
+    """
+    first = problems[0]
+    choice = choose(problems)
+    chosen_observers(first)
+    needs = estimate(first, choice)
+    refuse_if_too_large(first, needs)
+    hashes = [run_hash(p.config, device=choice.device, backend=choice.backend) for p in problems]
+    identity = hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    if directory is None:
+        several = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
+        name = several if len(problems) > 1 else run_directory_name(first.config, identity)
+        directory = layout.runs_root() / name
+    return Plan(problems, choice, needs, identity, directory)
 
 
 def obtain_run(
@@ -109,7 +171,7 @@ def obtain_run(
     """
     began = time.monotonic()
     _make_directory(plan.directory)
-    check_space(plan.directory, plan.needs.disk_bytes)
+    check_space(plan.directory, len(plan.problems) * plan.needs.disk_bytes)
     with run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
@@ -155,100 +217,89 @@ def _make_directory(directory: Path) -> None:
         ) from error
 
 
-def _info(plan: Plan) -> dict[str, object]:
-    return {
-        "hash": plan.hash,
-        "device": plan.choice.device,
-        "backend": plan.choice.backend,
-        "estimate": plan.needs.as_dict(),
-    }
+def _info(plan: Plan) -> dict[str, Any]:
+    about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
+    if len(plan.problems) == 1:
+        return about | {"estimate": plan.needs.as_dict()}
+    return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}
+
+
+def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
+    """Return the top-level keys of `other` that differ from those of `base`, as plain data."""
+    keys = {key for key in RunConfig.model_fields if getattr(base, key) != getattr(other, key)}
+    return other.model_dump(include=keys, exclude_none=True) if keys else {}
 
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
-    problem, optimizer = plan.problem, plan.problem.config.optimizer
-    stepper, outcome, seconds = train(
-        writer,
-        problem,
-        lambda: build_stepper(problem, plan.choice),
-        observers=chosen_observers(problem),
-        clock=build_clock(optimizer),
-        stop_below=optimizer.stop_below,
-        progress=progress,
-    )
-    _finish(writer, outcome, seconds, optimizer, stepper.numbers())
-
-
-def train(
-    writer: RunWriter,
-    problem: Problem,
-    build: Callable[[], S],
-    *,
-    observers: Mapping[str, Observer],
-    clock: Clock | None = None,
-    stop_below: float | None = None,
-    progress: Progress | None = None,
-) -> tuple[S, Outcome, float]:
-    """Build a stepper, train and record; return it with the outcome and the seconds of the training.
-
-    `problem` says what is recorded and for how long; of replicas it is any one, since they agree on that.
+    """Build the stepper, train, record, and say in `run.json` how it ended.
 
     Raises:
         RunError: the run could not go on; it has ended as failed.
+        Interrupted: SIGINT or SIGTERM came; the state is saved.
 
     """
-    try:
-        stepper = build()
-    except (MemoryError, RuntimeError) as error:  # torch tells of too little memory with the latter
-        raise _failed(writer, error, writer.resumed_at, 0.0) from error
-    loss_every, names = loss_interval(problem), recorded_parameters(problem)
-    loop = TrainingLoop(
-        stepper,
+    problem, loop = plan.problem, None
+    recorder = Recorder(
         writer,
-        Recorder(writer, loss_every=loss_every, parameters=names, observers=observers, clock=clock),
-        total=problem.iterations,
-        snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
-        loss_every=loss_every,
-        stop_below=stop_below,
-        progress=progress,
+        loss_every=loss_interval(problem),
+        parameters=recorded_parameters(problem),
+        observers=_observers(plan.problems),
+        clock=build_clock(problem.config.optimizer),
     )
     try:
-        return stepper, loop.run(), loop.seconds()
-    except (MemoryError, RuntimeError, ArithmeticError) as error:
-        raise _failed(writer, error, stepper.iteration, loop.seconds()) from error
+        loop = TrainingLoop(
+            build_stepper(plan.problems, plan.choice),
+            recorder,
+            total=problem.iterations,
+            snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
+            progress=progress,
+        )
+        end = loop.run()
+    except (MemoryError, RuntimeError, ArithmeticError) as error:  # torch tells of too little memory with the second
+        reached, seconds = (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
+        why = str(error) or type(error).__name__
+        writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])
+        raise RunError(f"{writer.directory}: the run failed at iteration {reached}: {why}") from error
+    _finish(plan, writer, loop.stepper, end, loop.seconds())
+    _raise_if_interrupted(writer, end)
 
 
-def _failed(writer: RunWriter, error: Exception, iteration: int, seconds: float) -> RunError:
-    """End a run that cannot go on; return what to raise."""
-    why = str(error) or type(error).__name__
-    writer.finish("failed", iterations=iteration, final_loss=math.nan, seconds=seconds, messages=[why])
-    return RunError(f"{writer.directory}: the run failed at iteration {iteration}: {why}")
+def _observers(problems: Sequence[Problem]) -> Mapping[str, Observer]:
+    """Return the measures of one network, or of replicas, whose weights (R, ...) each gives to its own observer."""
+    each = [chosen_observers(problem) for problem in problems]
+    if len(each) == 1:
+        return each[0]
+
+    def together(name: str) -> Observer:
+        def observe(weights: Mapping[str, NDArray[np.floating]]) -> NDArray[np.float64]:
+            of_replicas = ({key: value[r] for key, value in weights.items()} for r in range(len(each)))
+            return np.array([float(own[name](w)) for own, w in zip(each, of_replicas, strict=True)])
+
+        return observe
+
+    return {name: together(name) for name in each[0]}
 
 
-def _finish(
-    writer: RunWriter, outcome: Outcome, seconds: float, optimizer: Optimizer, numbers: dict[str, float]
-) -> None:
-    messages = [divergence_message(outcome.iterations, optimizer)] if outcome.status == "diverged" else []
-    writer.finish(
-        outcome.status,
-        iterations=outcome.iterations,
-        final_loss=outcome.final_loss,
-        seconds=seconds,
-        messages=messages,
-        stopped_early=outcome.stopped,
-        **numbers,
-    )
-    raise_if_interrupted(writer, outcome)
+def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, seconds: float) -> None:
+    numbers: dict[str, Any] = {"final_loss": end.final_loss, **stepper.numbers()}
+    if len(plan.problems) == 1:
+        numbers["stopped_early"] = end.stopped
+    elif end.status == "interrupted":
+        numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
+    optimizer = plan.problem.config.optimizer
+    messages = [divergence_message(end.iterations, optimizer)] if end.status == "diverged" else []
+    writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
 
 
-def raise_if_interrupted(writer: RunWriter, outcome: Outcome) -> None:
+def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd) -> None:
     """Raise `Interrupted` when a signal came, be it in the last moment of the training."""
-    if outcome.signal is not None and outcome.status != "interrupted":
-        raise Interrupted(f"interrupted; the run in {writer.directory} had come to its end", outcome.signal)
-    if outcome.signal is not None:
+    if end.signal is not None and end.status != "interrupted":
+        raise Interrupted(f"interrupted; the run in {writer.directory} had come to its end", end.signal)
+    if end.signal is not None:
         raise Interrupted(
-            f"interrupted at iteration {outcome.iterations}; the state is saved in {writer.directory}: "
+            f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}: "
             "--resume continues it",
-            outcome.signal,
+            end.signal,
         )
 
 

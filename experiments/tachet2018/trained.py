@@ -12,7 +12,7 @@ from dynamics_cli.errors import InputError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.runs import Run
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import build_replica_stepper
+from dynamics_cli.training.steppers.compiled import CompiledStepper
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def train_together(run: Run, w: Floats, z: Floats, *, snapshots: Sequence[int] |
     problem = build_problem(run.config)
     if problem.shapes["hidden_weight"][0] != 1:
         raise InputError(f"{run.path}: one neuron is needed")
-    stepper = build_replica_stepper([problem] * len(w), "compiled")
+    stepper = CompiledStepper([problem] * len(w))
     stepper.write(w[:, None, :], z[:, None])
     kept_w, kept_z = [], []
     for iteration in snapshots:

@@ -17,7 +17,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.plotting.panels.samples import draw_samples
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.runs import Run
-from dynamics_cli.training.api import train
+from dynamics_cli.training.session import train
 
 BASE: dict[str, Any] = {
     "name": "gan",

@@ -120,7 +120,7 @@ def test_the_factor_multiplies_the_named_parameters_only():
 
 def test_flat_images_are_learnt_and_a_resumed_run_is_the_same():
     problem = build_problem(load_config(CONFIG))
-    steppers = [build_stepper(problem, choose(problem)) for _ in range(3)]
+    steppers = [build_stepper([problem], choose([problem])) for _ in range(3)]
     first = steppers[0].loss()
     steppers[0].advance(80)
     steppers[1].advance(33)

@@ -9,9 +9,8 @@ import pytest
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction import catalogue, reproduce
-from dynamics_cli.reproduction.claims import Claim, at_least, claim, finding
+from dynamics_cli.reproduction.claims import Claim, at_least, claim, finding, over_seeds
 from dynamics_cli.reproduction.reproduce import FigureResult
-from dynamics_cli.reproduction.seeds import over_seeds
 
 from .conftest import Dyn
 

@@ -22,7 +22,7 @@ from dynamics_cli.errors import DynError
 from dynamics_cli.runs import RunWriter, load_run, runs_root
 from dynamics_cli.runs.array_store import ArrayWriter
 from dynamics_cli.runs.info import plain
-from dynamics_cli.runs.replica import ReplicaSet
+from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.sealed import seal, unseal
 from tests.fuzz import nasty
 from tests.fuzz.arrays import archive
@@ -289,7 +289,7 @@ def _look(directory: Path) -> None:
 
 
 def _look_at_replicas(directory: Path) -> None:
-    for run in ReplicaSet(directory):
+    for run in replicas_of(load_run(directory)):
         _ = (repr(run), run.config, run.iterations, run.final_loss, run.status)
         _ = [
             len(array) for array in (run.losses, run.loss_iterations, *run.parameters.values(), *run.measures.values())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
+from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, over_seeds
 from dynamics_cli.reproduction.report import claims_table, summary, text_table
-from dynamics_cli.reproduction.seeds import over_seeds
 
 
 def claims_of(kinks: float, angle: float) -> list[Claim]:

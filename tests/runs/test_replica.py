@@ -9,8 +9,8 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import RunWriter
-from dynamics_cli.runs.replica import ReplicaSet
+from dynamics_cli.runs import Run, RunWriter
+from dynamics_cli.runs.replica import replicas_of
 
 STEPS = [0, 1, 2, 3]
 LOSSES = np.array([[4.0, 8.0], [2.0, 4.0], [1.0, 2.0], [1.0, 1.0]])  # (L, R); replica 0 halts at iteration 2
@@ -34,7 +34,7 @@ def together(tmp_path: Path, config: RunConfig) -> Path:
 
 
 def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
-    first, second = ReplicaSet(together)
+    first, second = replicas_of(Run(together))
     assert (first.status, first.iterations, first.final_loss) == ("complete", 2, 1.0)
     assert (second.status, second.iterations) == ("diverged", 3)
     assert np.isnan(second.final_loss)
@@ -53,32 +53,24 @@ def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
     assert repr(second) == "<Run together[1]: diverged, 3 iterations>"
 
 
-def test_the_set_is_a_sequence(together: Path) -> None:
-    replicas = ReplicaSet(together)
-    assert len(replicas) == 2
-    assert [run.replica for run in replicas] == [0, 1]
-    assert replicas[-1].replica == 1
-    assert [run.replica for run in replicas[::-1]] == [1, 0]
-    for missing in (2, -3):
-        with pytest.raises(IndexError, match=f"has 2 replicas, none with index {missing}"):
-            replicas[missing]
-    assert repr(replicas) == "<2 replicas of <Run together: complete, 3 iterations>>"
+def test_they_have_an_order(together: Path) -> None:
+    assert [run.replica for run in replicas_of(Run(together))] == [0, 1]
 
 
 def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
     with RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]}) as writer:
         writer.append_losses(STEPS, LOSSES)
-    second = ReplicaSet(tmp_path / "run")[1]
+    second = replicas_of(Run(tmp_path / "run"))[1]
     assert (second.status, second.finished, second.iterations) == ("interrupted", False, 3)
     np.testing.assert_array_equal(second.losses, LOSSES[:, 1])
 
 
 def test_replicas_that_recorded_nothing_have_no_losses(tmp_path: Path, config: RunConfig) -> None:
     RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}]}).close()
-    (only,) = ReplicaSet(tmp_path / "run")
+    (only,) = replicas_of(Run(tmp_path / "run"))
     assert (len(only.losses), len(only.loss_iterations), only.iterations) == (0, 0, 0)
 
 
 def test_a_single_run_holds_no_replicas(finished: Path) -> None:
     with pytest.raises(RunError, match="holds a single run, not replicas"):
-        ReplicaSet(finished)
+        replicas_of(Run(finished))

@@ -12,11 +12,10 @@ import pytest
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import load_run
-from dynamics_cli.runs.replica import ReplicaSet
-from dynamics_cli.sweeps.engine import counts
+from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import build_jobs
-from dynamics_cli.sweeps.sweep import run_sweep
+from dynamics_cli.sweeps.sweep import counts, run_sweep
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -35,7 +34,7 @@ def sweep_of(directory, overrides=(), grid=(), **options):
 
 def run_of(sweep, result):
     path = sweep.path / result.path
-    return load_run(path) if result.replica is None else ReplicaSet(path)[result.replica]
+    return load_run(path) if result.replica is None else replicas_of(load_run(path))[result.replica]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
         tmp_path / "s", overrides, ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"], seeds=2
     )
     assert len({result.path for result in sweep.results}) == 1
-    backend = ReplicaSet(sweep.path / sweep.results[0].path).info["backend"]
+    backend = load_run(sweep.path / sweep.results[0].path).info["backend"]
     for job, result in zip(jobs, sweep.results, strict=True):
         together = run_of(sweep, result)
         assert together.config == job.config.model_copy(
@@ -112,6 +111,14 @@ def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
     assert [r.final_loss for r in again.results] == [r.final_loss for r in first.results]
     with pytest.raises(UsageError, match="holds another sweep"):
         sweep_of(tmp_path / "s", [], ["architecture.width=4,8"], seeds=2)
+
+
+def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
+    points = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]"
+    grid = [f"dataset={points}}},{points}, x_test: [[1.0]], y_test: [1.0]}}"]
+    with ThreadPoolExecutor(1) as executor:
+        _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, executor=executor)
+    assert [sorted(result.measures) for result in sweep.results] == [[], [], ["test_loss"], ["test_loss"]]
 
 
 def test_a_failing_job_does_not_stop_the_others(tmp_path):

@@ -22,7 +22,7 @@ from dynamics_cli.theory.agreement import (
 )
 from dynamics_cli.theory.clustered import largest_bend, linear_classifier, tightness, violations
 from dynamics_cli.theory.least_distance import InfeasibleError
-from dynamics_cli.training.api import train
+from dynamics_cli.training.session import train
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
 Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])

@@ -20,8 +20,7 @@ from dynamics_cli.runs import NotARunError, Run, RunWriter, files, info, layout,
 from dynamics_cli.runs.checkpoint import load_checkpoint
 from dynamics_cli.training import loop
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import obtain_replicas, plan_replicas
-from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.session import obtain_run, plan_problems
 from dynamics_cli.training.signals import Interrupted
 from tests.runs.disk import Change, Disk, Log
 from tests.training.kill_script import BASE, CONVOLUTIONAL
@@ -121,17 +120,9 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def trainer(case: str) -> Callable[..., None]:
     """Return what trains a case, or goes on with it, in the directory given."""
-    if case == "replicas":
-        problems = [
-            build_problem(load_config({**BASE, **CONFIGS["recorded"], "name": "toy", "seed": k})) for k in range(3)
-        ]
-        together = plan_replicas(problems, Path())
-
-        def train_replicas(directory: Path) -> None:
-            obtain_replicas(replace(together, directory=directory))
-
-        return train_replicas
-    plan = plan_run(load_config({**BASE, **CONFIGS.get(case, CONFIGS["recorded"]), "name": "toy"}), Path())
+    config = load_config({**BASE, **CONFIGS.get(case, CONFIGS["recorded"]), "name": "toy"})
+    seeds = range(3) if case == "replicas" else range(config.seed, config.seed + 1)
+    plan = plan_problems([build_problem(config.model_copy(update={"seed": k})) for k in seeds], Path())
 
     def train(directory: Path, **options: Any) -> None:
         directory.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dynamics_cli.training.backends import Choice, build_stepper, possible
-from dynamics_cli.training.replicas import build_replica_stepper
+from dynamics_cli.training.steppers.compiled import CompiledStepper
 from dynamics_cli.training.steppers.matrix import MatrixStepper
 from dynamics_cli.training.steppers.replay import LENGTHS, Replay
 from tests.training.problems import ACTIVATIONS, LOSSES, random_problem
@@ -23,8 +23,8 @@ pytestmark = [
 @pytest.mark.parametrize("loss", LOSSES)
 def test_one_step_is_that_of_the_cpu(backend, loss, activation):
     problem = random_problem(loss=loss, activation=activation, optimizer={"kind": "gd", "lr": 1.0, "iterations": 1})
-    gpu = build_stepper(problem, Choice("cuda", backend, 0.0))
-    cpu = build_stepper(problem, Choice("cpu", "autograd", 0.0))
+    gpu = build_stepper([problem], Choice("cuda", backend, 0.0))
+    cpu = build_stepper([problem], Choice("cpu", "autograd", 0.0))
     np.testing.assert_allclose(gpu.advance(1), cpu.advance(1), rtol=1e-12)
     for name, value in cpu.parameters().items():
         np.testing.assert_allclose(gpu.parameters()[name], value, rtol=1e-12, atol=1e-12 * np.abs(value).max())
@@ -35,7 +35,7 @@ def test_chunks_and_resumption_are_invisible(backend):
     problem = random_problem(dtype="float32")
 
     def make():
-        return build_stepper(problem, Choice("cuda", backend, 0.0))
+        return build_stepper([problem], Choice("cuda", backend, 0.0))
 
     whole = make()
     losses = whole.advance(50)
@@ -51,8 +51,8 @@ def test_chunks_and_resumption_are_invisible(backend):
 
 def test_replicas_are_those_of_the_cpu():
     problems = [random_problem(seed=seed) for seed in range(5)]
-    gpu = MatrixStepper(problems, device="cuda", replicas=True)
-    cpu = build_replica_stepper(problems, "compiled")
+    gpu = MatrixStepper(problems, device="cuda")
+    cpu = CompiledStepper(problems)
     np.testing.assert_allclose(gpu.advance(40), cpu.advance(40), rtol=1e-9)
 
 
@@ -60,7 +60,7 @@ def test_replicas_are_those_of_the_cpu():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_graphs_do_what_single_launches_do(loss, replicas):
     problems = [random_problem(loss=loss, seed=seed, dtype="float32") for seed in range(replicas)]
-    graphs, plain = (MatrixStepper(problems, device="cuda", replicas=replicas > 1) for _ in range(2))
+    graphs, plain = (MatrixStepper(problems, device="cuda") for _ in range(2))
     plain._replay = None
     np.testing.assert_array_equal(graphs.advance(150), plain.advance(150))
     assert graphs._replay is not None

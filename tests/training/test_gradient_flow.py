@@ -16,13 +16,13 @@ from dynamics_cli.theory.alignment import D_plus
 from dynamics_cli.theory.saddle import logistic_growth
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training import loop
-from dynamics_cli.training.api import train
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.flow.base import grid
 from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
 from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.session import train
 from dynamics_cli.training.signals import Interrupted
-from dynamics_cli.training.steppers.flow import FlowStepper, build_flow
+from dynamics_cli.training.steppers.flow import FlowStepper
 from tests.training.problems import ACTIVATIONS, random_problem
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
@@ -59,7 +59,7 @@ def losses_of(stepper: FlowStepper) -> np.ndarray:
 
 def high_dim(until: float, points: int, rtol: float) -> FlowStepper:
     settings = [f"optimizer.{key}={value}" for key, value in (("until", until), ("points", points), ("rtol", rtol))]
-    return build_flow(build_problem(load_config(CONFIGS / "high_dim_flow.yaml", settings)), "flow", "cpu")
+    return FlowStepper([build_problem(load_config(CONFIGS / "high_dim_flow.yaml", settings))], "flow", "cpu")
 
 
 # exact solutions
@@ -72,7 +72,7 @@ def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol, tmp_pat
     problem = network(
         [[1.0]], [1.0], [[0.01]], [0.01], flow(6.0, rtol=rtol), tmp_path, architecture={"activation": "linear"}
     )
-    stepper = build_flow(problem, backend, "cpu")
+    stepper = FlowStepper([problem], backend, "cpu")
     u = 1.0 / (1.0 + (1.0 / 1e-4 - 1.0) * np.exp(-2.0 * stepper.times))
     np.testing.assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
 
@@ -84,7 +84,7 @@ def test_aligned_neurons_grow_logistically(tmp_path):
     direction = D / np.linalg.norm(D)
     scales = np.array([0.8e-6, 0.6e-6])
     problem = network(x, y, scales[:, None] * direction, scales, flow(60.0), tmp_path)
-    stepper = build_flow(problem, "flow", "cpu")
+    stepper = FlowStepper([problem], "flow", "cpu")
     mass = []
     for _ in range(100):
         stepper.advance(1)
@@ -101,7 +101,7 @@ def test_tiny_neurons_follow_the_flow_on_the_sphere(scale, d, tmp_path):
     W = scale * rng.standard_normal((30, d))
     a = rng.choice([-1.0, 1.0], 30) * scale * np.linalg.norm(W / scale, axis=1)
     problem = network(x, y, W, a, flow(8.0, 40), tmp_path)
-    stepper = build_flow(problem, "flow", "cpu")
+    stepper = FlowStepper([problem], "flow", "cpu")
     expected = sphere_flow(x, y, W, a, stepper.times)
     for i in range(1, 41):
         stepper.advance(1)
@@ -132,7 +132,7 @@ def test_radau_collocation_integrates_polynomials():
 @pytest.mark.parametrize("loss", ["mse", "logistic", "exponential"])
 def test_the_error_falls_with_the_tolerance(loss):
     def path(rtol: float) -> np.ndarray:
-        return losses_of(build_flow(random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol)), "flow", "cpu"))
+        return losses_of(FlowStepper([random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol))], "flow", "cpu"))
 
     reference = path(1e-10)
     for rtol in (1e-3, 1e-5, 1e-7):
@@ -145,11 +145,11 @@ def test_the_error_falls_with_the_tolerance(loss):
 def test_gradient_descent_converges_to_it_at_first_order(loss, activation, settings):
     T, N = 1.0, 100
     problem = {"loss": loss, "activation": activation, **settings}
-    exact = losses_of(build_flow(random_problem(optimizer=flow(T, N, rtol=1e-8), **problem), "flow", "cpu"))
+    exact = losses_of(FlowStepper([random_problem(optimizer=flow(T, N, rtol=1e-8), **problem)], "flow", "cpu"))
     deviations = []
     for lr in (1e-3, 2.5e-4):
         descent = {"kind": "gd", "lr": lr, "iterations": round(T / lr)}
-        stepper = build_stepper(random_problem(optimizer=descent, **problem), Choice("cpu", "compiled", 0.0))
+        stepper = build_stepper([random_problem(optimizer=descent, **problem)], Choice("cpu", "compiled", 0.0))
         losses = np.append(stepper.advance(round(T / lr)), stepper.loss())[:: round(T / lr) // N]
         deviations.append(np.abs(losses - exact).max())
     # the kinks of gradient descent leave a noise of the order of the step besides
@@ -159,11 +159,11 @@ def test_gradient_descent_converges_to_it_at_first_order(loss, activation, setti
 def test_hinge_losses_are_followed_too():
     """The derivative of the loss jumps at the margin, and samples stay there: small steps, but the right path."""
     exact = losses_of(
-        build_flow(random_problem(loss="hinge", optimizer=flow(1.0, 100, rtol=1e-3), **FIXED_OUTPUT), "flow", "cpu")
+        FlowStepper([random_problem(loss="hinge", optimizer=flow(1.0, 100, rtol=1e-3), **FIXED_OUTPUT)], "flow", "cpu")
     )
     descent = {"kind": "gd", "lr": 1e-4, "iterations": 10_000}
     stepper = build_stepper(
-        random_problem(loss="hinge", optimizer=descent, **FIXED_OUTPUT), Choice("cpu", "compiled", 0.0)
+        [random_problem(loss="hinge", optimizer=descent, **FIXED_OUTPUT)], Choice("cpu", "compiled", 0.0)
     )
     np.testing.assert_allclose(np.append(stepper.advance(10_000), stepper.loss())[::100], exact, atol=3e-3)
 
@@ -183,7 +183,7 @@ def test_high_dim_takes_fewer_gradients_than_a_fixed_step():
 def test_neurons_conserve_their_invariant(settings):
     """Lemma 1: `a_j^2 - ||w_j||^2`; and no output weight of a balanced neuron changes its sign."""
     problem = random_problem(optimizer=flow(20.0, 50), width=40, **settings)
-    stepper = build_flow(problem, "flow", "cpu")
+    stepper = FlowStepper([problem], "flow", "cpu")
     before = stepper.parameters()
     stepper.advance(50)
     after = stepper.parameters()
@@ -205,7 +205,7 @@ def test_a_neuron_that_slides_follows_filippov(tmp_path):
     y = np.array([1.0, -3.0])
     start = 1e-8 * np.array([np.cos(0.3), np.sin(0.3)])
     problem = network(x, y, start[None], [1e-8], flow(10.0, 200), tmp_path)
-    stepper = build_flow(problem, "flow", "cpu")
+    stepper = FlowStepper([problem], "flow", "cpu")
     expected = sphere_flow(x, y, start[None], [1e-8], stepper.times)
     assert len(expected.switches[0]) >= 1
     stepper.advance(100)
@@ -223,14 +223,14 @@ def losses_of_descent(problem: Problem, lr: float) -> np.ndarray:
     assert optimizer.kind == "gradient_flow"
     iterations = round(optimizer.until / lr)
     descent = load_config(problem.config.model_dump(), optimizer={"kind": "gd", "lr": lr, "iterations": iterations})
-    stepper = build_stepper(build_problem(descent), Choice("cpu", "compiled", 0.0))
+    stepper = build_stepper([build_problem(descent)], Choice("cpu", "compiled", 0.0))
     return np.append(stepper.advance(iterations), stepper.loss())[:: iterations // optimizer.points]
 
 
 def test_a_neuron_dies_on_the_boundary_of_orthogonal_inputs(tmp_path):
     """Lemma 7 (iii): on orthogonal inputs a sample once switched off keeps its pre-activation 0."""
     problem = network(np.eye(2), [1.0, -1.0], [[0.1, 0.05]], [0.1], flow(20.0, 20), tmp_path)
-    stepper = build_flow(problem, "flow", "cpu")
+    stepper = FlowStepper([problem], "flow", "cpu")
     stepper.advance(20)
     w, a = stepper.parameters()["hidden_weight"][0], stepper.parameters()["output_weight"][0]
     assert w[1] == pytest.approx(0.0, abs=1e-14)
@@ -240,7 +240,7 @@ def test_a_neuron_dies_on_the_boundary_of_orthogonal_inputs(tmp_path):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_dead_neuron_stays(backend, tmp_path):
     problem = network([[1.0, 1.0]], [1.0], [[-1.0, -1.0], [0.0, 0.0]], [1.0, 0.0], flow(5.0, 10), tmp_path)
-    stepper = build_flow(problem, backend, "cpu")
+    stepper = FlowStepper([problem], backend, "cpu")
     before = stepper.parameters()
     losses = losses_of(stepper)
     assert (losses == losses[0]).all()
@@ -253,7 +253,7 @@ def test_output_weights_may_pass_zero(tmp_path):
     x, y = [[1.0, 0.3], [0.2, 1.0]], [-1.0, -0.5]
     for architecture in ({"activation": "linear"}, {"activation": "relu"}):
         problem = network(x, y, [[1.0, 0.8]], [0.3], flow(4.0, 50), tmp_path, architecture=architecture)
-        stepper = build_flow(problem, "flow", "cpu")
+        stepper = FlowStepper([problem], "flow", "cpu")
         losses = losses_of(stepper)
         assert stepper.parameters()["output_weight"][0] < 0
         np.testing.assert_allclose(losses, losses_of_descent(problem, 1e-4), atol=2e-4)
@@ -265,7 +265,7 @@ def test_inputs_that_are_zero_or_equal_do_no_harm():
     x = np.concatenate([dataset.x, dataset.x, np.zeros((2, 3))])
     y = np.concatenate([dataset.y, -dataset.y, [1.0, -1.0]])
     sections = problem.config.model_dump() | {"dataset": {"kind": "points", "x": x.tolist(), "y": y.tolist()}}
-    losses = losses_of(build_flow(build_problem(load_config(sections)), "flow", "cpu"))
+    losses = losses_of(FlowStepper([build_problem(load_config(sections))], "flow", "cpu"))
     assert (np.diff(losses) <= 1e-12).all()
 
 
@@ -275,14 +275,16 @@ def test_inputs_that_are_zero_or_equal_do_no_harm():
 def test_both_integrators_agree_where_nothing_has_kinks():
     problem = random_problem(activation={"activation": "linear"}, optimizer=flow(3.0, rtol=1e-8))
     np.testing.assert_allclose(
-        losses_of(build_flow(problem, "autograd", "cpu")), losses_of(build_flow(problem, "flow", "cpu")), atol=1e-6
+        losses_of(FlowStepper([problem], "autograd", "cpu")),
+        losses_of(FlowStepper([problem], "flow", "cpu")),
+        atol=1e-6,
     )
 
 
 def test_both_integrators_agree_roughly_across_kinks():
     problem = random_problem(optimizer=flow(3.0, rtol=1e-6))
-    averaged = build_flow(problem, "autograd", "cpu")
-    np.testing.assert_allclose(losses_of(averaged), losses_of(build_flow(problem, "flow", "cpu")), atol=1e-2)
+    averaged = FlowStepper([problem], "autograd", "cpu")
+    np.testing.assert_allclose(losses_of(averaged), losses_of(FlowStepper([problem], "flow", "cpu")), atol=1e-2)
     assert averaged.numbers()["rtol"] == 1e-4
 
 
@@ -296,10 +298,10 @@ def test_deep_networks_are_followed(loss):
     if loss == "cross_entropy":
         sections["dataset"]["y"] = [0.0, 1.0, 2.0, 0.0, 1.0]
     problem = build_problem(load_config(sections))
-    assert choose(problem).backend == "autograd"
-    losses = losses_of(build_flow(problem, "autograd", "cpu"))
+    assert choose([problem]).backend == "autograd"
+    losses = losses_of(FlowStepper([problem], "autograd", "cpu"))
     descent = {"kind": "gd", "lr": 1e-3, "iterations": 3000}
-    reference = build_stepper(build_problem(load_config(sections, optimizer=descent)), Choice("cpu", "autograd", 0.0))
+    reference = build_stepper([build_problem(load_config(sections, optimizer=descent))], Choice("cpu", "autograd", 0.0))
     np.testing.assert_allclose(losses[:-1], reference.advance(3000)[::100], atol=5e-3)
     assert losses[-1] < losses[0]
 
@@ -313,12 +315,12 @@ def test_chunks_and_resumption_are_invisible(backend, dtype):
     problem = random_problem(optimizer=flow(3.0, 60), dtype=dtype)
 
     def path(chunks: list[int], *, through_state: bool) -> tuple[bytes, ...]:
-        stepper, losses, seen = build_flow(problem, backend, "cpu"), [], []
+        stepper, losses, seen = FlowStepper([problem], backend, "cpu"), [], []
         for n in chunks:
             losses.append(stepper.advance(n))
             if through_state:
                 state = stepper.state_dict()
-                stepper = build_flow(problem, backend, "cpu")
+                stepper = FlowStepper([problem], backend, "cpu")
                 stepper.load_state_dict(state)
             seen.append(stepper.parameters()["hidden_weight"].dtype)
         assert set(seen) == {np.dtype(dtype)}
@@ -328,13 +330,13 @@ def test_chunks_and_resumption_are_invisible(backend, dtype):
     whole = path([60], through_state=False)
     assert path([1, 2, 30, 27], through_state=False) == whole
     assert path([0, 7, 13, 40], through_state=True) == whole
-    numbers = build_flow(problem, backend, "cpu").numbers()
+    numbers = FlowStepper([problem], backend, "cpu").numbers()
     assert numbers["steps"] == 0
 
 
 def test_steps_know_nothing_of_the_points():
     """The same flow, looked at 10 or 1 000 times, takes the same steps."""
-    coarse, fine = (build_flow(random_problem(optimizer=flow(3.0, N)), "flow", "cpu") for N in (10, 1000))
+    coarse, fine = (FlowStepper([random_problem(optimizer=flow(3.0, N))], "flow", "cpu") for N in (10, 1000))
     # the times of the points, multiples of 0.3 and of 0.003, differ by a rounding
     np.testing.assert_allclose(losses_of(coarse), losses_of(fine)[::100], rtol=1e-14)
     assert coarse.numbers() == fine.numbers()
@@ -342,9 +344,9 @@ def test_steps_know_nothing_of_the_points():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_stops_at_the_first_small_loss(backend):
-    free = build_flow(random_problem(optimizer=flow(3.0, 60)), backend, "cpu")
+    free = FlowStepper([random_problem(optimizer=flow(3.0, 60))], backend, "cpu")
     losses = losses_of(free)
-    limited = build_flow(random_problem(optimizer=flow(3.0, 60, stop_below=float(losses[25]))), backend, "cpu")
+    limited = FlowStepper([random_problem(optimizer=flow(3.0, 60, stop_below=float(losses[25])))], backend, "cpu")
     np.testing.assert_array_equal(limited.advance(60), losses[:26])
     assert (limited.iteration, limited.halted) == (25, "stopped")
     assert limited.loss() == losses[25]
@@ -355,14 +357,14 @@ def test_stops_at_the_first_small_loss(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_start_that_is_not_finite_has_diverged(backend, tmp_path):
     problem = network([[1e200]], [1.0], [[1e200]], [1.0], flow(1.0), tmp_path)
-    stepper = build_flow(problem, backend, "cpu")
+    stepper = FlowStepper([problem], backend, "cpu")
     assert len(stepper.advance(5)) == 1
     assert (stepper.iteration, stepper.halted) == (0, "diverged")
 
 
 def test_a_flow_that_stands_still_goes_on(tmp_path):
     """Initial weights that interpolate: r is 0."""
-    stepper = build_flow(network([[1.0]], [1.0], [[1.0]], [1.0], flow(7.0, 7), tmp_path), "flow", "cpu")
+    stepper = FlowStepper([network([[1.0]], [1.0], [[1.0]], [1.0], flow(7.0, 7), tmp_path)], "flow", "cpu")
     assert (losses_of(stepper) == 0.0).all()
 
 
@@ -393,9 +395,9 @@ def test_what_makes_no_sense_is_refused(settings, message):
 
 
 def test_the_cost_model_locates_kinks_where_it_can():
-    assert choose(random_problem(n=75, d=150, width=200, optimizer=flow(1.0))).backend == "flow"
-    assert choose(random_problem(n=600, d=3, width=5, optimizer=flow(1.0))).backend == "autograd"
-    assert choose(random_problem(optimizer=flow(1.0), backend="autograd")).backend == "autograd"
+    assert choose([random_problem(n=75, d=150, width=200, optimizer=flow(1.0))]).backend == "flow"
+    assert choose([random_problem(n=600, d=3, width=5, optimizer=flow(1.0))]).backend == "autograd"
+    assert choose([random_problem(optimizer=flow(1.0), backend="autograd")]).backend == "autograd"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

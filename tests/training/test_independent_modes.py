@@ -74,7 +74,7 @@ def test_lemma_3_1_activity_and_signs_never_change(optimizer: dict[str, Any]) ->
         dataset={"kind": "points", "x": x, "y": [1, 1, 1, -1, -1]},
         optimizer={**optimizer, "lr": 0.05, "iterations": 2000},
     )
-    stepper = build_stepper(one, choose(one))
+    stepper = build_stepper([one], choose([one]))
     before = one.initial_parameters()
     active = np.array(x) @ before["hidden_weight"].T > 0
     assert active.tolist() == [[True, True, False]] * 3 + [[False, False, True]] * 2

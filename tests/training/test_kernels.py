@@ -16,7 +16,7 @@ from tests.training.problems import random_problem
 
 
 def make(problem: Problem, backend: str) -> Stepper:
-    return WideStepper([problem]) if backend == "wide" else build_stepper(problem, Choice("cpu", backend, 0.0))
+    return WideStepper([problem]) if backend == "wide" else build_stepper([problem], Choice("cpu", backend, 0.0))
 
 
 def many_samples(dtype: str = "float64") -> Problem:
@@ -75,4 +75,4 @@ def test_aligned_zeros_are_zeros():
 def test_many_sparse_samples_go_to_the_compiled_kernel():
     problem = many_samples()
     problem.dataset.x[np.random.default_rng(0).random(problem.dataset.x.shape) < 0.85] = 0.0
-    assert choose(problem).backend == "compiled"
+    assert choose([problem]).backend == "compiled"

@@ -36,7 +36,7 @@ def reference_config(name: str, **settings: object) -> dict[str, object]:
 def deviation(name: str, **settings: object) -> float:
     """Return max |loss - reference| / loss(0) over the iterations that the reference records."""
     problem = build_problem(load_config(reference_config(name, **settings)))
-    stepper = build_stepper(problem, choose(problem))
+    stepper = build_stepper([problem], choose([problem]))
     losses = np.append(stepper.advance(problem.iterations), stepper.loss())
     with np.load(REFERENCE / f"boursier2022_{name}.npz") as archive:
         return float(np.max(np.abs(losses[archive["iteration"]] - archive["loss"])) / archive["loss"][0])

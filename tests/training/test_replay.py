@@ -89,8 +89,8 @@ def test_replayed_updates_are_the_updates(loss, activation, dtype):
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_settings_and_replicas(settings, replicas):
     problems = [random_problem(seed=seed, **settings) for seed in range(replicas)]
-    plain = MatrixStepper(problems, replicas=replicas > 1)
-    again = recorded(problems, replicas=replicas > 1)
+    plain = MatrixStepper(problems)
+    again = recorded(problems)
     np.testing.assert_array_equal(again.advance(100), plain.advance(100))
     assert_same(plain, again)
 

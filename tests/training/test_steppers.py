@@ -24,7 +24,7 @@ def stepper(problem: Problem, backend: str) -> Stepper:
     """Return a stepper of the kind asked for, wherever it can train the problem at all."""
     if backend == "wide":
         return WideStepper([problem])
-    return build_stepper(problem, Choice("cpu", backend, 0.0))
+    return build_stepper([problem], Choice("cpu", backend, 0.0))
 
 
 def shape_for(backend: str) -> dict[str, Any]:
@@ -181,14 +181,21 @@ def test_float32_stays_float32(loss):
 
 
 def test_the_cost_model_prefers_what_the_benchmarks_show():
-    assert choose(random_problem(n=2, d=2, width=60)).backend == "compiled"
-    assert choose(random_problem(n=75, d=150, width=200)).backend == "gram"
-    assert choose(random_problem(n=3, d=2, width=200_000)).backend == "wide"
-    assert choose(random_problem(optimizer=OPTIMIZERS["adam"])).backend == "autograd"
+    assert choose([random_problem(n=2, d=2, width=60)]).backend == "compiled"
+    assert choose([random_problem(n=75, d=150, width=200)]).backend == "gram"
+    assert choose([random_problem(n=3, d=2, width=200_000)]).backend == "wide"
+    assert choose([random_problem(optimizer=OPTIMIZERS["adam"])]).backend == "autograd"
     sgd = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
-    assert choose(random_problem(n=50, d=784, width=100, optimizer=sgd)).backend == "compiled"
+    assert choose([random_problem(n=50, d=784, width=100, optimizer=sgd)]).backend == "compiled"
 
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
     with pytest.raises(UsageError, match="gram cannot train this problem; autograd, compiled, matrix can"):
-        choose(random_problem(backend="gram"))
+        choose([random_problem(backend="gram")])
+
+
+@pytest.mark.parametrize("backend", ["autograd", "gram", "wide"])
+def test_a_stepper_without_replicas_says_so(backend: str) -> None:
+    problems = [random_problem(**shape_for(backend), seed=seed) for seed in range(2)]
+    with pytest.raises(ValueError, match=f"{backend} trains one network at a time, not 2"):
+        build_stepper(problems, Choice("cpu", backend, 0.0))

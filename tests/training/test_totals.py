@@ -40,7 +40,7 @@ def at_most(monkeypatch: pytest.MonkeyPatch, samples: int, problem: Problem) -> 
 
 
 def stepper(problem: Problem, backend: str = "autograd") -> Stepper:
-    return build_stepper(problem, Choice("cpu", backend, 1e-4))
+    return build_stepper([problem], Choice("cpu", backend, 1e-4))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])

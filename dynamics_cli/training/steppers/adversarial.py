@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dynamics_cli.architectures.gan import build
@@ -15,15 +14,15 @@ from dynamics_cli.config.optimizer import Adam
 from dynamics_cli.datasets.streams import stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.steppers.base import Floats, State, Stepper
+from dynamics_cli.training.steppers.autograd import TorchStepper
+from dynamics_cli.training.steppers.base import Floats, only
 
 PLAYERS = ("discriminator", "generator")
-_ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 _LOOKED_AT = 2000
 """Real points, and as many samples of fixed noise, over which the recorded loss is taken."""
 
 
-class AdversarialStepper(Stepper):
+class AdversarialStepper(TorchStepper):
     """An iteration is some updates of the discriminator, each on new batches, then one of the generator.
 
     Batches are those of `Batches`, noise is a function of (seed, iteration, update): nothing depends on what was drawn
@@ -31,31 +30,21 @@ class AdversarialStepper(Stepper):
     """
 
     backend = "autograd"
-    full_batch = False
 
-    def __init__(self, problem: Problem, device: str) -> None:
+    def __init__(self, problems: Sequence[Problem], device: str) -> None:
+        problem = only(problems, "gan")
         architecture, optimizer = problem.config.architecture, problem.config.optimizer
         assert isinstance(architecture, GanArchitecture)
         assert isinstance(optimizer, Adam)
         assert problem.batch_size is not None
-        self.device = device
-        self._seed, self._loss, self._hinge = problem.config.seed, problem.loss, problem.config.loss.kind == "hinge"
+        self._model = build(architecture, problem.dataset.d)
+        super().__init__(problem, self._model, device)
+        self._seed, self._hinge = problem.config.seed, problem.config.loss.kind == "hinge"
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
-        self._dtype = getattr(torch, problem.config.dtype)
-        self._model = build(architecture, problem.dataset.d).to(device=device, dtype=self._dtype)
-        self._write(problem.initial_parameters())
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
         self._trained = {player: self._model.of(player) for player in PLAYERS}
-        self._adam = {
-            player: torch.optim.Adam(
-                self._trained[player],
-                lr=optimizer.lr,
-                betas=(optimizer.beta1, optimizer.beta2),
-                eps=optimizer.eps,
-                fused=True,
-            )
-            for player in PLAYERS
-        }
+        for player in PLAYERS:
+            self._add_adam(player, optimizer, self._trained[player])
         self._batches = Batches(self._seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)
 
     def advance(self, n: int) -> Floats:
@@ -90,9 +79,7 @@ class AdversarialStepper(Stepper):
     def _update(self, player: str, loss: Tensor) -> None:
         gradients = torch.autograd.grad(loss, self._trained[player])
         with torch.no_grad():
-            for parameter, gradient in zip(self._trained[player], gradients, strict=True):
-                parameter.grad = gradient
-            self._adam[player].step()
+            self._adam_step(player, gradients)
 
     def _noise(self, count: int, *position: int) -> Tensor:
         """Return Gaussian noise (count, noise_dim)."""
@@ -105,34 +92,3 @@ class AdversarialStepper(Stepper):
         with torch.no_grad():
             real = self._x[:_LOOKED_AT]
             return float(self._discriminator_loss(real, self._model.generate(self._noise(len(real)))))
-
-    def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return copies of the current weights, by name."""
-        return {name: p.detach().cpu().numpy().copy() for name, p in self._model.named_parameters()}
-
-    def state_dict(self) -> State:
-        """Return weights and the state of both optimizers and the iteration."""
-        state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
-        state["iteration"] = np.array(self.iteration)
-        for player in PLAYERS:
-            for k, p in enumerate(self._trained[player]):
-                for key, value in self._adam[player].state[p].items():
-                    state[f"{player}/{k}/{key}"] = value.detach().cpu().numpy().copy()
-        return state
-
-    def load_state_dict(self, state: State) -> None:
-        """Go on from a former `state_dict()`."""
-        self._write({key.removeprefix("parameter/"): v for key, v in state.items() if key.startswith("parameter/")})
-        self.iteration = int(state["iteration"])
-        for player in PLAYERS:
-            for k, p in enumerate(self._trained[player]):
-                self._adam[player].state[p] = {
-                    key: torch.from_numpy(np.array(state[f"{player}/{k}/{key}"])).to(self.device)
-                    for key in _ADAM_STATE
-                    if f"{player}/{k}/{key}" in state
-                }
-
-    def _write(self, parameters: Mapping[str, NDArray[np.generic]]) -> None:
-        with torch.no_grad():
-            for name, parameter in self._model.named_parameters():
-                parameter.copy_(torch.from_numpy(np.array(parameters[name])))

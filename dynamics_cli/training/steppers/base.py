@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dynamics_cli.training.problem import Problem
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[np.generic]]
@@ -14,7 +17,9 @@ Halt = Literal["stopped", "diverged"]
 
 
 class Stepper(ABC):
-    """Trains one network; state i is the network after i updates.
+    """Trains one network, or R of equal shape side by side; state i is the network after i updates.
+
+    It alone decides when training halts: in `advance` where losses come with the updates, in `look` elsewhere.
 
     Chunking is invisible: `advance(a); advance(b)` leaves the same bits as `advance(a + b)`.
     Every stepper accumulates the gradient over the batch and applies one rounded update per weight.
@@ -30,8 +35,10 @@ class Stepper(ABC):
     """Whether a call takes about as long as one like it before."""
     iteration: int = 0
     """Number of updates done."""
+    stop_below: float | None = None
+    """Loss at or below which the network is trained no further; None for replicas, which halt one by one."""
     halted: Halt | None = None
-    """Why `advance` goes no further: a full-batch loss at or below `stop_below`, or one that is not finite."""
+    """Why `advance` goes no further: a loss at or below `stop_below`, or one that is not finite."""
 
     @abstractmethod
     def advance(self, n: int) -> Floats:
@@ -46,16 +53,20 @@ class Stepper(ABC):
     def loss(self) -> float:
         """Return the loss of the current state over the full training set."""
 
-    def loss_row(self) -> Floats:
-        """Return the loss of the current state as a row of `losses`: (1,), or (1, R) for replicas."""
-        return np.array([self.loss()])
+    def look(self) -> Floats:
+        """Return the loss of the current state, (1,) or of replicas (1, R); one network halts where that is its end."""
+        losses = np.array([self.loss()])
+        halt = first_halt(losses, self.stop_below)
+        if halt is not None:
+            self.halted = halt[1]
+        return losses
 
     @abstractmethod
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
 
-    def numbers(self) -> dict[str, float]:
-        """Return what `run.json` is to say about the work done."""
+    def numbers(self) -> dict[str, Any]:
+        """Return what `run.json` is to say about the work done and, of replicas, about the end of each."""
         return {}
 
     @abstractmethod
@@ -75,3 +86,10 @@ def first_halt(losses: Floats, stop_below: float | None) -> tuple[int, Halt] | N
         return None
     k = int(np.argmax(halting))
     return k, "stopped" if stopped[k] else "diverged"
+
+
+def only(problems: Sequence[Problem], backend: str) -> Problem:
+    """Return the one problem of a backend that trains no replicas; raise ValueError for several."""
+    if len(problems) != 1:
+        raise ValueError(f"{backend} trains one network at a time, not {len(problems)}")
+    return problems[0]

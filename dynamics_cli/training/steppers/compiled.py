@@ -24,7 +24,7 @@ from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_
 from dynamics_cli.training.kernels.threads import start_threads
 from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.steppers.base import Floats
+from dynamics_cli.training.steppers.base import Floats, only
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
 
 
@@ -33,8 +33,8 @@ class CompiledStepper(TwoLayerStepper):
 
     backend = "compiled"
 
-    def __init__(self, problems: Sequence[Problem], *, replicas: bool = False) -> None:
-        super().__init__(problems, replicas=replicas)
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(problems)
         d = self.x.shape[2]
         self._columns = (0,) * d if d <= UNROLLED and self.full_batch else ()
         self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
@@ -64,13 +64,13 @@ class CompiledStepper(TwoLayerStepper):
             run = run_dense if self._columns else sparse
             done[0] = run(
                 self._W[0], self._a[0], rows.values[0], *entries, self.y[0], losses[0], n,
-                self.lr[0], weight, self.alpha[0], *settings, self.stop_below[0],
+                self.lr[0], weight, self.alpha[0], *settings, self.levels[0],
             )  # fmt: skip
         else:
             run_all = run_dense_replicas if self._columns else run_sparse_replicas
             run_all(
                 self._W, self._a, rows.values, *entries, self.y, losses, done, n,
-                self.lr, weight, self.alpha, *settings, self.stop_below,
+                self.lr, weight, self.alpha, *settings, self.levels,
             )  # fmt: skip
         return losses, done
 
@@ -125,7 +125,7 @@ class WideStepper(TwoLayerStepper):
     backend = "wide"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__(problems)
+        super().__init__([only(problems, self.backend)])
         self._rows = dense_rows(self.x)
         self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
         start_threads()
@@ -144,6 +144,6 @@ class WideStepper(TwoLayerStepper):
         done = run_wide(
             self._W, self._a, rows.values[0], (0,) * self.x.shape[2], self.y[0], losses[0], n, self.lr[0],
             self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,
-            self.loss_scaled, self.stop_below[0],
+            self.loss_scaled, self.levels[0],
         )  # fmt: skip
         return losses, np.array([done])

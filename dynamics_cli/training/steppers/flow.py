@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.optimizer import GradientFlow
 from dynamics_cli.training.flow.base import Integrator, grid
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt
+from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 
 
 class FlowStepper(Stepper):
@@ -17,12 +20,14 @@ class FlowStepper(Stepper):
     full_batch = True
     steady = False  # between two times of the grid there may be one step of the integrator or a million
 
-    def __init__(self, problem: Problem, integrator: Integrator, *, backend: str, device: str = "cpu") -> None:
+    def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
+        """Choose the integrator: `flow` locates changes of activation, `autograd` takes any architecture."""
+        problem = only(problems, "gradient flow")
         assert isinstance(problem.config.optimizer, GradientFlow)
         self.backend, self.device = backend, device
         self.times = grid(problem.config.optimizer)
-        self.integrator = integrator
-        self._dtype, self._stop_below = problem.dtype, problem.config.optimizer.stop_below
+        self.integrator = _integrator(problem, backend, device)
+        self._dtype, self.stop_below = problem.dtype, problem.config.optimizer.stop_below
 
     def advance(self, n: int) -> Floats:
         """Go on by `n` states; see `Stepper.advance`."""
@@ -35,7 +40,7 @@ class FlowStepper(Stepper):
             ahead = self.times[self.iteration : last]
             inside = int(np.searchsorted(ahead, self.integrator.time, side="right"))
             found = self.integrator.losses(ahead[:inside])
-            halt = first_halt(found, self._stop_below)
+            halt = first_halt(found, self.stop_below)
             if halt is not None:
                 found, self.halted = found[: halt[0] + 1], halt[1]
             losses.append(found)
@@ -64,7 +69,7 @@ class FlowStepper(Stepper):
         self.iteration = int(state["iteration"])
         self.integrator.load_state_dict(state)
 
-    def numbers(self) -> dict[str, float]:
+    def numbers(self) -> dict[str, Any]:
         """Return what the integration took."""
         return dict(self.integrator.numbers())
 
@@ -74,12 +79,11 @@ class FlowStepper(Stepper):
             self.integrator.step()
 
 
-def build_flow(problem: Problem, backend: str, device: str) -> FlowStepper:
-    """Return the stepper of a gradient flow: `flow` locates activation changes, `autograd` takes any architecture."""
+def _integrator(problem: Problem, backend: str, device: str) -> Integrator:
     if backend == "flow":
         from dynamics_cli.training.flow.located import LocatedFlow
 
-        return FlowStepper(problem, LocatedFlow(problem), backend=backend)
+        return LocatedFlow(problem)
     from dynamics_cli.training.flow.averaged import AveragedFlow
 
-    return FlowStepper(problem, AveragedFlow(problem, device), backend=backend, device=device)
+    return AveragedFlow(problem, device)

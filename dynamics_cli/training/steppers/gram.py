@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 from dynamics_cli.training.kernels.common import LOSS_NUMBERS
 from dynamics_cli.training.kernels.gram import run_gram
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.steppers.base import State
+from dynamics_cli.training.steppers.base import State, only
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
 
 
@@ -25,7 +25,7 @@ class GramStepper(TwoLayerStepper):
     def __init__(self, problems: Sequence[Problem]) -> None:
         # products this small only lose by a second thread; and their bits do not depend on the number of threads
         self._one_thread = partial(ThreadpoolController().limit, limits=1, user_api="blas")
-        super().__init__(problems)
+        super().__init__([only(problems, self.backend)])
         self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
         x = self.x[0].astype(np.float64)  # (n, d)
         with self._one_thread():
@@ -54,7 +54,7 @@ class GramStepper(TwoLayerStepper):
             done = run_gram(
                 self._C, self._a, self._Z0, self._G, self.y[0], losses[0], n, self.lr[0],
                 self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,
-                self.loss_scaled, self.stop_below[0],
+                self.loss_scaled, self.levels[0],
             )  # fmt: skip
         return losses, np.array([done])
 

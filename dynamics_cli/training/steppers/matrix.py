@@ -33,7 +33,6 @@ class MatrixStepper(TwoLayerStepper):
         problems: Sequence[Problem],
         *,
         device: str = "cpu",
-        replicas: bool = False,
         record: Record | None = None,
     ) -> None:
         """Set up the data and the initial weights.
@@ -41,14 +40,13 @@ class MatrixStepper(TwoLayerStepper):
         Args:
             problems: one, or several of equal shapes.
             device: `cpu` or `cuda`.
-            replicas: whether losses and parameters have an axis of replicas.
             record: how full-batch updates are recorded to be replayed; by default as CUDA graphs on `cuda`, and not
                 at all on `cpu`.
 
         """
         self.device = device
         self._record = record_cuda_graph if record is None and device == "cuda" else record
-        super().__init__(problems, replicas=replicas)
+        super().__init__(problems)
         moving = np.flatnonzero(self.x.any(axis=(0, 1)))
         self._moving = torch.from_numpy(moving).to(device)
         self._x = torch.from_numpy(np.ascontiguousarray(self.x[:, :, moving])).to(device)  # (Q, n, d')
@@ -56,7 +54,7 @@ class MatrixStepper(TwoLayerStepper):
         self._rate = torch.from_numpy(self.lr).to(device)[:, None, None]  # (R, 1, 1)
         self._slope = torch.from_numpy(self.alpha).to(device)[:, None, None]
         self._plain_relu = bool((self.alpha == 0).all())
-        self._halts = torch.from_numpy(self.stop_below).to(device)
+        self._halts = torch.from_numpy(self.levels).to(device)
         n, columns = self._x.shape[1:]
         cached = n if device == "cuda" else max(1, _BLOCK_BYTES // max(1, columns * self.dtype.itemsize))
         self._rows = min(cached, block_samples(self._hidden.numel(), self._a.numel(), device))
@@ -92,7 +90,7 @@ class MatrixStepper(TwoLayerStepper):
         R = len(self.problems)
         start = (self._W.clone(), self._a.clone())
         losses = self._descend(n, [None] * R).cpu().numpy().T.copy()  # (R, n)
-        halting = ~np.isfinite(losses) | (losses <= self.stop_below[:, None])
+        halting = ~np.isfinite(losses) | (losses <= self.levels[:, None])
         done = np.where(halting.any(axis=1), halting.argmax(axis=1), n)
         if (done < n).any():
             # a state that halts is not updated: do the updates again, each replica up to its own halt

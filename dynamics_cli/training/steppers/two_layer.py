@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +21,18 @@ Weights = NDArray[np.floating]
 
 
 class TwoLayerStepper(Stepper):
-    """Trains R two-layer networks of equal shapes side by side; `replicas` is None for a single one.
+    """Trains R two-layer networks of equal shapes side by side.
 
-    Replicas may differ in data, initial weights, step, slope and seed. With replicas, losses are (k, R), parameters
+    Replicas may differ in data, initial weights, step, slope and seed. With R > 1, losses are (k, R), parameters
     (R, ...), and a replica that halts stays as it is while the others go on.
     """
 
     device = "cpu"
 
-    def __init__(self, problems: Sequence[Problem], *, replicas: bool = False) -> None:
+    def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
         self.problems = list(problems)
-        self.replicas = len(problems) if replicas else None
+        self._single = len(problems) == 1
         self.full_batch = first.batch_size is None
         self.dtype = first.dtype
         architectures = [c for p in problems if isinstance(c := p.config.architecture, TwoLayerArchitecture)]
@@ -39,7 +41,8 @@ class TwoLayerStepper(Stepper):
         self.alpha = self._each([negative_slope(c.activation, c.slope) for c in architectures])
         self.lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, DescentSection)])
         stops = [p.config.optimizer.stop_below for p in problems]
-        self.stop_below = self._each([-np.inf if stop is None else stop for stop in stops])
+        self.stop_below = stops[0] if self._single else None
+        self.levels = self._each([-np.inf if stop is None else stop for stop in stops])
         optimizer = first.config.optimizer
         self.loss_scaled = isinstance(optimizer, GradientDescent) and optimizer.loss_scaled
         self.criterion: Loss = first.loss
@@ -81,7 +84,7 @@ class TwoLayerStepper(Stepper):
     def advance(self, n: int) -> Floats:
         """Do `n` updates; see `Stepper.advance`. With replicas, losses are (n, R)."""
         if self.halted or n == 0:
-            return np.empty(0 if self.replicas is None else (0, self.replicas))
+            return np.empty(0 if self._single else (0, len(self.problems)))
         if not self.full_batch:
             self.run_batches(n)
             self.iteration += n
@@ -89,41 +92,57 @@ class TwoLayerStepper(Stepper):
         losses, done = self.run(n)
         for r in np.flatnonzero(done < n):
             if self.halted_at[r] is None:
-                halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.stop_below[r]))
+                halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r]))
                 assert halt is not None
                 self.halted_at[r] = (self.iteration + int(done[r]), halt[1])
             losses[r, done[r] :] = losses[r, done[r]]
         count = n
         if all(self.halted_at):
             count = int(done.max())
-            self.halted = self.halted_at[0][1] if self.replicas is None else "stopped"  # type: ignore[index]
+            self.halted = self.halted_at[0][1] if self._single else "stopped"  # type: ignore[index]
         self.iteration += count
         kept = losses[:, : count + 1 if self.halted else count].T.astype(np.float64)  # (k, R)
-        return kept[:, 0] if self.replicas is None else kept
+        return kept[:, 0] if self._single else kept
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,), with the bits that `advance` would give it."""
-        stop_below = self.stop_below
-        self.stop_below = np.full_like(stop_below, np.inf)  # the update of a state that halts is not done
+        levels = self.levels
+        self.levels = np.full_like(levels, np.inf)  # the update of a state that halts is not done
         try:
             losses, _ = self.run(1)
         finally:
-            self.stop_below = stop_below
+            self.levels = levels
         return losses[:, 0].astype(np.float64)
 
     def loss(self) -> float:
         """Return the loss of the current state; with replicas, their mean."""
         return float(np.mean(self.losses()))
 
-    def loss_row(self) -> Floats:
-        """Return the loss of the current state: (1,), or (1, R) for replicas."""
+    def look(self) -> Floats:
+        """Return the loss of the current state; see `Stepper.look`."""
+        return super().look() if self._single else self.losses()[None]
+
+    def numbers(self) -> dict[str, Any]:
+        """Return how each replica ended; nothing of a single network, which the run itself speaks of."""
+        if self._single:
+            return {}
         losses = self.losses()
-        return losses if self.replicas is None else losses[None]
+        finite = [math.isfinite(L) for L in losses]
+        halts = [halt or (self.iteration, "stopped") for halt in self.halted_at]
+        return {
+            "final_loss": float(np.mean(losses)),
+            "replica_losses": [float(L) if ok else None for L, ok in zip(losses, finite, strict=True)],
+            "replica_iterations": [iteration for iteration, _ in halts],
+            "replica_statuses": [
+                "diverged" if not ok or why == "diverged" else "complete"
+                for ok, (_, why) in zip(finite, halts, strict=True)
+            ],
+        }
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
         hidden, output = self.read()
-        if self.replicas is None:
+        if self._single:
             hidden, output = hidden[0], output[0]
         return {"hidden_weight": hidden, "output_weight": output}
 
