@@ -52,6 +52,8 @@ class LeakyRelu(Activation, kind="leaky_relu"):
 class Linear(Activation, kind="linear"):
     """`z` itself."""
 
+    smooth = True
+
     @property
     def negative_slope(self) -> float:
         """`alpha = 1`."""
@@ -64,14 +66,3 @@ class Linear(Activation, kind="linear"):
     def derivative(self, z: Array) -> Array:
         """Return 1."""
         return namespace(z).ones_like(z)
-
-
-def negative_slope(activation, slope):  # interim
-    return slope if slope is not None else activation.negative_slope
-
-
-def activate(z, alpha):  # interim
-    if alpha == 1.0:
-        return z
-    positive = np.maximum(z, 0.0)
-    return positive if alpha == 0.0 else positive + alpha * np.minimum(z, 0.0)

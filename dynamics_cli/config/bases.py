@@ -74,6 +74,8 @@ class Activation(Kind):
     """A function of one number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
 
     section: ClassVar[str] = "activation"
+    smooth: ClassVar[bool] = False
+    """Whether it has no kinks, so that gradient flow may be integrated to any order."""
 
     @property
     def negative_slope(self) -> float | None:
@@ -195,6 +197,8 @@ class Loss(Kind):
     section: ClassVar[str] = "loss"
     labels: ClassVar[Labels] = "real"
     """What labels must be."""
+    smooth: ClassVar[bool] = True
+    """Whether it has no kinks."""
     reduction: Literal["mean", "sum"] = "mean"
     """Mean or sum over the samples."""
 

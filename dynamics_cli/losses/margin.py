@@ -58,6 +58,8 @@ class Exponential(MarginLoss, kind="exponential"):
 class Hinge(MarginLoss, kind="hinge"):
     """`l(h, y) = max(0, 1 - y h)`; its derivative at the kink `y h = 1` is 0."""
 
+    smooth = False
+
     def values(self, h: Array, y: Array) -> Array:
         """Return `max(0, 1 - y h)`."""
         z = 1 - y * h

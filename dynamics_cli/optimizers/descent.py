@@ -84,9 +84,9 @@ class Adam(Minibatch, kind="adam"):
         keys = ("step", "exp_avg", "exp_avg_sq")
         if not state:
             for k, p in enumerate(parameters):
-                state[f"adam/{k}/step"] = torch.zeros((), dtype=torch.float32, device=p.device)
-                state[f"adam/{k}/exp_avg"], state[f"adam/{k}/exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        steps, means, squares = ([state[f"adam/{k}/{key}"] for k in range(len(parameters))] for key in keys)
+                state[f"{k}/step"] = torch.zeros((), dtype=torch.float32, device=p.device)
+                state[f"{k}/exp_avg"], state[f"{k}/exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+        steps, means, squares = ([state[f"{k}/{key}"] for k in range(len(parameters))] for key in keys)
         adam(
             list(parameters), list(gradients), means, squares, [], steps,
             fused=True, amsgrad=False, beta1=self.beta1, beta2=self.beta2, lr=lr, weight_decay=0.0, eps=self.eps,

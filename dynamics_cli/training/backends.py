@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dynamics_cli.config.architecture import GanArchitecture
+from dynamics_cli.architectures.gan import Gan
+from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.training.kernels import UNROLLED
+from dynamics_cli.optimizers.descent import GradientDescent, StochasticGradientDescent
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
+from dynamics_cli.training.kernels import UNROLLED, known
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
@@ -46,6 +49,9 @@ def choose(problems: Sequence[Problem]) -> Choice:
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
     choices = [c for c in possible(problem) if device in ("auto", c.device) and backend in ("auto", c.backend)]
+    if not choices and not possible(problem):
+        kind = problem.config.optimizer.kind
+        raise UsageError(f"optimizer.kind {kind}: nothing here can train by it; a new optimizer derives from Descent")
     if not choices:
         able = sorted({c.backend for c in possible(problem) if device in ("auto", c.device)})
         raise UsageError(
@@ -110,14 +116,13 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
 
 
 def _able(backend: str, problem: Problem) -> bool:
+    config, optimizer = problem.config, problem.config.optimizer
     if backend == "autograd":
-        return True
-    config = problem.config
-    two_layer = config.architecture.kind == "two_layer" and config.loss.kind != "cross_entropy"
+        return isinstance(optimizer, Descent) or type(optimizer) is GradientFlow
     if backend == "flow":
-        n, is_flow = problem.dataset.n, config.optimizer.kind == "gradient_flow"
-        return two_layer and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
-    if not two_layer or config.optimizer.kind not in ("gd", "sgd"):
+        n, is_flow = problem.dataset.n, type(optimizer) is GradientFlow
+        return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
+    if not known(config) or not plain(optimizer):
         return False
     full_batch, d = problem.batch_size is None, problem.dataset.d
     if backend == "gram":
@@ -125,6 +130,12 @@ def _able(backend: str, problem: Problem) -> bool:
     if backend == "wide":
         return full_batch and d <= UNROLLED and _width(problem) >= _WIDE_FROM
     return True
+
+
+def plain(optimizer: Optimizer) -> bool:
+    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size."""
+    known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
+    return known_type and getattr(optimizer, "schedule", None) is None
 
 
 def _width(problem: Problem) -> int:
@@ -157,7 +168,7 @@ def _gradient(problem: Problem) -> float:
     deeper = max(0, sum(len(shape) > 1 for shape in problem.shapes.values()) - 2)  # weights beyond two layers
     architecture = problem.config.architecture
     # an update of either player of a GAN goes through both, the discriminator's on twice the batch
-    trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, GanArchitecture) else 1.0
+    trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, Gan) else 1.0
     return trips * ((80 + 80 * deeper) * US + 2.3e-9 * _preactivations(problem) + _work(problem) / 7e10)
 
 

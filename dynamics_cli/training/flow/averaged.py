@@ -19,8 +19,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
-from dynamics_cli.architectures import build_model
-from dynamics_cli.config.optimizer import GradientFlow
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
@@ -38,15 +37,13 @@ class AveragedFlow(Integrator):
     def __init__(self, problem: Problem, device: str) -> None:
         optimizer = problem.config.optimizer
         assert isinstance(optimizer, GradientFlow)
+        sigma = getattr(problem.config.architecture, "sigma", None)
         # what has no activation to choose has kinks
-        smooth = (
-            getattr(problem.config.architecture, "activation", "relu") == "linear"
-            and problem.config.loss.kind != "hinge"
-        )
+        smooth = sigma is not None and sigma.smooth and problem.loss.smooth
         self.pair = RK45 if smooth else RK23
         self.rtol = optimizer.rtol if smooth else max(optimizer.rtol, KINK_TOLERANCE)
         self.criterion, self.device = problem.loss, device
-        self._model = build_model(problem.config.architecture, problem.dataset.d).to(device=device, dtype=torch.float64)
+        self._model = problem.config.architecture.build(problem.dataset.d).to(device=device, dtype=torch.float64)
         with torch.no_grad():
             initial = problem.initial_parameters()
             for name, parameter in self._model.named_parameters():

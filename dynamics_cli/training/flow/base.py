@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-
-from dynamics_cli.config.optimizer import GradientFlow
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.steppers.base import Floats, State
 
 SMALLEST_STEP = 1e-13

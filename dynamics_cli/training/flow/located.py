@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 from threadpoolctl import threadpool_limits
 
-from dynamics_cli.architectures.activations import activate, negative_slope
-from dynamics_cli.config.optimizer import GradientFlow
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.kernels.arcs import evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING
@@ -78,9 +78,11 @@ class LocatedFlow(Integrator):
     def __init__(self, problem: Problem) -> None:
         optimizer, architecture = problem.config.optimizer, problem.config.architecture
         assert isinstance(optimizer, GradientFlow)
-        assert architecture.kind == "two_layer"
+        assert isinstance(architecture, TwoLayer)
         self.rtol, self.criterion = optimizer.rtol, problem.loss
-        self.alpha = negative_slope(architecture.activation, architecture.slope)
+        self.sigma = architecture.sigma.value
+        assert architecture.sigma.negative_slope is not None
+        self.alpha = architecture.sigma.negative_slope
         self.train_output = architecture.train_output
         initial = {name: value.astype(np.float64) for name, value in problem.initial_parameters().items()}
         self.x, self.y = problem.dataset.x, problem.dataset.y  # (n, d), (n,)
@@ -157,7 +159,7 @@ class LocatedFlow(Integrator):
 
     def _outputs(self, neurons: Neurons) -> Floats:
         with threadpool_limits(1, "blas"):
-            return neurons.a @ activate(neurons.Z, self.alpha)
+            return neurons.a @ self.sigma(neurons.Z)
 
     def _derivatives(self, outputs: Floats) -> Floats:
         """Return r for outputs (k, n)."""

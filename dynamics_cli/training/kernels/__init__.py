@@ -6,5 +6,24 @@ Every kernel accumulates the gradient and applies one rounded update per weight.
 
 from __future__ import annotations
 
+from dynamics_cli.architectures.activations import LeakyRelu, Linear, Relu
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.config.bases import Loss
+from dynamics_cli.config.run import RunConfig
+from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
+from dynamics_cli.losses.squared import HalfMse, Mse
+
+LOSS_NUMBERS: dict[type[Loss], int] = {Mse: 0, HalfMse: 1, Logistic: 2, Exponential: 3, Hinge: 4}
+"""Loss -> its number inside the kernels."""
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
+
+
+def known(config: RunConfig) -> bool:
+    """Return whether the kernels know the network and the loss of a config: exactly these types, not relatives."""
+    architecture = config.architecture
+    return (
+        type(architecture) is TwoLayer
+        and type(architecture.activation) in (Relu, LeakyRelu, Linear)
+        and type(config.loss) in LOSS_NUMBERS
+    )

@@ -27,9 +27,6 @@ round differently (tests/training/test_fresh_kernels.py). Pieces that numba inli
 STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False}
 """Of kernels made of many functions: every sum in the order of the program, whatever is compiled with what."""
 
-LOSS_NUMBERS = {"mse": 0, "half_mse": 1, "logistic": 2, "exponential": 3, "hinge": 4}
-"""Loss kind -> its number inside the kernels."""
-
 
 @numba.njit(**INLINE)
 def loss_value(kind, h, y, one):  # type: ignore[no-untyped-def]

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dynamics_cli.architectures.gan import build
-from dynamics_cli.config.architecture import GanArchitecture
-from dynamics_cli.config.optimizer import Adam
+from dynamics_cli.architectures.gan import Gan
+from dynamics_cli.config.bases import Minibatch
 from dynamics_cli.datasets.streams import stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem
@@ -34,17 +33,18 @@ class AdversarialStepper(TorchStepper):
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         problem = only(problems, "gan")
         architecture, optimizer = problem.config.architecture, problem.config.optimizer
-        assert isinstance(architecture, GanArchitecture)
-        assert isinstance(optimizer, Adam)
+        assert isinstance(architecture, Gan)
+        assert isinstance(optimizer, Minibatch)
         assert problem.batch_size is not None
-        self._model = build(architecture, problem.dataset.d)
+        self._model = architecture.build(problem.dataset.d)
         super().__init__(problem, self._model, device)
         self._seed, self._hinge = problem.config.seed, problem.config.loss.kind == "hinge"
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
         self._trained = {player: self._model.of(player) for player in PLAYERS}
         for player in PLAYERS:
-            self._add_adam(player, optimizer, self._trained[player])
+            named = {name: p for name, p in self._model.named_parameters() if name.startswith(player)}
+            self._add_optimizer(player, optimizer, named)
         self._batches = Batches(self._seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)
 
     def advance(self, n: int) -> Floats:
@@ -61,13 +61,13 @@ class AdversarialStepper(TorchStepper):
         real = self._x[torch.from_numpy(chosen).to(self.device)]  # (b, d)
         with torch.no_grad():
             fake = self._model.generate(self._noise(len(chosen), self.iteration, k))
-        self._update("discriminator", self._discriminator_loss(real, fake))
+        self._step("discriminator", self._discriminator_loss(real, fake))
 
     def _update_generator(self) -> None:
         noise = self._noise(self._batches.batch_size, self.iteration, self._rounds)
         logits = self._model(self._model.generate(noise))  # (b,)
         loss = -logits.mean() if self._hinge else self._loss.total(logits, torch.ones_like(logits))
-        self._update("generator", loss)
+        self._step("generator", loss)
 
     def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:
         ones = torch.ones(len(real), dtype=self._dtype, device=self.device)
@@ -76,10 +76,8 @@ class AdversarialStepper(TorchStepper):
         loss: Tensor = self._loss.total(on_real, ones) + self._loss.total(on_fake, -ones)
         return loss
 
-    def _update(self, player: str, loss: Tensor) -> None:
-        gradients = torch.autograd.grad(loss, self._trained[player])
-        with torch.no_grad():
-            self._adam_step(player, gradients)
+    def _step(self, player: str, loss: Tensor) -> None:
+        self._update(player, torch.autograd.grad(loss, self._trained[player]), loss)
 
     def _noise(self, count: int, *position: int) -> Tensor:
         """Return Gaussian noise (count, noise_dim)."""

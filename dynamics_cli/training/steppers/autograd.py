@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dynamics_cli.architectures import build_model
-from dynamics_cli.config.optimizer import Adam, GradientDescent, GradientFlow
+from dynamics_cli.config.bases import Descent
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 from dynamics_cli.training.totals import total, total_and_gradients
-
-_ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
 class TorchStepper(Stepper):
@@ -26,23 +23,23 @@ class TorchStepper(Stepper):
         """Put the model with the initial weights of a problem on a device; there are no optimizers yet."""
         self.device, self.full_batch = device, problem.batch_size is None
         self.stop_below = problem.config.optimizer.stop_below
+        self._iterations = problem.iterations
         self._loss = problem.loss
         self._dtype: torch.dtype = getattr(torch, problem.config.dtype)
         self._module = model.to(device=device, dtype=self._dtype)
         self._write(problem.initial_parameters())
-        self._adams: dict[str, tuple[torch.optim.Adam, Sequence[Tensor]]] = {}
+        self._optimizers: dict[str, tuple[Descent, list[str], list[Tensor], dict[str, Tensor]]] = {}
 
-    def _add_adam(self, name: str, section: Adam, trained: Sequence[Tensor]) -> None:
-        """Have weights trained by Adam; `name` is where its state is kept."""
-        betas = (section.beta1, section.beta2)
-        adam = torch.optim.Adam(trained, lr=section.lr, betas=betas, eps=section.eps, fused=True)
-        self._adams[name] = adam, trained
+    def _add_optimizer(self, name: str, optimizer: Descent, trained: Mapping[str, Tensor]) -> None:
+        """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers."""
+        self._optimizers[name] = optimizer, list(trained), list(trained.values()), {}
 
-    def _adam_step(self, name: str, gradients: Iterable[Tensor]) -> None:
-        adam, trained = self._adams[name]
-        for parameter, gradient in zip(trained, gradients, strict=True):
-            parameter.grad = gradient
-        adam.step()
+    def _update(self, name: str, gradients: Sequence[Tensor], loss: Tensor) -> None:
+        """Do one update of the weights that an optimizer trains."""
+        optimizer, names, trained, memory = self._optimizers[name]
+        lr = optimizer.step_size(self.iteration, self._iterations)
+        with torch.no_grad():
+            optimizer.update(trained, gradients, lr=lr, names=names, state=memory, iteration=self.iteration, loss=loss)
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
@@ -52,23 +49,20 @@ class TorchStepper(Stepper):
         """Return weights, the state of the optimizers and the iteration."""
         state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
         state["iteration"] = np.array(self.iteration)
-        for name, (adam, trained) in self._adams.items():
-            for k, p in enumerate(trained):
-                for key, value in adam.state[p].items():
-                    state[f"{name}/{k}/{key}"] = value.detach().cpu().numpy().copy()
+        for name, (_, _, _, memory) in self._optimizers.items():
+            for key, value in memory.items():
+                state[f"{name}/{key}"] = value.detach().cpu().numpy().copy()
         return state
 
     def load_state_dict(self, state: State) -> None:
         """Go on from a former `state_dict()`."""
         self._write({key.removeprefix("parameter/"): v for key, v in state.items() if key.startswith("parameter/")})
         self.iteration = int(state["iteration"])
-        for name, (adam, trained) in self._adams.items():
-            for k, p in enumerate(trained):
-                adam.state[p] = {
-                    key: torch.from_numpy(np.array(state[f"{name}/{k}/{key}"])).to(self.device)
-                    for key in _ADAM_STATE
-                    if f"{name}/{k}/{key}" in state
-                }
+        for name, (_, _, _, memory) in self._optimizers.items():
+            memory.clear()
+            for key, value in state.items():
+                if key.startswith(f"{name}/"):
+                    memory[key.removeprefix(f"{name}/")] = torch.from_numpy(np.array(value)).to(self.device)
 
     def _write(self, parameters: Mapping[str, NDArray[np.generic]]) -> None:
         with torch.no_grad():
@@ -83,16 +77,17 @@ class AutogradStepper(TorchStepper):
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         problem = only(problems, self.backend)
-        assert not isinstance(problem.config.optimizer, GradientFlow)
-        super().__init__(problem, build_model(problem.config.architecture, problem.dataset.d), device)
-        self._config = problem.config.optimizer
+        optimizer = problem.config.optimizer
+        assert isinstance(optimizer, Descent)
+        super().__init__(problem, problem.config.architecture.build(problem.dataset.d), device)
+        self._optimizer = optimizer.kind
         labels = torch.long if problem.loss.labels == "classes" else self._dtype
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
         self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
         self._block = problem.block_samples(device)
-        self._trained: list[Tensor] = [p for p in self._module.parameters() if p.requires_grad]
-        if isinstance(self._config, Adam):
-            self._add_adam("adam", self._config, self._trained)
+        trained: dict[str, Tensor] = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
+        self._trained = list(trained.values())
+        self._add_optimizer(self._optimizer, optimizer, trained)
         self._batches: Batches | None = None if problem.batch_size is None else batches_of(problem)
 
     def advance(self, n: int) -> Floats:
@@ -134,13 +129,6 @@ class AutogradStepper(TorchStepper):
     def _step(self, x: Tensor, y: Tensor) -> Tensor:
         """Do one update from the samples given; return their loss before it."""
         loss, gradients = total_and_gradients(self._module, self._loss, x, y, self._trained, self._block)
-        with torch.no_grad():
-            if self._adams:
-                self._adam_step("adam", gradients)
-            elif isinstance(self._config, GradientDescent) and self._config.loss_scaled:
-                for parameter, gradient in zip(self._trained, gradients, strict=True):
-                    parameter.sub_(self._config.lr * (gradient / loss))
-            else:
-                torch._foreach_add_(self._trained, gradients, alpha=-self._config.lr)
+        self._update(self._optimizer, gradients, loss)
         self.iteration += 1
         return loss

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from dynamics_cli.architectures.blocks import block_samples
 from dynamics_cli.training.batches import Batches, batches_of
-from dynamics_cli.training.kernels import UNROLLED
+from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
 from dynamics_cli.training.kernels.batches import run_batches, total_loss
-from dynamics_cli.training.kernels.common import LOSS_NUMBERS
 from dynamics_cli.training.kernels.full_batch import (
     CHUNK,
     run_dense,
@@ -38,7 +37,7 @@ class CompiledStepper(TwoLayerStepper):
         d = self.x.shape[2]
         self._columns = (0,) * d if d <= UNROLLED and self.full_batch else ()
         self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
-        self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
+        self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
         in_chunks = not self._columns and self.x.shape[1] > CHUNK
         if self.full_batch and (len(problems) > 1 or in_chunks):  # the kernels that take all cores
@@ -127,7 +126,7 @@ class WideStepper(TwoLayerStepper):
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__([only(problems, self.backend)])
         self._rows = dense_rows(self.x)
-        self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
+        self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:

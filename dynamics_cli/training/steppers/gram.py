@@ -10,7 +10,7 @@ import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a con
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from dynamics_cli.training.kernels.common import LOSS_NUMBERS
+from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.gram import run_gram
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import State, only
@@ -26,7 +26,7 @@ class GramStepper(TwoLayerStepper):
         # products this small only lose by a second thread; and their bits do not depend on the number of threads
         self._one_thread = partial(ThreadpoolController().limit, limits=1, user_api="blas")
         super().__init__([only(problems, self.backend)])
-        self._loss_number = LOSS_NUMBERS[problems[0].config.loss.kind]
+        self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         x = self.x[0].astype(np.float64)  # (n, d)
         with self._one_thread():
             self._G = (x @ x.T).astype(self.dtype)  # (n, n)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.activations import negative_slope
-from dynamics_cli.config.architecture import TwoLayerArchitecture
-from dynamics_cli.config.optimizer import DescentSection, GradientDescent
-from dynamics_cli.losses import Loss
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.config.bases import Descent, Loss
+from dynamics_cli.optimizers.descent import GradientDescent
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
 
@@ -35,11 +34,11 @@ class TwoLayerStepper(Stepper):
         self._single = len(problems) == 1
         self.full_batch = first.batch_size is None
         self.dtype = first.dtype
-        architectures = [c for p in problems if isinstance(c := p.config.architecture, TwoLayerArchitecture)]
+        architectures = [c for p in problems if isinstance(c := p.config.architecture, TwoLayer)]
         self.width = first.shapes["hidden_weight"][0]
         self.train_output = architectures[0].train_output
-        self.alpha = self._each([negative_slope(c.activation, c.slope) for c in architectures])
-        self.lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, DescentSection)])
+        self.alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
+        self.lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
         stops = [p.config.optimizer.stop_below for p in problems]
         self.stop_below = stops[0] if self._single else None
         self.levels = self._each([-np.inf if stop is None else stop for stop in stops])
