@@ -157,14 +157,14 @@ class ClaimOverSeeds:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim of the first seed; with several, in how many it came out and what each of them gave."""
-        told = self.first.as_dict()
+        document = self.first.as_dict()
         if len(self.outcomes) > 1:
-            told["seeds"] = len(self.outcomes)
-            told["held"] = self.reproduced if self.first.kind == "claim" else None
-            told["per_seed"] = [
+            document["seeds"] = len(self.outcomes)
+            document["held"] = self.reproduced if self.first.kind == "claim" else None
+            document["per_seed"] = [
                 {"offset": one.seed, "measured": one.measured, "verdict": one.verdict} for one in self.outcomes
             ]
-        return told
+        return document
 
 
 def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:

@@ -106,11 +106,10 @@ class RunSource:
         single = [role for role, one in wanted.items() if one.replicas == 1]
         asked = [(offset, role) for offset in offsets for role in single]
         configs = [self._config(wanted[role], overrides, offset) for offset, role in asked]
-        got = self._obtain_together(configs)
+        obtained = self._obtain_together(configs)
         runs: dict[int, list[ObtainedRun]] = {offset: [] for offset in offsets}
-        for (offset, role), config, one in zip(asked, configs, got, strict=True):
-            _refuse(one)
-            runs[offset].append(ObtainedRun(role, wanted[role], config.seed, one.run, one.reused, one.seconds))
+        for (offset, role), config, one in zip(asked, configs, obtained, strict=True):
+            runs[offset].append(_for_role(role, wanted[role], config, one))
         many = {role: one for role, one in wanted.items() if one.replicas > 1}
         for offset in offsets:
             runs[offset] += self.obtain(many, overrides, seed_offset=offset)
@@ -124,18 +123,16 @@ class RunSource:
 
     def _obtain(self, role: str, wanted: Wanted, config: RunConfig) -> ObtainedRun:
         plan = plan_run(config) if wanted.replicas == 1 else _plan_replicas(config, wanted.replicas)
-        got = self._finished(plan)
-        _refuse(got)
-        return ObtainedRun(role, wanted, config.seed, got.run, got.reused, got.seconds)
+        return _for_role(role, wanted, config, self._finished(plan))
 
     def _obtain_together(self, configs: Sequence[RunConfig]) -> list[Obtained]:
         """Return a run for every config: as replicas where shapes allow it, the rest in processes of their own."""
         division = divide(configs)
         obtained: dict[int, Obtained] = {}
         for batch in division.batches:
-            got = self._finished(plan_problems([problem for _, problem in batch]))
-            for (k, _), run in zip(batch, replicas_of(got.run), strict=True):
-                obtained[k] = Obtained(run, got.reused, got.seconds / len(batch))
+            together = self._finished(plan_problems([problem for _, problem in batch]))
+            for (k, _), run in zip(batch, replicas_of(together.run), strict=True):
+                obtained[k] = Obtained(run, together.reused, together.seconds / len(batch))
         # what cannot be built is refused with its own message when it is planned
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
@@ -143,18 +140,18 @@ class RunSource:
             for _ in run_in_processes([(plans[k].problem.config, plans[k].directory) for k in missing]):
                 pass  # a failure shows itself below, where the run is asked for again
         for k, plan in plans.items():
-            got = self._finished(plan)
-            obtained[k] = replace(got, reused=got.reused and k not in missing)
+            one = self._finished(plan)
+            obtained[k] = replace(one, reused=one.reused and k not in missing)
         return [obtained[k] for k in range(len(configs))]
 
     def _finished(self, plan: Plan) -> Obtained:
         """Train, continue or reuse the run of a plan, and show its progress."""
         name, count = plan.config.name, len(plan.problems)
         label = name if count == 1 else f"{name} x {count}"
-        with self.progress(label, plan.needs.iterations) if self.progress else nullcontext() as tell:
-            got = obtain_run(plan, resume=True, force=self._forced(plan), progress=tell, on_wait=self.messages)
+        with self.progress(label, plan.needs.iterations) if self.progress else nullcontext() as progress:
+            obtained = obtain_run(plan, resume=True, force=self._forced(plan), progress=progress, on_wait=self.messages)
         self._made.add(plan.directory)
-        return got
+        return obtained
 
     def _forced(self, plan: Plan) -> bool:
         return self.force and plan.directory not in self._made
@@ -179,17 +176,18 @@ def _is_finished(plan: Plan) -> bool:
     return is_run(plan.directory) and load_run(plan.directory, verify=False).status in ("complete", "diverged")
 
 
-def _refuse(got: Obtained) -> None:
-    """Raise `RunError` for a run that no figure may be drawn from: unfinished, or damaged since it was written."""
-    run = got.run
+def _for_role(role: str, wanted: Wanted, config: RunConfig, obtained: Obtained) -> ObtainedRun:
+    """Return a run as the one of a role; raise `RunError` where it did not complete, or was damaged since then."""
+    run = obtained.run
     if run.status != "complete":
         raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
-    if got.reused:
+    if obtained.reused:
         try:
             run.check_all()
         except CorruptRunError as error:
             again = "no figure is drawn from it; --force trains the run again"
             raise CorruptRunError(error.file, error.problem, again) from error
+    return ObtainedRun(role, wanted, config.seed, run, obtained.reused, obtained.seconds)
 
 
 def config_path(config: str) -> Path:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -19,7 +16,7 @@ from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
-from dynamics_cli.sweeps.directory import RESULTS, SWEEP, read_sweep, table_seal, write_sweep
+from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep, write_table
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
 from dynamics_cli.sweeps.workers import run_in_processes
@@ -184,42 +181,3 @@ def counts(results: Sequence[Result]) -> dict[str, Any]:
     """Return how many jobs ended in which way."""
     ended = [result.status for result in results]
     return {status: ended.count(status) for status in ("complete", "diverged", "failed")}
-
-
-def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Return header and rows: job, swept settings, seed, status, final numbers, where the run is."""
-    measures = sorted({name for result in results for name in result.measures})
-    header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
-    rows = [
-        [
-            result.job.number,
-            *(_cell(result.job.settings[key]) for key in keys),
-            result.job.config.seed,
-            result.status,
-            "" if result.iterations is None else result.iterations,
-            repr(result.final_loss),
-            *(repr(result.measures[name]) if name in result.measures else "" for name in measures),
-            result.path,
-            "" if result.replica is None else result.replica,
-            result.message,
-        ]
-        for result in results
-    ]
-    return header, rows
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
-
-
-def write_table(directory: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
-    """Write `results.csv` in one indivisible step and return its path."""
-    header, rows = table(results, keys)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    path = directory / RESULTS
-    with files.told(path):
-        files.write_atomic(path, text.getvalue().encode())
-    return path

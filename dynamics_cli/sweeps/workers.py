@@ -58,7 +58,7 @@ def run_in_processes(
             futures = _submit(pool, todo)
         yield from _collect(futures, stopped, busy)
     except BaseException:
-        # interrupted, and all has been saved; or nobody waits for that: a second signal, or a fault
+        # interrupted, and all has been saved; or a second signal, or a fault, after which nothing more is saved
         for process in set(multiprocessing.active_children()) - before:
             process.kill()
         raise
@@ -76,9 +76,9 @@ def _collect(
     futures: _Futures, stopped: Connection | None = None, busy: Synchronized[int] | None = None
 ) -> Iterator[tuple[int, str]]:
     """Yield what ends; after a signal tell the workers by closing `stopped`, and wait until none is `busy` saving."""
-    pending, number, told = set(futures), None, False
+    pending, number, stopping = set(futures), None, False
     with SignalWatch() as watch:
-        while pending and not (told and busy is not None and busy.value == 0):
+        while pending and not (stopping and busy is not None and busy.value == 0):
             ended, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in ended:
                 try:
@@ -86,9 +86,9 @@ def _collect(
                 except Interrupted as error:  # a terminal signals parent and workers alike
                     number = error.number
             number = watch.received or number
-            if number is None or told:
+            if number is None or stopping:
                 continue
-            told = True
+            stopping = True
             pending = {future for future in pending if not future.cancel()}
             if stopped is not None:
                 stopped.close()

@@ -206,7 +206,7 @@ def _reached(run: Run) -> str:
 
 
 def _make_directory(directory: Path) -> None:
-    """Make the run directory, so that a place that cannot be written is told before anything else."""
+    """Make the run directory, so that a place that cannot be written is refused before anything else."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -305,7 +305,7 @@ def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd) -> None:
 
 def divergence_message(iteration: int, optimizer: Optimizer) -> str:
     """Return what a diverged run says of itself."""
-    told = f"the loss is not finite at iteration {iteration}; everything up to it is kept. "
+    happened = f"the loss is not finite at iteration {iteration}; everything up to it is kept. "
     if isinstance(optimizer, GradientFlow):
-        return told + "Gradient flow never raises the loss: the initial weights or the data are too large"
-    return told + f"Try a smaller step, e.g. --set optimizer.lr={optimizer.lr / 10:.3g}"
+        return happened + "Gradient flow never raises the loss: the initial weights or the data are too large"
+    return happened + f"Try a smaller step, e.g. --set optimizer.lr={optimizer.lr / 10:.3g}"

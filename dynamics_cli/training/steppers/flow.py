@@ -39,12 +39,12 @@ class FlowStepper(Stepper):
             # all states that lie in the step done last; before the first step only state 0 does
             ahead = self.times[self.iteration : last]
             inside = int(np.searchsorted(ahead, self.integrator.time, side="right"))
-            found = self.integrator.losses(ahead[:inside])
-            halt = first_halt(found, self.stop_below)
+            reached = self.integrator.losses(ahead[:inside])
+            halt = first_halt(reached, self.stop_below)
             if halt is not None:
-                found, self.halted = found[: halt[0] + 1], halt[1]
-            losses.append(found)
-            self.iteration += len(found)
+                reached, self.halted = reached[: halt[0] + 1], halt[1]
+            losses.append(reached)
+            self.iteration += len(reached)
         if self.halted is not None:
             self.iteration -= 1  # the halting state is the current one
         return np.concatenate(losses)

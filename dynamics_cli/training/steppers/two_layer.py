@@ -122,7 +122,7 @@ class TwoLayerStepper(Stepper):
         return super().look() if self._single else self.losses()[None]
 
     def numbers(self) -> dict[str, Any]:
-        """Return how each replica ended; nothing of a single network, which the run itself speaks of."""
+        """Return how each replica ended; nothing for a single network, whose end is that of the run."""
         if self._single:
             return {}
         losses = self.losses()
