@@ -9,7 +9,7 @@ import psutil
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import Choice
-from dynamics_cli.training.observers import chosen_measures
+from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.schedule import snapshot_iterations
 

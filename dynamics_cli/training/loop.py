@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -12,9 +12,9 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.optimizers.clocks import Clock
 from dynamics_cli.runs.writer import RunWriter
-from dynamics_cli.training.clock import Clock
-from dynamics_cli.training.observers import Observer
+from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.schedule import Iterations, next_after
 from dynamics_cli.training.signals import GivenUp, SignalWatch
 from dynamics_cli.training.steppers.base import Floats, State, Stepper
@@ -55,7 +55,7 @@ class Recorder:
     loss_every: int
     parameters: list[str]
     """Names of the weights that snapshots hold."""
-    observers: Mapping[str, Observer]
+    measuring: Measuring
     clock: Clock | None
     last_loss: float = math.nan
     """Loss of the last state that was looked at; of replicas, their mean."""
@@ -76,9 +76,9 @@ class Recorder:
             self.writer.append_losses(iterations[kept], values[kept], None if times is None else times[kept])
 
     def look_at(self, stepper: Stepper) -> Seen:
-        """Return the current weights and what the observers make of them; nothing is written."""
+        """Return the current weights and what is measured of them; nothing is written."""
         weights = stepper.parameters()
-        measures = {name: np.asarray(observe(weights), np.float64) for name, observe in self.observers.items()}
+        measures = self.measuring.at(weights, stepper.iteration)
         return {name: weights[name] for name in self.parameters}, measures
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.datasets import Dataset, build_dataset
+from dynamics_cli.datasets.samples import Samples
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DynError
-from dynamics_cli.training.observers import chosen_observers
+from dynamics_cli.training.backends import plain
+from dynamics_cli.training.kernels import known
+from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import Problem, build_problem
 
 BATCH_BYTES = 256 * 2**20
@@ -43,7 +46,7 @@ def divide(configs: Sequence[RunConfig]) -> Division:
     """Build the problems of all configs and sort them into batches; data sets that are the same are built once."""
     groups: dict[str, list[tuple[int, Problem]]] = {}
     division = Division([], [], [])
-    datasets: dict[str, Dataset] = {}
+    datasets: dict[str, Samples] = {}
     for k, config in enumerate(configs):
         try:
             problem = build_problem(config, dataset=_dataset(config, datasets))
@@ -72,24 +75,24 @@ def batch_key(problem: Problem) -> str | None:
 
     """
     config = problem.config
-    two_layer = config.architecture.kind == "two_layer" and config.loss.kind != "cross_entropy"
-    plain_descent = config.optimizer.kind == "gd" and not getattr(config.optimizer, "loss_scaled", False)
-    batches = config.optimizer.kind == "sgd" and config.optimizer.stop_below is None
-    if not two_layer or not (plain_descent or batches) or config.device == "cuda":
+    optimizer = config.optimizer
+    alone = getattr(optimizer, "loss_scaled", False) or (
+        problem.batch_size is not None and optimizer.stop_below is not None
+    )
+    if not (known(config) and plain(optimizer)) or alone or config.device == "cuda":
         return None
     if config.backend not in ("auto", "compiled", "matrix"):
         return None
     common = config.model_dump_json(exclude=_FREE)
-    return f"{common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_observers(problem))}"
+    return f"{common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 
 
-def _dataset(config: RunConfig, known: dict[str, Dataset]) -> Dataset:
+def _dataset(config: RunConfig, there: dict[str, Samples]) -> Samples:
     section = config.dataset
-    drawn = section.kind not in ("points", "mnist_pair", "mnist")  # what may depend on the seed
-    key = f"{section.model_dump_json()} {config.seed if drawn else None}"
-    if key not in known:
-        known[key] = build_dataset(section, config.seed)
-    return known[key]
+    key = f"{section.model_dump_json()} {config.seed if section.random else None}"
+    if key not in there:
+        there[key] = section.load(Streams(config.seed))
+    return there[key]
 
 
 def _batch_size(problem: Problem) -> int:

@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dynamics_cli.config import RunConfig, load_config, run_hash
 from dynamics_cli.config.identity import run_directory_name
-from dynamics_cli.config.optimizer import GradientFlow, Optimizer
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import layout
 from dynamics_cli.runs.clear import clear_run
@@ -28,7 +24,6 @@ from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.writer import RunWriter, check_space
 from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.clock import build_clock
 from dynamics_cli.training.estimate import (
     Estimate,
     estimate,
@@ -37,7 +32,7 @@ from dynamics_cli.training.estimate import (
     refuse_if_too_large,
 )
 from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
-from dynamics_cli.training.observers import Observer, chosen_observers
+from dynamics_cli.training.measuring import Measuring, chosen_measures
 from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.schedule import snapshot_iterations
 from dynamics_cli.training.signals import Interrupted
@@ -138,7 +133,7 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
     """
     first = problems[0]
     choice = choose(problems)
-    chosen_observers(first)
+    chosen_measures(first)
     needs = estimate(first, choice)
     refuse_if_too_large(first, needs)
     hashes = [run_hash(p.config, device=choice.device, backend=choice.backend) for p in problems]
@@ -243,8 +238,8 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
         writer,
         loss_every=loss_interval(problem),
         parameters=recorded_parameters(problem),
-        observers=_observers(plan.problems),
-        clock=build_clock(problem.config.optimizer),
+        measuring=Measuring(plan.problems),
+        clock=problem.config.optimizer.clock(problem.iterations),
     )
     try:
         loop = TrainingLoop(
@@ -264,22 +259,6 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
     _raise_if_interrupted(writer, end)
 
 
-def _observers(problems: Sequence[Problem]) -> Mapping[str, Observer]:
-    """Return the measures of one network, or of replicas, whose weights (R, ...) each gives to its own observer."""
-    each = [chosen_observers(problem) for problem in problems]
-    if len(each) == 1:
-        return each[0]
-
-    def together(name: str) -> Observer:
-        def observe(weights: Mapping[str, NDArray[np.floating]]) -> NDArray[np.float64]:
-            of_replicas = ({key: value[r] for key, value in weights.items()} for r in range(len(each)))
-            return np.array([float(own[name](w)) for own, w in zip(each, of_replicas, strict=True)])
-
-        return observe
-
-    return {name: together(name) for name in each[0]}
-
-
 def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, seconds: float) -> None:
     numbers: dict[str, Any] = {"final_loss": end.final_loss, **stepper.numbers()}
     if len(plan.problems) == 1:
@@ -287,7 +266,10 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
     elif end.status == "interrupted":
         numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
     optimizer = plan.problem.config.optimizer
-    messages = [divergence_message(end.iterations, optimizer)] if end.status == "diverged" else []
+    diverged = (
+        f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
+    )
+    messages = [diverged] if end.status == "diverged" else []
     writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
 
 
@@ -301,11 +283,3 @@ def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd) -> None:
             "--resume continues it",
             end.signal,
         )
-
-
-def divergence_message(iteration: int, optimizer: Optimizer) -> str:
-    """Return what a diverged run says of itself."""
-    happened = f"the loss is not finite at iteration {iteration}; everything up to it is kept. "
-    if isinstance(optimizer, GradientFlow):
-        return happened + "Gradient flow never raises the loss: the initial weights or the data are too large"
-    return happened + f"Try a smaller step, e.g. --set optimizer.lr={optimizer.lr / 10:.3g}"
