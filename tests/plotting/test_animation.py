@@ -9,7 +9,7 @@ from PIL import Image
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.plotting.animation import Film, Palette, animate
-from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.plotting.style import new_figure, style
 
 FFMPEG = """#!/bin/sh
 for last; do :; done
@@ -88,7 +88,8 @@ def test_a_film_looks_like_its_figure():
     figure, shoot = film_of(dpi=80)
     canvas = FigureCanvasAgg(figure)
     picture = shoot(3)
-    canvas.draw()
+    with style():
+        canvas.draw()
     assert picture.dtype == np.uint8
     assert np.abs(np.asarray(canvas.buffer_rgba())[..., :3].astype(int) - picture).mean() < 1  # spines cover lines
 
