@@ -2,105 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import IdentityTransform
+from numpy.typing import ArrayLike
 
-from dynamics_cli.analysis.frames import choose_frames
-from dynamics_cli.analysis.panels.loss import draw_run_loss
-from dynamics_cli.analysis.scenes import Scene, scene_of
+from dynamics_cli.analysis.panels.inputs import (
+    class_shares,
+    common_frame,
+    draw_classes,
+    draw_state,
+    neurons,
+    sampler,
+    some_data,
+)
+from dynamics_cli.analysis.panels.neurons import common_limit, draw_plane, plane_of, sign_handles
+from dynamics_cli.analysis.panels.training import draw_run_loss
+from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.errors import UsageError
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.animation import animate, render
+from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.plotting.animation import Film, Pixels, Progress, animate
 from dynamics_cli.plotting.layout import figure_legend, format_number
-from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, new_figure, settle, styled
+from dynamics_cli.plotting.panels.inputs import data_window, draw_samples
+from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, new_figure, styled
 from dynamics_cli.runs import Run
 
 FPS = 12.0
 DPI = 130.0
+FRAMES = 100
+"""Frames of an animation."""
 FRAME_STATES = 60
 """States from which the axes that all frames share are taken."""
+GRID = 64
+"""Points of a function whose motion is followed when frames are chosen."""
+CANDIDATES = 1000
+"""States that are looked at when frames are chosen."""
+EVEN = 0.4
+"""Weight of frames that are spread evenly over the recorded states, where each group that moves weighs 1 at most."""
+
+Seen = Callable[[int], Sequence[Floats]]
+"""Index of a state -> groups of positions, in shares of the picture: of curves, of neurons, of the marker."""
 
 
-def animate_run(run: Run, stem: Path) -> list[Path]:
+@styled
+def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[Path]:
     """Write `<stem>.gif`, and `<stem>.mp4` where ffmpeg exists: the network at about 100 recorded states of `run`.
 
     Inputs of one dimension: the learned function, data and neurons; a GAN in the plane: data and samples; else the
-    neurons in polar coordinates. Beside it is the loss with a marker that moves. Returns the files. Raises UsageError
-    when nothing of the run can be animated, and RunError when a file cannot be written.
+    neurons in polar coordinates. Beside it is the loss with a marker that moves. `progress` is told how many frames are
+    drawn, and of how many. Returns the files. Raises UsageError when nothing of the run can be animated, and RunError
+    when a file cannot be written.
     """
     view = View(run)
     if not view.states:
         raise UsageError("nothing of this run can be animated: no finite parameters are recorded")
-    scene = scene_of(view, [int(i) for i in spread(view.states, FRAME_STATES)])
-    stage = Stage(view, scene)
-    frames = choose_frames(view.iterations[: view.states], lambda i: [*scene.seen(i), *stage.marker(i)])
-    return animate(stage.draw, frames, stem, FPS, dpi=DPI)
+    stage = Stage(view, scene_of(view))
+    frames = choose_frames(view.iterations[: view.states], stage.seen)
+    return animate(stage.shoot, frames, stem, FPS, progress=progress)
 
 
 class Stage:
-    """Frames of an animation. What does not move - the loss, the legend - is drawn once and put behind every frame."""
-
-    def __init__(self, view: View, scene: Scene) -> None:
-        """Draw what stays, and work out where everything goes."""
-        self._view, self._scene = view, scene
-        self._draw_template()
+    """The figure of an animation: a scene, its iteration as title, and beside it a marker on the loss."""
 
     @styled
-    def _draw_template(self) -> None:
-        view, last = self._view, self._view.states - 1
-        with_loss = len(view.run.losses) > 0
-        figure, axes = new_figure(2 if with_loss else 1, width=TEXT_WIDTH, aspect=self._scene.aspect, extra_height=0.25)
-        figure.set_dpi(DPI)
-        title = figure.suptitle(self._title(last), fontsize=9)
+    def __init__(self, view: View, scene: Scene) -> None:
+        """Draw the last state and what stays."""
+        self._view, self._scene = view, scene
+        last, with_loss = view.states - 1, len(view.run.losses) > 0
+        figure, axes = new_figure(2 if with_loss else 1, width=TEXT_WIDTH, aspect=scene.aspect, extra_height=0.25)
+        self._title = figure.suptitle(self._name(last), fontsize=9)
+        self._motion = scene.draw(axes[0], last)
+        figure_legend(figure, self._motion.handles, columns=4)
+        self._marker = Line2D([], [], transform=IdentityTransform(), marker="o", ms=6.5, mfc=PALETTE.highlight)
+        self._marker.set(mec=PALETTE.theory, mew=0.8, zorder=5)
         if with_loss:
             draw_run_loss(axes[1], view, plateaus=False)
-        handles = self._scene.draw(axes[0], last)
-        figure_legend(figure, handles, columns=4)
-        self._box, *_ = settle(figure)
-        self._size = tuple(figure.get_size_inches())
-        self._title_at = title.get_position()
-        self._markers = _marker_places(axes[1], view) if with_loss else None
-        for moving in figure.axes:
-            moving.set_visible(with_loss and moving is axes[1])
-        title.set_visible(False)
-        self._behind = render(figure, DPI)
+            figure.add_artist(self._marker)
+        self._film = Film(figure, [*self._motion.artists, self._title, *([self._marker] if with_loss else [])], DPI)
+        self._places = _marker_places(axes[1], view) if with_loss else None
+        self._size = DPI * figure.get_size_inches()
 
-    def _title(self, i: int) -> str:
+    def _name(self, i: int) -> str:
         return f"iteration {format_number(int(self._view.iterations[i]))}"
 
-    def marker(self, i: int) -> list[Floats]:
-        """Return where the marker of state `i` is, in shares of the figure; an empty list without a loss."""
-        return [] if self._markers is None else [self._markers[i] / (DPI * np.array(self._size))]
+    def seen(self, i: int) -> list[Floats]:
+        """Return the positions of what moves in state `i`, in shares of the picture; the marker is the last."""
+        return [*self._scene.seen(i), *([] if self._places is None else [self._places[i] / self._size])]
 
     @styled
-    def draw(self, i: int) -> Figure:
-        """Draw state `i` in front of what stays, with its iteration as title and a marker on the loss."""
-        figure = Figure(figsize=self._size, dpi=DPI)
-        FigureCanvasAgg(figure)
-        figure.figimage(self._behind, zorder=-1)
-        axes = figure.add_axes(self._box.bounds)
-        axes.patch.set_visible(False)
-        self._scene.draw(axes, i)
-        figure.text(*self._title_at, self._title(i), fontsize=9, ha="center", va="top")
-        if self._markers is not None:
-            dot: dict[str, Any] = {
-                "marker": "o",
-                "ms": 6.5,
-                "mfc": PALETTE.highlight,
-                "mec": PALETTE.theory,
-                "mew": 0.8,
-            }
-            x, y = self._markers[i]
-            figure.add_artist(Line2D([x], [y], transform=IdentityTransform(), zorder=5, **dot))
-        return figure
+    def shoot(self, i: int) -> Pixels:
+        """Return the picture (height, width, 3) of state `i`."""
+        self._motion.move(i)
+        self._title.set_text(self._name(i))
+        if self._places is not None:
+            self._marker.set_data(*self._places[i][:, None])
+        return self._film.shot()
 
 
 def _marker_places(axes: Axes, view: View) -> Floats:
@@ -110,3 +114,154 @@ def _marker_places(axes: Axes, view: View) -> Floats:
     low, high = axes.get_ylim()
     heights = np.nan_to_num(losses[k], nan=high, posinf=high).clip(low, high)
     return np.asarray(axes.transData.transform(np.column_stack([view.iterations, heights])), dtype=np.float64)
+
+
+# What moves ---------------------------------------------------------------------------------------------------------
+
+
+class Motion(NamedTuple):
+    """A panel that has been drawn, and how it shows another state."""
+
+    artists: Sequence[Artist]
+    """What moves, from back to front."""
+    handles: Sequence[Artist]
+    """For a legend."""
+    move: Callable[[int], None]
+    """Shows a state, by its index."""
+
+
+class Scene(NamedTuple):
+    """A panel whose axes stay while the state changes."""
+
+    draw: Callable[[Axes, int], Motion]
+    """Draws a state, by its index."""
+    seen: Seen
+    aspect: float
+    """Height of the panel divided by its width, about."""
+
+
+def scene_of(view: View) -> Scene:
+    """Return what moves in a run, on axes that contain `FRAME_STATES` of its states.
+
+    Raises UsageError, with the reasons, for a run that has nothing of the kind.
+    """
+    states = [int(i) for i in spread(view.states, FRAME_STATES)]
+    reasons = {name: PANELS[name].missing(view) for name in ("function", "polar", "samples")}
+    if reasons["function"] is None:
+        return _classes(view) if view.outputs > 1 else _function(view, states)
+    if reasons["polar"] is None:
+        return _polar(view, states)
+    if reasons.pop("samples") is None:
+        return _samples(view)
+    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    raise UsageError(f"nothing of this run can be animated ({why})")
+
+
+def _function(view: View, states: Sequence[int]) -> Scene:
+    frame = common_frame(view, states)
+    low, high = frame.window
+    grid, heights = np.linspace(low, high, GRID), [top - bottom for bottom, top in (frame.limits, frame.neuron_limits)]
+
+    def draw(axes: Axes, i: int) -> Motion:
+        panel, layers, handles = draw_state(axes, view, i, frame)
+        layers.append(axes.xaxis.label)  # it counts the neurons outside
+        return Motion(layers, handles, lambda i: panel.move(view.line_function(i), *neurons(view, i)))
+
+    def seen(i: int) -> list[Floats]:
+        places, outputs = neurons(view, i)
+        kinks = np.where((places > low) & (places < high), places, np.nan) / (high - low)
+        return [view.line_function(i)(grid) / heights[0], np.concatenate([kinks, outputs / heights[1]])]
+
+    return Scene(draw, seen, 0.8)
+
+
+def _classes(view: View) -> Scene:
+    def draw(axes: Axes, i: int) -> Motion:
+        lines = draw_classes(axes, view, i)
+
+        def move(i: int) -> None:
+            for line, shares in zip(lines, class_shares(view, i)[1].T, strict=True):
+                line.set_ydata(shares)
+
+        return Motion(lines, lines, move)
+
+    return Scene(draw, lambda i: [class_shares(view, i, GRID)[1]], 0.8)
+
+
+def _polar(view: View, states: Sequence[int]) -> Scene:
+    plane, names = plane_of(view)
+    limit = common_limit([plane(i) for i in states])
+    handles = sign_handles(np.concatenate([view.signs(i) for i in states]))
+
+    def draw(axes: Axes, i: int) -> Motion:
+        panel = draw_plane(axes, plane(i), view.signs(i), limit, names)
+        return Motion([panel.stars], handles, lambda i: panel.move(plane(i), view.signs(i)))
+
+    def seen(i: int) -> list[Floats]:
+        w = plane(i)
+        norm = np.hypot(*w.T)[:, None]
+        directed = np.divide(w, norm, out=np.zeros_like(w), where=norm > 0)
+        return [directed * (0.15 + 0.35 * norm / limit)]
+
+    return Scene(draw, seen, 1.0)
+
+
+def _samples(view: View) -> Scene:
+    data, samples = some_data(view), sampler(view)
+    window = data_window(data)
+
+    def draw(axes: Axes, i: int) -> Motion:
+        panel = draw_samples(axes, data, samples(i), window)
+        return Motion([panel.samples], panel.handles, lambda i: panel.samples.set_data(*samples(i).T))
+
+    return Scene(draw, lambda i: [samples(i) / (window[1] - window[0])], 1.0)
+
+
+# Which states become frames: many where much moves, few where nothing does ------------------------------------------
+
+
+def choose_frames(iterations: ArrayLike, seen: Seen, count: int = FRAMES) -> list[int]:
+    """Return at most `count` (>= 2) indices into `iterations` (K,), first and last included, at equal visible change.
+
+    The change of a group between two states is the root mean square over its positions. Every group weighs as much as
+    any other when it moves across the picture, and less when it moves less.
+    """
+    steps = np.asarray(iterations, dtype=np.float64)
+    if len(steps) <= count:
+        return list(range(len(steps)))
+    candidates = _candidates(steps)
+    pictures = [seen(int(i)) for i in candidates]
+    changes = np.array([_changes(a, b) for a, b in pairwise(pictures)])  # (c - 1, groups)
+    totals = np.maximum(changes.sum(axis=0), 1e-12)
+    pace = (changes / totals * np.minimum(totals, 1.0)).sum(axis=1) + EVEN / len(changes)
+    walked = np.concatenate([[0.0], np.cumsum(pace)])
+    chosen = np.array([0, len(steps) - 1])
+    for points in range(
+        count - 1, 6 * count, max(count // 10, 1)
+    ):  # where a step is long, several points fall on its end
+        reached = np.searchsorted(walked, np.linspace(0, walked[-1], points)).clip(max=len(walked) - 1)
+        finer = np.union1d(candidates[reached], [0, len(steps) - 1])
+        if len(finer) > count:
+            break
+        chosen = finer
+    return [int(i) for i in chosen]
+
+
+def _candidates(steps: Floats) -> Ints:
+    """Return at most `CANDIDATES` indices: half evenly spread over the states, half geometrically."""
+    if len(steps) <= CANDIDATES:
+        return np.arange(len(steps))
+    growing = np.searchsorted(steps, np.geomspace(1, max(steps[-1], 1), CANDIDATES // 2)).clip(max=len(steps) - 1)
+    return np.union1d(spread(len(steps), CANDIDATES // 2), growing)
+
+
+def _changes(before: Sequence[Floats], after: Sequence[Floats]) -> list[float]:
+    """Return the root mean square change of every group; a position moves by 1 at most, and by 0 if not finite."""
+    return [_change(a, b) for a, b in zip(before, after, strict=True)]
+
+
+def _change(before: Floats, after: Floats) -> float:
+    with np.errstate(invalid="ignore"):
+        moved = np.abs(after - before)
+    moved = np.where(np.isfinite(moved), moved, 0.0).clip(max=1.0)
+    return float(np.sqrt(np.mean(moved**2))) if moved.size else 0.0

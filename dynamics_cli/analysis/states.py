@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, find_plateaus
-from dynamics_cli.plotting.layout import format_number
+from dynamics_cli.plotting.layout import figure_legend, format_number
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
 
 ROW_WIDTH = 7.0
 """Width of a row of four states in inches: that of a page of two columns."""
+MANY_STARS = 300
+"""More neurons than this are drawn smaller in the panels of a state."""
 LOSSES = 20_000
 """Losses that plateaus are looked for in at most."""
 FLOOR = 1e-3
@@ -120,13 +124,33 @@ def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
     return bool(abs(middle - end) < STILL * plateau.value)
 
 
-def state_row(
-    count: int, aspect: float, *, single: float = 0.72, extra_height: float = 0.28
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` panels in a row, a quarter of a page wide each; a single one has a column.
+def draw_states(
+    states: Sequence[Shown],
+    draw: Callable[[Axes, int], Sequence[Artist]],
+    *,
+    aspect: float = 1.05,
+    single: float = 1.0,
+    extra_height: float = 0.28,
+    columns: int = 4,
+    title_pad: float | None = None,
+) -> Figure:
+    """Return a figure with a panel for each of `states` in a row, titled, with one legend of all handles under them.
 
-    `aspect` and `single` are the height of a panel of a row, or of the only panel, divided by its width.
+    `draw` draws a state, by its index, and returns the handles of a legend; only the first panel keeps its left labels.
+    A panel is a quarter of a page wide, a single one has a column. `aspect` and `single` are the height of a panel of a
+    row, or of the only panel, divided by its width; `columns` are those of the legend.
     """
-    if count == 1:
-        return new_figure(1, 1, width=COLUMN_WIDTH, aspect=single, extra_height=extra_height)
-    return new_figure(count, 1, width=ROW_WIDTH * count / 4, aspect=aspect, extra_height=extra_height)
+    if len(states) == 1:
+        figure, axes = new_figure(1, 1, width=COLUMN_WIDTH, aspect=single, extra_height=extra_height)
+    else:
+        width = ROW_WIDTH * len(states) / 4
+        figure, axes = new_figure(len(states), 1, width=width, aspect=aspect, extra_height=extra_height)
+    handles: list[Artist] = []
+    for k, (panel, state) in enumerate(zip(axes, states, strict=True)):
+        handles += draw(panel, state.index)
+        panel.set_title(state.title, pad=title_pad)
+        if k > 0:
+            panel.set_ylabel("")
+            panel.tick_params(labelleft=False)
+    figure_legend(figure, handles, columns=columns)
+    return figure

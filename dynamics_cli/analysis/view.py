@@ -146,3 +146,20 @@ def spread(count: int, most: int) -> Ints:
     if count <= most:
         return np.arange(count)
     return np.unique(np.round(np.linspace(0, count - 1, most)).astype(np.int64))
+
+
+def no_states(view: View) -> str | None:
+    """Return why there is no state to draw, or None."""
+    return None if view.states else "no finite parameters are recorded yet"
+
+
+def no_data(view: View) -> str | None:
+    """Return why the data cannot be drawn, or None."""
+    return view.no_dataset
+
+
+def no_network(view: View) -> str | None:
+    """Return why the network of a state cannot be evaluated, or None; the data must be there."""
+    if not view.complete:
+        return "not all parameters of the network are recorded (see record.parameters in its config)"
+    return no_states(view)

@@ -1,162 +1,132 @@
-"""Moving pictures: every frame is drawn once, passed on, and forgotten."""
+"""Moving pictures: what stays is drawn once, what moves is drawn on top of it for every frame."""
 
 from __future__ import annotations
 
 import shutil
-import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
-from PIL import GifImagePlugin, Image
+from PIL import Image
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.plotting.style import figure_path, replacing, settle, style
+from dynamics_cli.plotting.style import figure_path, replacing, settle, styled
 
 Pixels = NDArray[np.uint8]
+Progress = Callable[[int, int], None]
+"""Told how many frames are done, and of how many."""
+
+
+class Film:
+    """A figure of which a few artists move; the rest is drawn once and lies behind every frame."""
+
+    @styled
+    def __init__(self, figure: Figure, moving: Sequence[Artist], dpi: float) -> None:
+        """Fix the layout of `figure` and draw it without the artists `moving`, which cover each other in this order."""
+        self._figure, self._moving = figure, list(moving)
+        figure.set_dpi(dpi)
+        settle(figure)
+        self._canvas = FigureCanvasAgg(figure)
+        for artist in self._moving:
+            artist.set_visible(False)
+        self._canvas.draw()  # type: ignore[no-untyped-call]
+        self._behind = self._canvas.copy_from_bbox(figure.bbox)  # type: ignore[no-untyped-call]
+        for artist in self._moving:
+            artist.set_visible(True)
+
+    @styled
+    def shot(self) -> Pixels:
+        """Return the picture (height, width, 3) with the moving artists as they are now."""
+        self._canvas.restore_region(self._behind)  # type: ignore[no-untyped-call]
+        for artist in self._moving:
+            artist.draw(self._canvas.get_renderer())  # type: ignore[no-untyped-call]
+        return np.array(self._canvas.buffer_rgba(), dtype=np.uint8)[..., :3]  # type: ignore[no-untyped-call]
 
 
 def animate(
-    draw_frame: Callable[[int], Figure], frames: Sequence[int], stem: Path, fps: float = 12.0, *, dpi: float = 150.0
+    shoot: Callable[[int], Pixels],
+    frames: Sequence[int],
+    stem: Path,
+    fps: float = 12.0,
+    *,
+    progress: Progress | None = None,
 ) -> list[Path]:
     """Write `<stem>.gif`, and `<stem>.mp4` where an ffmpeg executable is found; return the paths.
 
-    `draw_frame` is called with every element of `frames` in order, and once more beforehand for three of them, from
-    which the layout of all frames and the palette of the GIF are taken: panels do not jitter, colours do not flicker.
-    One frame at a time is in memory. The last frame stays one second longer. Same frames, same bytes. Raises ValueError
-    without frames or when frames differ in size or number of panels, and RunError when a file cannot be written or
-    ffmpeg fails (the GIF is there then).
+    `shoot` gives the picture (height, width, 3) of every element of `frames`; it is called with three of them
+    beforehand, from which the palette of the GIF is taken, so that colours do not flicker. The last frame stays one
+    second longer. Same frames, same bytes. `progress` is called after every frame. Raises ValueError without frames,
+    and RunError when a file cannot be written or ffmpeg fails (the GIF is there then).
     """
     if len(frames) == 0:
         raise ValueError("an animation needs at least one frame")
     if not 0 < fps <= 100:
         raise ValueError(f"fps must be above 0 and at most 100, not {fps}")
-    layout, palette, shape = _prepare(
-        [draw_frame(frames[k]) for k in sorted({0, len(frames) // 2, len(frames) - 1})], dpi
-    )
+    first_pictures = [shoot(frames[k]) for k in sorted({0, len(frames) // 2, len(frames) - 1})]
+    palette, shape = Palette(first_pictures), first_pictures[0].shape
     gif, mp4 = figure_path(Path(stem), "gif"), figure_path(Path(stem), "mp4")
     ffmpeg = shutil.which("ffmpeg")
     with ExitStack() as stack:
         movie = stack.enter_context(_movie(ffmpeg, mp4, shape, fps)) if ffmpeg else None
-        with replacing(gif) as temporary, temporary.open("wb") as stream:
-            writer = GifWriter(stream, palette, (shape[1], shape[0]), fps)
-            for number, frame in enumerate(frames):
-                pixels = render(draw_frame(frame), dpi, layout)
-                writer.add(pixels, hold=1.0 if number == len(frames) - 1 else 0.0)
-                if movie is not None:
-                    movie(pixels)
-            writer.close()
+        pictures = []
+        for number, frame in enumerate(frames):
+            pixels = shoot(frame)
+            pictures.append(palette.picture(pixels))
+            if movie is not None:
+                movie(pixels)
+            if progress is not None:
+                progress(number + 1, len(frames))
+        ends = np.round(np.arange(len(frames) + 1) * 100 / fps)  # in the format's hundredths, so that the sum is exact
+        durations = (10 * np.maximum(np.diff(ends), 1)).astype(int).tolist()
+        durations[-1] += 1000
+        with replacing(gif) as temporary:
+            look = {"append_images": pictures[1:], "duration": durations, "loop": 0, "optimize": False}
+            pictures[0].save(temporary, "GIF", save_all=True, **look)
     return [gif, mp4] if ffmpeg else [gif]
 
 
-def _prepare(figures: Sequence[Figure], dpi: float) -> tuple[list[Bbox], Pixels, tuple[int, ...]]:
-    """Return a layout with room for the labels of all `figures`, a palette for them, and the shape of a frame."""
-    boxes = [settle(figure) for figure in figures]
-    if len({len(row) for row in boxes}) > 1:
-        raise ValueError("the frames of an animation must have the same number of panels")
-    corners = np.array([[box.extents for box in row] for row in boxes])  # (figures, panels, 4)
-    common = np.concatenate([corners[..., :2].max(axis=0), corners[..., 2:].min(axis=0)], axis=-1)
-    layout = [Bbox.from_extents(*row) for row in common]
-    pictures = [render(figure, dpi, layout) for figure in figures]
-    return layout, shared_palette(pictures), pictures[0].shape
+class Palette:
+    """256 colours that suit some pictures; white and the most frequent colours are exact."""
+
+    def __init__(self, pictures: Sequence[Pixels]) -> None:
+        """Choose the colours (256, 3) for pictures (height, width, 3)."""
+        stacked = np.concatenate([picture.reshape(-1, 3) for picture in pictures])
+        colors, counts = np.unique(_packed(stacked), return_counts=True)
+        frequent = colors[np.lexsort((colors, -counts))][:64]
+        rest = Image.fromarray(stacked[None]).quantize(191, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        averages = np.array((rest.getpalette() or [])[: 191 * 3], dtype=np.uint8).reshape(-1, 3)
+        chosen = list(dict.fromkeys([0xFFFFFF, *frequent.tolist(), *_packed(averages).tolist()]))[:256]
+        self.colors = _unpacked(np.array(chosen + [0xFFFFFF] * (256 - len(chosen)), dtype=np.uint32))
+        self._index = np.full(1 << 24, -1, dtype=np.int16)  # of every colour that was met, that of the nearest
+
+    def picture(self, pixels: Pixels) -> Image.Image:
+        """Return the picture (height, width, 3) with the nearest colours of the palette."""
+        packed = _packed(pixels)
+        new = np.unique(packed[self._index[packed] < 0])
+        colors = self.colors.astype(np.float64)
+        # |p - c|^2 without |p|^2, which is the same for all c: (number of new colours, 256), exact in float64
+        distance = (colors**2).sum(axis=1) - 2.0 * _unpacked(new).astype(np.float64) @ colors.T
+        self._index[new] = distance.argmin(axis=1)
+        picture = Image.fromarray(self._index[packed].astype(np.uint8), "P")
+        picture.putpalette(self.colors.tobytes())
+        return picture
 
 
-def render(figure: Figure, dpi: float, layout: Sequence[Bbox] | None = None) -> Pixels:
-    """Return the picture (height, width, 3) of `figure` at `dpi` dots an inch, its panels in the boxes `layout`."""
-    if layout is None:
-        layout = settle(figure)
-    figure.set_layout_engine("none")
-    for axes, box in zip(figure.axes, layout, strict=True):
-        axes.set_position(box)
-    with style():
-        figure.set_dpi(dpi)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()  # type: ignore[no-untyped-call]
-        pixels: Pixels = np.array(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
-    return pixels[..., :3]
-
-
-def shared_palette(pictures: Sequence[Pixels]) -> Pixels:
-    """Return 256 colours (256, 3) that suit all `pictures`; white and the most frequent colours are exact."""
-    stacked = np.concatenate([picture.reshape(-1, 3) for picture in pictures])
-    colors, counts = np.unique(_packed(stacked), return_counts=True)
-    frequent = colors[np.lexsort((colors, -counts))][:64]
-    rest = Image.fromarray(stacked[None]).quantize(191, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    averages = np.array((rest.getpalette() or [])[: 191 * 3], dtype=np.uint8).reshape(-1, 3)
-    chosen = list(dict.fromkeys([0xFFFFFF, *frequent.tolist(), *_packed(averages).tolist()]))[:256]
-    chosen += [0xFFFFFF] * (256 - len(chosen))
-    return _unpacked(np.array(chosen))
-
-
-def nearest(pixels: Pixels, colors: Pixels) -> Pixels:
-    """Return for every pixel of (height, width, 3) the index (height, width) of the nearest of `colors` (256, 3)."""
-    packed, inverse = np.unique(_packed(pixels).ravel(), return_inverse=True)
-    palette = colors.astype(np.float64)
-    # |p - c|^2 without |p|^2, which is the same for all c: (number of distinct colours, 256), exact in float64
-    distance = (palette**2).sum(axis=1) - 2.0 * _unpacked(packed).astype(np.float64) @ palette.T
-    index: Pixels = distance.argmin(axis=1).astype(np.uint8)[inverse]
-    return index.reshape(pixels.shape[:2])
-
-
-def _packed(colors: Pixels) -> NDArray[np.int64]:
+def _packed(colors: Pixels) -> NDArray[np.uint32]:
     """Return each colour (..., 3) as one number (...,)."""
-    red, green, blue = np.moveaxis(colors.astype(np.int64), -1, 0)
-    return np.asarray(red * 65536 + green * 256 + blue, dtype=np.int64)
+    red, green, blue = np.moveaxis(colors.astype(np.uint32), -1, 0)
+    return np.asarray(red << 16 | green << 8 | blue, dtype=np.uint32)
 
 
-def _unpacked(numbers: NDArray[np.int64]) -> Pixels:
+def _unpacked(numbers: NDArray[np.uint32]) -> Pixels:
     return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=-1).astype(np.uint8)
-
-
-class GifWriter:
-    """Writes frames to a GIF89a stream one by one; each frame stores only the rectangle that changed."""
-
-    def __init__(self, stream: IO[bytes], colors: Pixels, size: tuple[int, int], fps: float) -> None:
-        self._stream = stream
-        self._colors = colors
-        self._size = size
-        self._fps = fps
-        self._last: Pixels | None = None
-        self._count = 0
-        stream.write(b"GIF89a" + struct.pack("<HHBBB", *size, 0xF7, 0, 0) + colors.tobytes())
-        stream.write(b"!\xff\x0bNETSCAPE2.0\x03\x01" + struct.pack("<H", 0) + b"\0")
-
-    def add(self, pixels: Pixels, hold: float = 0.0) -> None:
-        """Append a frame, shown for 1/fps seconds (rounded so that the sum stays exact) and `hold` seconds more."""
-        if (pixels.shape[1], pixels.shape[0]) != self._size:
-            raise ValueError(f"a frame of {pixels.shape[1]} x {pixels.shape[0]} pixels among frames of {self._size}")
-        indices = nearest(pixels, self._colors)
-        top, bottom, left, right = _changed(self._last, indices)
-        start, stop = round(self._count * 100 / self._fps), round((self._count + 1) * 100 / self._fps)
-        part = Image.frombytes("P", (right - left, bottom - top), indices[top:bottom, left:right].tobytes())
-        duration = 10 * max(stop - start, 1) + 1000 * hold
-        for block in GifImagePlugin.getdata(part, (left, top), duration=duration, disposal=1):
-            self._stream.write(block)
-        self._last = indices
-        self._count += 1
-
-    def close(self) -> None:
-        """Write the trailer; the stream stays open."""
-        self._stream.write(b";")
-
-
-def _changed(before: Pixels | None, after: Pixels) -> tuple[int, int, int, int]:
-    """Return top, bottom, left, right of the rectangle in which two frames differ; one pixel when they do not."""
-    if before is None:
-        return 0, after.shape[0], 0, after.shape[1]
-    rows = np.flatnonzero((before != after).any(axis=1))
-    columns = np.flatnonzero((before != after).any(axis=0))
-    if len(rows) == 0:
-        return 0, 1, 0, 1
-    return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from matplotlib.transforms import ScaledTranslation
 
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 
-LegendPlace = Literal["below", "inside", "none"]
-"""`below` the panel (never covers data), `inside` where Matplotlib finds the emptiest corner, or `none`."""
+LegendPlace = Literal["below", "inside"]
+"""`below` the panel (never covers data), or `inside` where Matplotlib finds the emptiest corner."""
 
 THIN_SPACE = "\N{THIN SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -64,14 +64,14 @@ def set_axis_label(axis: Axis, label: str, limits: tuple[float, float]) -> None:
 
 @styled
 def place_legend(
-    axes: Axes, handles: Sequence[Artist], where: LegendPlace = "below", *, columns: int = 2, drop: float = 29.0
+    axes: Axes, handles: Sequence[Artist], where: LegendPlace = "below", *, columns: int = 2
 ) -> Legend | None:
-    """Add a legend of `handles`; below the panel it hangs `drop` points under the axes, clear of their labels."""
-    if where == "none" or not handles:
+    """Add a legend of `handles`; below the panel it hangs 29 points under the axes, clear of their labels."""
+    if not handles:
         return None
     if where == "inside":
         return axes.legend(handles=list(handles), loc="best")
-    shift = ScaledTranslation(0, -drop / 72, axes.figure.dpi_scale_trans)
+    shift = ScaledTranslation(0, -29 / 72, axes.figure.dpi_scale_trans)
     return axes.legend(
         handles=list(handles),
         loc="upper center",

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -113,13 +114,23 @@ FORMATS: dict[str, dict[str, Any]] = {
 """The formats that `save` writes, without the metadata that would change with the day or the version."""
 
 
+_IN_STYLE = ContextVar("_IN_STYLE", default=False)
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in dyn's style inside the context, whatever the user's Matplotlib settings; they come back afterwards."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(cast(Any, _SETTINGS))
+    if _IN_STYLE.get():  # setting all parameters again takes as long as drawing a curve
         yield
+        return
+    token = _IN_STYLE.set(True)
+    try:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(cast(Any, _SETTINGS))
+            yield
+    finally:
+        _IN_STYLE.reset(token)
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:

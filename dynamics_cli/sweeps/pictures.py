@@ -6,24 +6,28 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.plotting.layout import note, place_legend
+from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
+from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.layout import is_array_name
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 Floats = NDArray[np.float64]
-_MOST_FAMILIES = 7
+WIDTH = 4.2
+"""Width of a picture in inches."""
+MOST_FAMILIES = 7
+"""Families of curves that are drawn at most."""
 _FIXED = ("job", "seed", "status", "path", "replica", "message")
 
 
@@ -37,14 +41,15 @@ class SweepTable:
             RunError: the directory is not a sweep, or it has no table yet.
 
         """
-        self.described = read_sweep(directory)
         self.directory = directory
+        self.axes: list[dict[str, Any]] = read_sweep(directory)["axes"]
         self.rows = list(csv.DictReader(io.StringIO(read_table(directory), newline="")))
-        self.axes: list[dict[str, Any]] = self.described["axes"]
         needed = {*_FIXED, *(axis["key"] for axis in self.axes)}
         if not self.rows or not needed <= set(self.rows[0]):
             raise CorruptRunError(directory / RESULTS, "it has no rows, or not the columns of this sweep")
-        self.numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
+        numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
+        # a grid of one value by n is a line
+        self.numeric = [a for a in numeric if len(a["values"]) > 1] or numeric[:1]
         self._runs: dict[str, Sequence[Run]] = {}
 
     @property
@@ -89,16 +94,30 @@ def _short(text: str) -> str:
     return text if np.isnan(number) else f"{number:.3g}"
 
 
+class Picture(NamedTuple):
+    """A picture of a sweep."""
+
+    description: str
+    draw: Callable[[SweepTable, str], Figure]
+    """Draws a final number, by its name."""
+
+
+def pictures_of(table: SweepTable) -> dict[str, Picture]:
+    """Return the pictures that a sweep offers, by name."""
+    pictures = {}
+    keys = [axis["key"] for axis in table.numeric]
+    if len(keys) >= 2:
+        pictures["phase"] = Picture(f"heat map over {keys[0]} and {keys[1]}", _draw_phase)
+    if keys:
+        pictures["curve"] = Picture(f"median and quantiles against {keys[0]}", _draw_curve)
+    pictures["losses"] = Picture("median and quantiles of the losses, by setting", _draw_losses)
+    pictures["spread"] = Picture("final numbers of all jobs, sorted", _draw_spread)
+    return pictures
+
+
 def panels_of_sweep(table: SweepTable) -> dict[str, str]:
     """Return name -> description of the pictures that a sweep offers."""
-    panels = {}
-    if len(table.numeric) >= 2:
-        panels["phase"] = f"heat map over {table.numeric[0]['key']} and {table.numeric[1]['key']}"
-    if table.numeric:
-        panels["curve"] = f"median and quantiles against {table.numeric[0]['key']}"
-    panels["losses"] = "median and quantiles of the losses, by setting"
-    panels["spread"] = "final numbers of all jobs, sorted"
-    return panels
+    return {name: picture.description for name, picture in pictures_of(table).items()}
 
 
 def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Figure:
@@ -108,29 +127,16 @@ def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Fi
         UsageError: the sweep has no such picture or measure; the message names those that it has.
 
     """
-    drawers: dict[str, Callable[[SweepTable, str], Figure]] = {
-        "phase": _phase,
-        "curve": _curve,
-        "losses": _losses,
-        "spread": _spread,
-    }
-    offered = panels_of_sweep(table)
+    offered = pictures_of(table)
     if panel not in offered:
         raise UsageError(f"no panel {panel!r} here; this sweep has {', '.join(offered)}{did_you_mean(panel, offered)}")
     if measure not in table.measures:
         known = ", ".join(table.measures)
         raise UsageError(f"no measure {measure!r} here; there are {known}{did_you_mean(measure, table.measures)}")
-    return drawers[panel](table, measure)
+    return offered[panel].draw(table, measure)
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _phase(table: SweepTable, measure: str) -> Figure:
-    from dynamics_cli.plotting.panels.phase_diagram import draw_phase_diagram
-    from dynamics_cli.plotting.style import new_figure
-
+def _draw_phase(table: SweepTable, measure: str) -> Figure:
     first, second = table.numeric[:2]
     xs, ys = np.sort(first["values"]).astype(float), np.sort(second["values"]).astype(float)
     numbers = table.column(measure)
@@ -141,9 +147,8 @@ def _phase(table: SweepTable, measure: str) -> Figure:
             place = int(np.argmin(np.abs(ys - y))), int(np.argmin(np.abs(xs - x)))
             total[place] += number
             count[place] += 1
-    with np.errstate(invalid="ignore"):
-        mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    figure, (axes,) = new_figure(1, 1, width=4.2)
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    figure, (axes,) = new_figure(width=WIDTH)
     averaged = len(table.rows) > mean.size
     draw_phase_diagram(
         axes, xs, ys, mean, xlabel=first["key"], ylabel=second["key"], log_x=first["log"], log_y=second["log"],
@@ -152,73 +157,67 @@ def _phase(table: SweepTable, measure: str) -> Figure:
     return figure
 
 
-def _curve(table: SweepTable, measure: str) -> Figure:
-    from dynamics_cli.plotting.layout import place_legend
-    from dynamics_cli.plotting.panels.bands import draw_bands
-    from dynamics_cli.plotting.style import SERIES, new_figure
-
+def _draw_curve(table: SweepTable, measure: str) -> Figure:
     axis = table.numeric[0]
     families = table.families([a for a in table.axes if a is not axis])
-    shown = _spaced(list(families), _MOST_FAMILIES)
-    figure, (axes,) = new_figure(1, 1, width=4.2)
-    x_of, numbers_of = table.column(axis["key"]), table.column(measure)
     xs = np.sort(axis["values"]).astype(float)
-    handles = []
-    for k, name in enumerate(shown):
-        values = _by_value(xs, x_of[families[name]], numbers_of[families[name]])
-        panel = draw_bands(axes, xs, values, label=name or None, color=SERIES[k % len(SERIES)], marker="o")
-        handles.append(panel.median)
-    finite = numbers_of[np.isfinite(numbers_of)]
-    if len(finite) and finite.min() > 0 and finite.max() / finite.min() > 50:
-        axes.set_yscale("log")
+    x_of, numbers = table.column(axis["key"]), table.column(measure)
+    figure, (axes,) = new_figure(width=WIDTH)
+    shown = _spaced(list(families))
+    curves = {name: (xs, _by_value(xs, x_of[families[name]], numbers[families[name]])) for name in shown}
+    axes.set_yscale(_scale(numbers))
     axes.set_xscale("log" if axis["log"] else "linear")
-    axes.set_xlabel(axis["key"])
-    axes.set_ylabel(_words(measure))
-    if any(shown):
-        place_legend(axes, handles)
-    _explain_bands(axes, max(len(families[name]) for name in shown) // len(xs))
+    axes.set(xlabel=axis["key"], ylabel=_words(measure))
+    _draw_families(axes, curves, max(len(families[name]) for name in shown) // len(xs), marker="o")
     return figure
 
 
-def _explain_bands(axes: Axes, jobs: int) -> None:
-    from dynamics_cli.plotting.layout import note
+def _draw_losses(table: SweepTable, measure: str) -> Figure:
+    families = table.families(table.axes)
+    figure, (axes,) = new_figure(width=WIDTH)
+    curves = {}
+    for name in _spaced(list(families)):
+        losses = [table.losses(row) for row in families[name] if table.rows[row]["status"] != "failed"]
+        if losses:
+            xs = max((x for x, _ in losses), key=len)
+            grid = np.full((len(xs), len(losses)), np.nan)
+            for column, (_, values) in enumerate(losses):
+                grid[: len(values), column] = np.where(values > 0, values, np.nan)
+            curves[name] = xs, grid
+    axes.set_yscale("log")
+    axes.set(xlabel="iteration", ylabel="training loss")
+    _draw_families(axes, curves, max(map(len, families.values())))
+    return figure
 
+
+def _draw_spread(table: SweepTable, measure: str) -> Figure:
+    numbers = np.sort(table.column(measure))
+    numbers = numbers[np.isfinite(numbers)]
+    figure, (axes,) = new_figure(width=WIDTH)
+    shares = (np.arange(len(numbers)) + 0.5) / max(1, len(numbers))
+    axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3)
+    axes.set_xscale(_scale(numbers))
+    axes.set(xlabel=_words(measure), ylabel=f"share of the {len(numbers)} jobs below", ylim=(0, 1))
+    return figure
+
+
+def _draw_families(axes: Axes, curves: dict[str, tuple[Floats, Floats]], jobs: int, marker: str = "") -> None:
+    """Draw a median with bands for each family, name -> x (k,) and values (k, N); `jobs` is N at most."""
+    handles = [
+        draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker).median
+        for k, (name, (x, values)) in enumerate(curves.items())
+    ]
+    if any(curves):
+        place_legend(axes, handles)
     if jobs > 1:
         note(axes, f"lines: median of {jobs} jobs, bands: 25-75 % and 5-95 %")
 
 
-def _losses(table: SweepTable, measure: str) -> Figure:
-    from dynamics_cli.plotting.layout import place_legend
-    from dynamics_cli.plotting.panels.bands import draw_bands
-    from dynamics_cli.plotting.style import SERIES, new_figure
-
-    families = table.families(table.axes)
-    figure, (axes,) = new_figure(1, 1, width=4.2)
-    handles = []
-    for k, name in enumerate(_spaced(list(families), _MOST_FAMILIES)):
-        curves = [table.losses(row) for row in families[name] if table.rows[row]["status"] != "failed"]
-        if not curves:
-            continue
-        xs = max((x for x, _ in curves), key=len)
-        grid = np.full((len(xs), len(curves)), np.nan)
-        for column, (_, losses) in enumerate(curves):
-            grid[: len(losses), column] = np.where(losses > 0, losses, np.nan)
-        panel = draw_bands(axes, xs, grid, label=name or None, color=SERIES[k % len(SERIES)])
-        handles.append(panel.median)
-    axes.set_yscale("log")
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("training loss")
-    if table.axes:
-        place_legend(axes, handles)
-    _explain_bands(axes, max(map(len, families.values())))
-    return figure
-
-
-def _spaced(names: Sequence[str], most: int) -> list[str]:
-    """Return at most `most` of the names, evenly spread, the ends among them."""
-    if len(names) <= most:
+def _spaced(names: Sequence[str]) -> list[str]:
+    """Return at most `MOST_FAMILIES` of the names, evenly spread, the ends among them."""
+    if len(names) <= MOST_FAMILIES:
         return list(names)
-    return [names[round(k * (len(names) - 1) / (most - 1))] for k in range(most)]
+    return [names[round(k * (len(names) - 1) / (MOST_FAMILIES - 1))] for k in range(MOST_FAMILIES)]
 
 
 def _by_value(xs: Floats, x_of: Floats, numbers: Floats) -> Floats:
@@ -228,17 +227,11 @@ def _by_value(xs: Floats, x_of: Floats, numbers: Floats) -> Floats:
     return np.array([np.pad(row, (0, longest - len(row)), constant_values=np.nan) for row in rows])
 
 
-def _spread(table: SweepTable, measure: str) -> Figure:
-    from dynamics_cli.plotting.style import PALETTE, new_figure
+def _scale(numbers: Floats) -> Literal["log", "linear"]:
+    """Return `log` for numbers that are all positive and span more than a factor `LOG_FROM`."""
+    finite = numbers[np.isfinite(numbers)]
+    return "log" if len(finite) and finite.min() > 0 and finite.max() / finite.min() > LOG_FROM else "linear"
 
-    numbers = np.sort(table.column(measure))
-    numbers = numbers[np.isfinite(numbers)]
-    figure, (axes,) = new_figure(1, 1, width=4.2)
-    shares = (np.arange(len(numbers)) + 0.5) / max(1, len(numbers))
-    axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3)
-    if len(numbers) and numbers[0] > 0 and numbers[-1] / numbers[0] > 50:
-        axes.set_xscale("log")
-    axes.set_xlabel(_words(measure))
-    axes.set_ylabel(f"share of the {len(numbers)} jobs below")
-    axes.set_ylim(0, 1)
-    return figure
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -76,9 +76,8 @@ def batch_key(problem: Problem) -> str | None:
     """
     config = problem.config
     optimizer = config.optimizer
-    alone = getattr(optimizer, "loss_scaled", False) or (
-        problem.batch_size is not None and optimizer.stop_below is not None
-    )
+    stops_in_batches = problem.batch_size is not None and optimizer.stop_below is not None
+    alone = stops_in_batches or getattr(optimizer, "loss_scaled", False)
     if not (known(config) and plain(optimizer)) or alone or config.device == "cuda":
         return None
     if config.backend not in ("auto", "compiled", "matrix"):

@@ -269,7 +269,7 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
     diverged = (
         f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
     )
-    messages = [diverged] if end.status == "diverged" else []
+    messages = [message] if end.status == "diverged" else []
     writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
 
 

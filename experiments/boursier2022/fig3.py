@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, escape_iteration, first_below, plateau_at
-from dynamics_cli.plotting.decimate import decimate
 from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
+from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.reproduction.claims import Claim, around, at_most, claim, finding, less_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.theory.saddle import intermediate_saddle

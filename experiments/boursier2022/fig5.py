@@ -15,7 +15,7 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.clusters import distinct_kinks
 from dynamics_cli.measures.curves import Plateau, find_plateaus, first_below, orders_fallen
 from dynamics_cli.measures.neurons import relative_movement
-from dynamics_cli.plotting.panels.function_1d import default_window
+from dynamics_cli.plotting.panels.inputs import default_window
 from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.theory.ntk import NtkRegression, ntk_regression

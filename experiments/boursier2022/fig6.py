@@ -15,8 +15,7 @@ from dynamics_cli.measures.clusters import cluster_directions
 from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.measures.spectra import leading_directions, project
 from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.polar import draw_polar
-from dynamics_cli.plotting.panels.shared import sign_handle
+from dynamics_cli.plotting.panels.neurons import draw_polar, sign_handle
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding, less_than, more_than
 from dynamics_cli.reproduction.figure import Figure, Runs
@@ -222,10 +221,10 @@ def draw(found: Evidence) -> Drawing:
     """Draw panels a to d; the outer ring is the same norm in all of them."""
     titles = ["Initialisation", "End of alignment phase", "Growth of first cluster", "Final state"]
     figure, axes = new_figure(2, 2, aspect=0.9, extra_height=0.25)
-    limit = draw_polar(axes[3], found.points[3], found.states[3].signs, legend="none").limit
+    limit = draw_polar(axes[3], found.points[3], found.states[3].signs).limit
     for k, (state, points, title) in enumerate(zip(found.states, found.points, titles, strict=True)):
         if k < 3:
-            draw_polar(axes[k], points, state.signs, limit=limit, legend="none")
+            draw_polar(axes[k], points, state.signs, limit=limit)
         panel_label(axes[k], k, f"{title} ({state.when})")
     figure_legend(figure, [sign_handle(sign, marker="*") for sign in (-1, 1)])
     return figure

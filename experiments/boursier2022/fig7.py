@@ -15,9 +15,9 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, escape_iteration, plateau_at
 from dynamics_cli.measures.spectra import explained_variance, stable_rank
 from dynamics_cli.plotting.layout import panel_label
-from dynamics_cli.plotting.panels.explained_variance import draw_explained_variance
 from dynamics_cli.plotting.panels.loss import Plateau as DrawnPlateau
 from dynamics_cli.plotting.panels.loss import draw_loss
+from dynamics_cli.plotting.panels.spectrum import draw_explained_variance
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, around, claim, finding, less_than
 from dynamics_cli.reproduction.figure import Figure, Runs

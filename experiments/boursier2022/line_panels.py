@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.function_1d import common_zero, default_window, draw_function_1d
+from dynamics_cli.plotting.panels.inputs import common_zero, default_window, draw_function_1d
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
 from .states import LineState
@@ -51,7 +51,6 @@ def draw_states(
             window=window,
             limits=limits,
             neuron_limits=neuron_limits,
-            legend="none",
         )
         panel_label(axes[k], k, f"{title} ({state.when})")
         handles = [panel.points, panel.function, panel.stars]

@@ -15,7 +15,7 @@ from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.regions import DEAD, MINUS, PLUS, regions
 from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label
-from dynamics_cli.plotting.panels.shared import round_up, sign_handle
+from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure, styled
 
 from .shared import States

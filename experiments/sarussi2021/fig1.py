@@ -18,9 +18,8 @@ from dynamics_cli.measures.groups import outside_linear_regime
 from dynamics_cli.measures.linear_pieces import LevelSets, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.decision_regions import Window, data_window, draw_regions
-from dynamics_cli.plotting.panels.rays import draw_rays
-from dynamics_cli.plotting.panels.shared import sign_handle
+from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
+from dynamics_cli.plotting.panels.neurons import draw_rays, sign_handle
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, less_than, more_than
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
@@ -166,7 +165,7 @@ def draw(found: Evidence) -> Drawing:
             axes[k], regions.polygons, regions.bands, regions.segments[0], found.window, x=found.x, y=found.y
         )
         panel_label(axes[k], k, f"{name} initialisation")
-        rays = draw_rays(axes[k + 2], one.H, one.signs, legend="none", xlabel="weight 1", ylabel="weight 2")
+        rays = draw_rays(axes[k + 2], one.H, one.signs, xlabel="weight 1", ylabel="weight 2")
         panel_label(axes[k + 2], k + 2, f"neurons, {name}")
         handles += drawn.handles + [neuron_handle(sign) for sign in rays.rays]
     figure_legend(figure, handles, columns=4)

@@ -15,8 +15,8 @@ from dynamics_cli.measures.groups import outside_linear_regime
 from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.layout import panel_label
-from dynamics_cli.plotting.panels.decision_regions import draw_levels
-from dynamics_cli.plotting.panels.rays import draw_rays
+from dynamics_cli.plotting.panels.inputs import draw_levels
+from dynamics_cli.plotting.panels.neurons import draw_rays
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than, near
 from dynamics_cli.reproduction.figure import Figure, Origin, Runs
@@ -132,7 +132,7 @@ def draw(found: Evidence) -> Drawing:
     sets = found.sets
     draw_levels(axes[0], sets.polygons, sets.bands, sets.segments, sets.levels, WINDOW)
     panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
-    draw_rays(axes[1], np.concatenate([W, U]), A, legend="none", xlabel="weight 1", ylabel="weight 2")
+    draw_rays(axes[1], np.concatenate([W, U]), A, xlabel="weight 1", ylabel="weight 2")
     for vector, name in ((W[0], r"$\bar w$"), (U[0], r"$\bar u$")):
         axes[1].annotate(name, vector, xytext=(4, 3), textcoords="offset points")
     panel_label(axes[1], 1, "the two directions")

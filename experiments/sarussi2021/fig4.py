@@ -17,8 +17,8 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer_pieces
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.decision_regions import Window, data_window, draw_regions
-from dynamics_cli.plotting.panels.rays import draw_rays
+from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
+from dynamics_cli.plotting.panels.neurons import draw_rays
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, less_than, more_than
 from dynamics_cli.reproduction.figure import Figure, Runs
@@ -187,7 +187,7 @@ def draw(found: Evidence) -> Drawing:
     look: dict[str, Any] = {"color": PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
     (line,) = axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
     panel_label(axes[0], 0, "decision boundary")
-    rays = draw_rays(axes[1], found.H, found.signs, legend="none", xlabel="weight 1", ylabel="weight 2", limit=1.0)
+    rays = draw_rays(axes[1], found.H, found.signs, xlabel="weight 1", ylabel="weight 2", limit=1.0)
     for direction in predicted_rays(found):
         axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **look)
     panel_label(axes[1], 1, "weights (largest norm 1)")

@@ -15,7 +15,7 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.decision_regions import draw_regions, tint
+from dynamics_cli.plotting.panels.inputs import draw_regions, tint
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.reproduction.claims import Claim, claim, finding, more_than, near
 from dynamics_cli.reproduction.figure import Figure, Origin, Runs

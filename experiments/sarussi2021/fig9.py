@@ -17,8 +17,8 @@ from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer
 from dynamics_cli.measures.neurons import directions
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.decision_regions import Window, data_window, draw_regions
-from dynamics_cli.plotting.panels.rays import draw_rays
+from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
+from dynamics_cli.plotting.panels.neurons import draw_rays
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, less_than, more_than
 from dynamics_cli.reproduction.figure import Figure, Runs
@@ -175,7 +175,7 @@ def draw(found: Evidence) -> Drawing:
         axes[0], regions.polygons, regions.bands, regions.segments[0], found.window, x=found.x, y=found.y
     )
     panel_label(axes[0], 0, "decision regions")
-    rays = draw_rays(axes[1], found.directions, found.signs, legend="none", xlabel="direction 1", ylabel="direction 2")
+    rays = draw_rays(axes[1], found.directions, found.signs, xlabel="direction 1", ylabel="direction 2")
     panel_label(axes[1], 1, "neuron directions")
     colors = (PALETTE.positive, PALETTE.negative)
     for k, (pair, label, share) in enumerate(

@@ -7,10 +7,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from dynamics_cli.analysis.panels.classes import softmax
-from dynamics_cli.analysis.panels.common import mark_time
-from dynamics_cli.analysis.panels.function import neurons
-from dynamics_cli.analysis.panels.polar import common_limit, plane_of
+from dynamics_cli.analysis.curves import mark_time
+from dynamics_cli.analysis.panels.inputs import neurons, softmax
+from dynamics_cli.analysis.panels.neurons import common_limit, plane_of
 from dynamics_cli.analysis.panels.spectrum import read_spectrum
 from dynamics_cli.analysis.registry import draw_panel
 from dynamics_cli.analysis.view import View

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.panels.regions import regions_missing, state_layers, state_regions
-from dynamics_cli.analysis.registry import draw_panel
+from dynamics_cli.analysis.panels.inputs import state_layers, state_regions
+from dynamics_cli.analysis.registry import PANELS, draw_panel
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.linear_pieces import in_band
@@ -45,7 +45,7 @@ def trained(tmp_path, **changes):
 def test_regions_are_those_of_the_network(kind, tmp_path):
     run = trained(tmp_path, **KINDS[kind])
     view = View(run)
-    assert regions_missing(view) is None
+    assert PANELS["regions"].missing(view) is None
     last = len(run.snapshot_iterations) - 1
     found = state_regions(view, last, (-2.0, 2.0, -2.0, 2.0))
     x = np.random.default_rng(0).uniform(-2, 2, (500, 2))
@@ -75,6 +75,6 @@ def test_regions_are_those_of_the_network(kind, tmp_path):
     ],
 )
 def test_runs_without_regions_say_why(changes, reason, tmp_path):
-    missing = regions_missing(View(trained(tmp_path, **changes)))
+    missing = PANELS["regions"].missing(View(trained(tmp_path, **changes)))
     assert missing is not None
     assert reason in missing

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from dynamics_cli import analysis
 from dynamics_cli.analysis.registry import PANELS, check_panel, draw_panel, panels_of
@@ -44,22 +41,14 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
     for name in offered:
         for iteration in (None, 5):
             figure = draw_panel(run, name, iteration)
-            assert isinstance(figure, Figure)
-            (file,) = save(figure, tmp_path / name, ("png",))
-            assert file.stat().st_size > 5000
+            assert all(axes.has_data() for axes in figure.axes)
+            assert save(figure, tmp_path / name, ("png",)) == [tmp_path / f"{name}.png"]
 
 
 def test_the_public_names() -> None:
-    assert set(analysis.__all__) == {"PanelSpec", "animate_run", "check_panel", "draw_panel", "panels_of"}
+    assert set(analysis.__all__) == {"Panel", "animate_run", "check_panel", "draw_panel", "panels_of"}
     assert analysis.draw_panel is draw_panel
     assert all(hasattr(analysis, name) for name in analysis.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'draw_pannel'"):
-        analysis.draw_pannel  # noqa: B018
-
-
-def test_importing_the_package_loads_no_matplotlib() -> None:
-    code = "import sys, dynamics_cli.analysis; sys.exit('matplotlib' in sys.modules or 'torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_an_unknown_panel_names_its_neighbour_and_the_others(orthogonal: Run) -> None:

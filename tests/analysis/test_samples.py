@@ -10,12 +10,11 @@ import pytest
 from PIL import Image
 
 from dynamics_cli.analysis import animate_run, draw_panel, panels_of
-from dynamics_cli.analysis.panels.samples import COUNT, sampler, samples_missing
+from dynamics_cli.analysis.panels.inputs import SAMPLES, sampler
+from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View
 from dynamics_cli.architectures.gan import generate
 from dynamics_cli.config import RunConfig
-from dynamics_cli.plotting.panels.samples import draw_samples
-from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.runs import Run
 from dynamics_cli.training.session import train
 
@@ -39,7 +38,7 @@ def test_samples_are_those_of_the_state_and_of_the_same_noise(tmp_path: Path) ->
     assert [panel.name for panel in panels_of(run)] == ["loss", "samples"]
     figure = draw_panel(run, "samples")
     assert [axes.get_title() for axes in figure.axes] == [f"iteration {i}" for i in (0, 20, 40, 60)]
-    noise = np.random.default_rng(run.config.seed).standard_normal((COUNT, 3))
+    noise = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, 3))
     for axes, state in zip(figure.axes, (0, 2, 4, 6), strict=True):
         data, samples = axes.lines
         np.testing.assert_array_equal(data.get_xydata(), run.dataset().x)
@@ -76,12 +75,6 @@ def test_it_moves(tmp_path: Path) -> None:
     ],
 )
 def test_runs_without_samples_say_why(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
-    missing = samples_missing(View(trained(tmp_path, **changes)))
+    missing = PANELS["samples"].missing(View(trained(tmp_path, **changes)))
     assert missing is not None
     assert reason in missing
-
-
-def test_only_points_in_the_plane_are_drawn() -> None:
-    _, (axes,) = new_figure(1)
-    with pytest.raises(ValueError, match=r"samples must have shape \(n, 2\), not \(4, 3\)"):
-        draw_samples(axes, np.zeros((5, 2)), np.zeros((4, 3)), (-1, 1, -1, 1))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.scales import time_scale, value_scale
+from dynamics_cli.analysis.curves import time_scale, value_scale
 
 T = np.arange(1000)
 

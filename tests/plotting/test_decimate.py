@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dynamics_cli.plotting.decimate import decimate
+from dynamics_cli.plotting.time_axis import decimate
 
 VALUES = hnp.arrays(np.float64, st.integers(1, 400), elements=st.floats(-1e6, 1e6) | st.just(np.nan) | st.just(np.inf))
 

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.lines import Line2D
 
-from dynamics_cli.plotting.flags import GAP, place_flags
 from dynamics_cli.plotting.layout import (
     figure_legend,
     format_number,
@@ -15,6 +14,7 @@ from dynamics_cli.plotting.layout import (
     set_axis_label,
     text_size,
 )
+from dynamics_cli.plotting.panels.timeline import GAP, place_flags
 from dynamics_cli.plotting.style import new_figure, settle
 
 LABELS = st.lists(st.tuples(st.floats(0, 300), st.floats(1, 120)), max_size=12)

@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb
 
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.panels.loss import draw_loss
-from dynamics_cli.plotting.panels.rays import draw_rays
+from dynamics_cli.plotting.panels.neurons import draw_rays
 from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, figure_path, new_figure, save, settle, style
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
-from dynamics_cli.plotting.animation import animate
-from dynamics_cli.plotting.style import new_figure
+from dynamics_cli.plotting.animation import Pixels, animate
 from dynamics_cli.runs import provenance
 
 from .conftest import Harm
@@ -35,10 +34,8 @@ def ffmpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "log.json"
 
 
-def draw(frame: int) -> Figure:
-    figure, axes = new_figure(width=1.0)
-    axes[0].plot([0, frame])
-    return figure
+def shoot(frame: int) -> Pixels:
+    return np.full((32, 32, 3), frame, dtype=np.uint8)
 
 
 def test_a_film_in_a_folder_with_a_shell_command_as_its_name(harm: Harm, place: Path, ffmpeg: Path) -> None:
@@ -46,7 +43,7 @@ def test_a_film_in_a_folder_with_a_shell_command_as_its_name(harm: Harm, place: 
     subprocess.run(f"cd {harm.path.parent} && true {name}", shell=True, check=True)
     assert harm.done
     for folder in (name, "$(touch ../pwned)", "-y"):
-        animate(draw, [1], place / folder / "film")
+        animate(shoot, [1], place / folder / "film")
         called = json.loads(ffmpeg.read_text())
         assert Path(called[-1]).parent == place / folder
         assert (place / folder / "film.mp4").read_bytes() == b"film"

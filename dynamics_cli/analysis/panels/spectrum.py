@@ -1,31 +1,30 @@
-"""`spectrum`: singular values and stable rank of the weight matrices over training."""
+"""The spectrum of weights: `spectrum` over training, and `explained_variance` of states."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dynamics_cli.analysis.panels.common import mark_iteration
-from dynamics_cli.analysis.panels.norms import layer_title
-from dynamics_cli.analysis.scales import time_scale, value_scale
-from dynamics_cli.analysis.states import ROW_WIDTH
-from dynamics_cli.analysis.view import View
+from dynamics_cli.analysis.curves import draw_over_training, time_scale, value_scale
+from dynamics_cli.analysis.panels.neurons import layer_title, no_hidden_weights, no_layers
+from dynamics_cli.analysis.registry import panel
+from dynamics_cli.analysis.states import draw_states, shown_states
+from dynamics_cli.analysis.view import View, no_states
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.spectra import singular_values
-from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.spectrum import SpectrumPanel, draw_spectrum
-from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
-from dynamics_cli.plotting.time_axis import TimeScale
+from dynamics_cli.measures.spectra import explained_variance, singular_values
+from dynamics_cli.plotting.layout import figure_legend
+from dynamics_cli.plotting.panels.spectrum import SpectrumPanel, draw_explained_variance, draw_spectrum
 
 SVD_SPEED = 5
 """Multiplications of a decomposition that take as long as reading one weight."""
 
 
-@dataclass(frozen=True)
-class Spectrum:
+class Spectrum(NamedTuple):
     """Singular values (k, r) and stable rank (k,) of a weight matrix at k iterations."""
 
     iterations: Ints
@@ -33,25 +32,23 @@ class Spectrum:
     rank: Floats
 
 
+@panel("spectrum", "singular values and stable rank of weights over training", no_layers, no_states)
 def spectrum_figure(view: View, iteration: int | None) -> Figure:
     """Draw the spectrum of the hidden weights, or of every layer of a deep network; `iteration` is marked."""
-    spectra = {name: read_spectrum(view, name) for name in view.layers}
-    scales = {time_scale(s.iterations, s.values, s.rank) for s in spectra.values()}
-    columns = min(len(spectra), 3)
-    rows = -(-len(spectra) // columns)
-    width = {1: None, 2: TEXT_WIDTH, 3: ROW_WIDTH}[columns]
-    figure, axes = new_figure(columns, rows, width=width, aspect=0.72 if columns == 1 else 0.8, extra_height=0.3)
-    panels = []
-    for k, (panel, (name, spectrum)) in enumerate(zip(axes, spectra.items(), strict=False)):
-        panels.append(_draw(panel, spectrum, layer_title(name), "log" if "log" in scales else "linear"))
-        if len(spectra) > 1:
-            panel_label(panel, k, layer_title(name))
-        mark_iteration(panel, view, iteration)
-    for unused in axes[len(spectra) :]:
-        unused.remove()
-    widest = max(panels, key=lambda panel: len(panel.singular_values))
-    named = [line for line in widest.singular_values if not str(line.get_label()).startswith("_")]
-    figure_legend(figure, [*named, *([widest.stable_rank] if widest.stable_rank else [])], columns=5)
+    spectra = [read_spectrum(view, name) for name in view.layers]
+    titles = [layer_title(name) for name in view.layers]
+    scale = "log" if "log" in {time_scale(s.iterations, s.values, s.rank) for s in spectra} else "linear"
+    drawn: list[SpectrumPanel] = []
+
+    def drawer(spectrum: Spectrum, title: str) -> Callable[[Axes], None]:
+        label = rf"singular values $\sigma_i({title.strip('$')})$"
+        log = value_scale(spectrum.values[:, 0]) == "log"
+        return lambda axes: drawn.append(draw_spectrum(axes, *spectrum, ylabel=label, log=log, time_scale=scale))
+
+    draw = [drawer(spectrum, title) for spectrum, title in zip(spectra, titles, strict=True)]
+    aspect = 0.72 if len(spectra) == 1 else 0.8
+    figure = draw_over_training(view, iteration, draw, titles=titles, aspect=aspect, extra_height=0.3)
+    figure_legend(figure, max(drawn, key=lambda panel: len(panel.singular_values)).handles, columns=5)
     return figure
 
 
@@ -65,15 +62,27 @@ def read_spectrum(view: View, name: str) -> Spectrum:
     return Spectrum(view.iterations[states], values, np.sum(shares**2, axis=1))
 
 
-def _draw(axes: Axes, spectrum: Spectrum, title: str, scale: TimeScale) -> SpectrumPanel:
-    return draw_spectrum(
-        axes,
-        spectrum.iterations,
-        spectrum.values,
-        spectrum.rank,
-        log=value_scale(spectrum.values[:, 0]) == "log",
-        time_scale=scale,
-        legend="none",
-        ylabel=rf"singular values $\sigma_i({title.strip('$')})$",
-        rank_label="stable rank",
-    )
+def _few_components(view: View) -> str | None:
+    m, d = view.hidden_shape
+    return f"hidden weights of shape {m} x {d} have no more than two principal components" if min(m, d) < 3 else None
+
+
+@panel("explained_variance", "explained variance of the hidden weights", no_hidden_weights, _few_components, no_states)
+def explained_variance_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the ratios at the state nearest to `iteration`, or at four states on a common scale."""
+    states = shown_states(view, iteration)
+    ratios = {state.index: _ratios(view, state.index) for state in states}
+    top = 1.18 * float(np.nanmax(list(ratios.values()), initial=0.1))
+
+    def draw(axes: Axes, i: int) -> Sequence[Artist]:
+        draw_explained_variance(axes, ratios[i])
+        axes.set_ylim(0, top)
+        return ()
+
+    return draw_states(states, draw, aspect=1.1, single=0.72, extra_height=0.0)
+
+
+def _ratios(view: View, i: int) -> Floats:
+    """Return the explained variance ratios (r,) of state `i`; NaN where its weights are 0 or not finite."""
+    W = view.weights(i)
+    return explained_variance(W) if np.isfinite(W).all() else np.full(min(W.shape), np.nan)

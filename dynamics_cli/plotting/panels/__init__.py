@@ -1,1 +1,1 @@
-"""One reusable panel a file."""
+"""Reusable panels: arrays in, artists out."""

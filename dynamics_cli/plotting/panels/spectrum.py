@@ -1,4 +1,4 @@
-"""Singular values and stable rank of a weight matrix over training."""
+"""The spectrum of a weight matrix: singular values and stable rank over training, and explained variance."""
 
 from __future__ import annotations
 
@@ -9,24 +9,37 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.legend import Legend
+from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
+from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import LegendPlace, place_legend, set_axis_label
-from dynamics_cli.plotting.style import PALETTE, styled
+from dynamics_cli.plotting.layout import set_axis_label
+from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 from dynamics_cli.plotting.time_axis import TimeScale, as_times, draw_curve, set_time_axis, set_value_axis, visible
+
+NAMED = 3
+"""Singular values that are dark and in the legend."""
+BARS = 10
+"""Principal components whose explained variance is drawn."""
+LEADING = 2
+"""Principal components that are dark and summed up."""
 
 
 @dataclass(frozen=True)
 class SpectrumPanel:
-    """Artists of `draw_spectrum`; the rank has its own axis on the right, if it was given."""
+    """Artists of `draw_spectrum`; the rank has its own axis on the right."""
 
     singular_values: list[Line2D]
-    stable_rank: Line2D | None
-    rank_axes: Axes | None
+    stable_rank: Line2D
+    rank_axes: Axes
     log: bool
-    legend: Legend | None
+
+    @property
+    def handles(self) -> list[Artist]:
+        """For a legend."""
+        return [*self.singular_values[: NAMED + 1], self.stable_rank]
 
 
 @styled
@@ -34,57 +47,81 @@ def draw_spectrum(
     axes: Axes,
     iterations: ArrayLike,
     singular_values: ArrayLike,
-    stable_rank: ArrayLike | None = None,
+    stable_rank: ArrayLike,
     *,
-    named: int = 3,
+    ylabel: str,
     log: bool = True,
     time_scale: TimeScale = "linear",
-    legend: LegendPlace = "below",
-    xlabel: str = "iteration",
-    ylabel: str = r"singular values $\sigma_i(W^t)$",
-    rank_label: str = r"stable rank $\Vert W\Vert_F^2\,/\,\Vert W\Vert_2^2$",
 ) -> SpectrumPanel:
-    """Draw `singular_values` (k, r) over `iterations` (k,), the `named` largest dark and in the legend, others pale.
+    """Draw `singular_values` (k, r) over `iterations` (k,), the `NAMED` largest dark, others pale.
 
     `stable_rank` (k,) is a dashed line on a right axis that starts at 0. Singular values of 0 are gaps on the log axis.
     Raises ValueError for shapes that differ.
     """
-    times = as_times(iterations)
-    raw = np.asarray(singular_values, dtype=np.float64)
+    times, raw = as_times(iterations), np.asarray(singular_values, dtype=np.float64)
     if raw.ndim != 2 or len(raw) != len(times):
         raise ValueError(f"singular values of shape {raw.shape} for {len(times)} iterations: expected (k, r)")
     is_log = set_value_axis(axes, raw, ylabel, log=log)
-    r = raw.shape[1]
-    named = min(named, r)
+    named = min(NAMED, raw.shape[1])
     shades = colormaps["viridis"](np.linspace(0.0, 0.72, max(named, 1)))
     lines = []
-    for i in range(r):
-        look = (
-            {"color": shades[i], "lw": 1.5, "zorder": 3} if i < named else {"color": "#BDBDBD", "lw": 0.6, "zorder": 2}
-        )
-        name = rf"$\sigma_{{{i + 1}}}$" if i < named else ("others" if i == named else None)
-        values = visible(raw[:, i], log=is_log)
-        lines.append(draw_curve(axes, times, values, log_time=time_scale == "log", label=name, **look))
-    handles: list[Artist] = list(lines[: named + 1])
-    rank_line, rank_axes = None, None
-    if stable_rank is not None:
-        rank_axes = axes.twinx()
-        rank_line = _draw_rank(rank_axes, times, np.atleast_1d(np.asarray(stable_rank)), rank_label, time_scale)
-        handles.append(rank_line)
-    set_time_axis(axes, times, time_scale, xlabel)
-    return SpectrumPanel(lines, rank_line, rank_axes, is_log, place_legend(axes, handles, legend, columns=3))
-
-
-def _draw_rank(axes: Axes, times: ArrayLike, stable_rank: ArrayLike, label: str, time_scale: TimeScale) -> Line2D:
-    """Draw the stable rank on its axis at the right."""
-    rank = visible(stable_rank, log=False)
-    look: dict[str, Any] = {"color": PALETTE.rank, "ls": (0, (4, 1.5)), "lw": 1.4, "label": "stable rank"}
-    line = draw_curve(axes, times, rank, log_time=time_scale == "log", **look)
-    axes.spines["right"].set_visible(True)
-    axes.spines["right"].set_color(PALETTE.rank)
-    axes.tick_params(axis="y", colors=PALETTE.rank)
+    for i, values in enumerate(visible(raw, log=is_log).T):
+        if i < named:
+            look: dict[str, Any] = {"color": shades[i], "lw": 1.5, "zorder": 3, "label": rf"$\sigma_{{{i + 1}}}$"}
+        else:
+            look = {"color": "#BDBDBD", "lw": 0.6, "zorder": 2, "label": "others" if i == named else None}
+        lines.append(draw_curve(axes, times, values, log_time=time_scale == "log", **look))
+    rank_axes = axes.twinx()
+    rank = visible(np.atleast_1d(np.asarray(stable_rank)), log=False)
+    dashed: dict[str, Any] = {"color": PALETTE.rank, "ls": (0, (4, 1.5)), "lw": 1.4, "label": "stable rank"}
+    rank_line = draw_curve(rank_axes, times, rank, log_time=time_scale == "log", **dashed)
+    rank_axes.spines["right"].set_visible(True)
+    rank_axes.spines["right"].set_color(PALETTE.rank)
+    rank_axes.tick_params(axis="y", colors=PALETTE.rank)
     limits = (0.0, 1.1 * float(np.nanmax(rank)) if np.isfinite(rank).any() and np.nanmax(rank) > 0 else 1.0)
-    axes.set_ylim(*limits)
-    set_axis_label(axes.yaxis, label, limits)
-    axes.yaxis.label.set_color(PALETTE.rank)
-    return line
+    rank_axes.set_ylim(*limits)
+    set_axis_label(rank_axes.yaxis, "stable rank", limits)
+    rank_axes.yaxis.label.set_color(PALETTE.rank)
+    set_time_axis(axes, times, time_scale)
+    return SpectrumPanel(lines, rank_line, rank_axes, is_log)
+
+
+@dataclass(frozen=True)
+class ExplainedVariancePanel:
+    """Artists of `draw_explained_variance`."""
+
+    bars: BarContainer
+    labels: list[Text]
+
+
+@styled
+def draw_explained_variance(axes: Axes, ratios: ArrayLike) -> ExplainedVariancePanel:
+    """Draw the first `BARS` of `ratios` (r,), largest first, as bars; the first `LEADING` are dark and summed up.
+
+    What the bars leave out is summed up too (Boursier et al. 2022, Fig. 7b). Non-finite ratios (a matrix of zeros has
+    none) count as 0. Raises ValueError for an empty array or one that is not a row.
+    """
+    all_ratios = np.nan_to_num(np.asarray(ratios, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    if all_ratios.ndim != 1 or len(all_ratios) == 0:
+        raise ValueError(f"explained variance needs one non-empty row of ratios, not shape {all_ratios.shape}")
+    heights = all_ratios[:BARS]
+    colors = [PALETTE.measured if k < LEADING else "#A9C7DD" for k in range(len(heights))]
+    bars = axes.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
+    axes.set(xlabel="principal component", ylabel="explained variance ratio", xlim=(0.3, len(heights) + 0.7))
+    axes.set_ylim(0, 1.18 * float(heights.max()) if heights.max() > 0 else 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
+    axes.tick_params(axis="x", length=0)
+    return ExplainedVariancePanel(bars, _draw_sums(axes, all_ratios))
+
+
+def _draw_sums(axes: Axes, ratios: NDArray[np.float64]) -> list[Text]:
+    """Write the sums of the dark and of the hidden bars to the upper right, where bars are low."""
+    dark = min(LEADING, len(ratios))
+    lines = [(f"first {dark}: {ratios[:dark].sum():.3f}", PALETTE.measured)] if dark > 1 else []
+    if len(ratios) > BARS:
+        lines.append((f"{len(ratios) - BARS} not shown: {ratios[BARS:].sum():.3f}", PALETTE.unsigned))
+    where: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
+    return [
+        axes.annotate(text, (1.0, 1.0), xytext=(-2, -3 - 11 * k), fontsize=SMALL + 0.5, color=color, **where)
+        for k, (text, color) in enumerate(lines)
+    ]

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation, Text
 
-from dynamics_cli.plotting.flags import OFFSET, place_flags
 from dynamics_cli.plotting.layout import text_size
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 from dynamics_cli.plotting.time_axis import set_time_axis
@@ -20,6 +19,10 @@ from dynamics_cli.plotting.time_axis import set_time_axis
 FONT = SMALL + 0.5
 BAR = 15.0
 """Height of the bar of phases, in points."""
+OFFSET = 2.5
+"""Distance between a label and its leader, in points."""
+GAP = 4.0
+"""Least distance between two labels of a row, in points."""
 LEADER = 7.0
 """Distance between the bar and the first row of labels, in points."""
 PHASE_COLORS = ("#4A6FA5", "#5B2A8C", "#555555", "#B34700", "#00614A", "#7A5C00")
@@ -43,11 +46,10 @@ class Instant(NamedTuple):
 
 @dataclass(frozen=True)
 class TimelinePanel:
-    """Artists of `draw_timeline`, each list in the order of the input, without instants that are not finite."""
+    """Artists of `draw_timeline`, each list in the order of the input, without times that are not finite."""
 
     bars: list[Rectangle]
     intervals: list[Text]
-    instants: list[Annotation]
     predicted: list[Annotation]
 
 
@@ -57,21 +59,20 @@ def draw_timeline(
     intervals: Sequence[Interval],
     predicted: Sequence[Instant] = (),
     *,
-    instants: Sequence[Instant] = (),
     end: float | None = None,
     xlabel: str = "iteration",
     titles: tuple[str, str] = ("measured", "theory"),
 ) -> TimelinePanel:
-    """Draw measured `intervals` as a bar, measured `instants` above it and `predicted` times below, all labelled.
+    """Draw measured `intervals` as a bar and `predicted` times below it, all labelled.
 
     A label that does not fit into its interval moves above the bar. Labels never overlap: those that would take
     different rows, joined to their time by a thin line; a figure too low for its rows grows, and one that
     has only this panel takes the height that it needs. The rows are worked out for the width that the panel has now,
-    so draw the time line last. An infinite `last` runs to the end; `instants` and
+    so draw the time line last. An infinite `last` runs to the end;
     `predicted` times that are not finite are left out. Raises ValueError without any finite time.
     """
-    marks = [[i for i in group if np.isfinite(i.time)] for group in (instants, predicted)]
-    times = [t for item in intervals for t in (item.first, item.last)] + [i.time for group in marks for i in group]
+    marks = [mark for mark in predicted if np.isfinite(mark.time)]
+    times = [t for item in intervals for t in (item.first, item.last)] + [mark.time for mark in marks]
     finite = [t for t in [*times, *([] if end is None else [end])] if np.isfinite(t)]
     if not finite:
         raise ValueError("a time line needs at least one finite time")
@@ -85,13 +86,13 @@ def draw_timeline(
     unit = (axes.get_xlim()[1] - axes.get_xlim()[0]) / width  # time a point
 
     bars, names, upper = _draw_bar(axes, intervals, min(high, axes.get_xlim()[1]), unit)
-    above, top = _draw_flags(axes, [*upper.values(), *marks[0]], unit, 1)
-    below, bottom = _draw_flags(axes, marks[1], unit, -1)
-    names.update(zip(upper, above[: len(upper)], strict=True))
+    above, top = _draw_flags(axes, list(upper.values()), unit, 1)
+    below, bottom = _draw_flags(axes, marks, unit, -1)
+    names.update(zip(upper, above, strict=True))
     if below:
         axes.set_yticks([0, -(BAR / 2 + bottom) / 2 - 2], labels=titles)
     _fit_height(axes, top, bottom, height)
-    return TimelinePanel(bars, [names[k] for k in range(len(intervals))], above[len(upper) :], below)
+    return TimelinePanel(bars, [names[k] for k in range(len(intervals))], below)
 
 
 def _size(axes: Axes) -> tuple[float, float]:
@@ -180,3 +181,52 @@ def _fit_height(axes: Axes, top: float, bottom: float, height: float) -> None:
         root.set_figheight(root.get_figheight() + (need - height) / 72 / (share if len(root.axes) > 1 else 1.0))
         height = need
     axes.set_ylim(-bottom - 3 - (height - need) / 2, top + 3 + (height - need) / 2)
+
+
+class Flag(NamedTuple):
+    """A label beside its leader: to the right (`side` +1) or left (-1) of `at`, in row `level`, 0 nearest the line."""
+
+    at: float
+    width: float
+    side: int
+    level: int
+
+    @property
+    def left(self) -> float:
+        """Left end of the label."""
+        return self.at + OFFSET if self.side > 0 else self.at - OFFSET - self.width
+
+    @property
+    def right(self) -> float:
+        """Right end of the label."""
+        return self.left + self.width
+
+
+def place_flags(positions: Sequence[float], widths: Sequence[float], low: float, high: float) -> list[Flag]:
+    """Return a flag for every label of `widths` at `positions` (points), within [low, high] where that is possible.
+
+    Labels never overlap. Leaders cross no label unless there is no other way. Taken from right to left, each label gets
+    the lowest row that is free, and flies to the right where both sides are; it leaves the way up open for the rest.
+    """
+    placed: dict[int, Flag] = {}
+    order = sorted(range(len(positions)), key=lambda i: (-positions[i], i))
+    for turn, k in enumerate(order):
+        options = [Flag(positions[k], widths[k], side, level) for level in range(len(positions)) for side in (1, -1)]
+        inside = [flag for flag in options if low <= flag.left and flag.right <= high] or options
+        apart = [flag for flag in inside if not any(_overlap(flag, other) for other in placed.values())]
+        clear = [flag for flag in apart if not any(_crossed(flag, other) for other in placed.values())]
+        waiting = [positions[i] for i in order[turn + 1 :]]
+        polite = [flag for flag in clear if not any(flag.left - 1 < at < flag.right + 1 for at in waiting)]
+        placed[k] = (polite or clear or apart)[0]
+    return [placed[k] for k in range(len(positions))]
+
+
+def _overlap(a: Flag, b: Flag) -> bool:
+    """Tell whether two labels share a row and come closer than `GAP`."""
+    return a.level == b.level and a.left < b.right + GAP and b.left < a.right + GAP
+
+
+def _crossed(a: Flag, b: Flag) -> bool:
+    """Tell whether the leader of the higher label runs through the lower one."""
+    low, high = (a, b) if a.level <= b.level else (b, a)
+    return low.left - 1 < high.at < low.right + 1

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.plotting.panels.explained_variance import draw_explained_variance
-from dynamics_cli.plotting.panels.spectrum import draw_spectrum
+from dynamics_cli.plotting.panels.spectrum import draw_explained_variance, draw_spectrum
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
 
@@ -18,35 +17,36 @@ def axes():
 def test_singular_values_and_stable_rank(axes):
     sigma = np.array([[1.0, 0.5, 0.2, 0.1, 0.0], [2.0, 0.5, 0.2, 0.1, 0.0]])
     rank = (sigma**2).sum(axis=1) / sigma[:, 0] ** 2
-    panel = draw_spectrum(axes, [0, 100], sigma, rank)
+    panel = draw_spectrum(axes, [0, 100], sigma, rank, ylabel="values")
     assert panel.log
     for i in range(4):
         assert np.array_equal(panel.singular_values[i].get_ydata(), sigma[:, i])
     assert np.isnan(panel.singular_values[4].get_ydata()).all()
     assert np.array_equal(panel.stable_rank.get_ydata(), rank)
     assert panel.rank_axes.get_ylim()[0] == 0
-    names = [text.get_text() for text in panel.legend.get_texts()]
+    names = [handle.get_label() for handle in panel.handles]
     assert names == [r"$\sigma_{1}$", r"$\sigma_{2}$", r"$\sigma_{3}$", "others", "stable rank"]
 
 
 @pytest.mark.parametrize("sigma", [np.zeros((1, 2)), np.full((2, 1), np.nan), np.ones((1, 4)), np.empty((2, 0))])
 def test_degenerate_spectra_are_drawn(axes, sigma):
-    panel = draw_spectrum(axes, np.arange(len(sigma)), sigma, np.full(len(sigma), np.nan), time_scale="log")
+    panel = draw_spectrum(
+        axes, np.arange(len(sigma)), sigma, np.full(len(sigma), np.nan), ylabel="values", time_scale="log"
+    )
     assert len(panel.singular_values) == sigma.shape[1]
 
 
 def test_spectrum_shapes_are_checked(axes):
     with pytest.raises(ValueError, match=r"expected \(k, r\)"):
-        draw_spectrum(axes, [0, 1], np.ones((3, 2)))
+        draw_spectrum(axes, [0, 1], np.ones((3, 2)), np.ones(2), ylabel="values")
 
 
 def test_explained_variance_bars(axes):
-    ratios = np.array([0.5, 0.25, 0.125, 0.0625, 0.0625])
-    panel = draw_explained_variance(axes, ratios, shown=3)
-    assert [bar.get_height() for bar in panel.bars] == ratios[:3].tolist()
-    assert [bar.get_center()[0] for bar in panel.bars] == pytest.approx([1, 2, 3])
-    assert panel.leading == 0.75
-    assert [label.get_text() for label in panel.labels] == ["first 2: 0.750", "2 not shown: 0.125"]
+    ratios = np.array([0.5, 0.25, *[0.03125] * 8])
+    panel = draw_explained_variance(axes, [*ratios, 0.015625, 0.015625])
+    assert [bar.get_height() for bar in panel.bars] == ratios.tolist()
+    assert [bar.get_center()[0] for bar in panel.bars] == pytest.approx(range(1, 11))
+    assert [label.get_text() for label in panel.labels] == ["first 2: 0.750", "2 not shown: 0.031"]
     assert panel.labels[0].get_color() == PALETTE.measured
 
 

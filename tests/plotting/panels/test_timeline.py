@@ -16,7 +16,7 @@ NAMES = st.sampled_from(["a", "intermediate saddle", r"$-\dfrac{\ln\lambda}{\Ver
 
 
 def labels_of(panel):
-    return [*panel.intervals, *panel.instants, *panel.predicted]
+    return [*panel.intervals, *panel.predicted]
 
 
 def assert_apart(figure, panel):
@@ -30,13 +30,12 @@ def assert_apart(figure, panel):
 
 def test_bars_and_labels_are_at_their_times():
     figure, (axes,) = new_figure(width=5.5, aspect=0.4)
-    predicted, instants = [Instant("t", 3500), Instant("never", np.inf)], [Instant("saddle", 8000)]
-    panel = draw_timeline(axes, [*PHASES, Interval("End", 7000, np.inf)], predicted, instants=instants, end=20_000)
+    predicted = [Instant("t", 3500), Instant("never", np.inf)]
+    panel = draw_timeline(axes, [*PHASES, Interval("End", 7000, np.inf)], predicted, end=20_000)
     assert [(bar.get_x(), bar.get_width()) for bar in panel.bars] == [(0, 4000), (4000, 3000), (7000, 13_000)]
     assert [text.get_text() for text in panel.intervals] == ["Early alignment", "Fitting positive labels", "End"]
     assert [(text.get_text(), text.xy[0]) for text in panel.predicted] == [("t", 3500)]
-    assert [(text.get_text(), text.xy[0]) for text in panel.instants] == [("saddle", 8000)]
-    assert panel.predicted[0].xy[1] < 0 < panel.instants[0].xy[1]
+    assert panel.predicted[0].xy[1] < 0
     assert [label.get_text() for label in axes.get_yticklabels()] == ["measured", "theory"]
     boxes = assert_apart(figure, panel)
     assert min(box.x0 for box in boxes) >= 0
@@ -46,14 +45,13 @@ def test_bars_and_labels_are_at_their_times():
 @settings(deadline=None, max_examples=15)
 @given(
     predicted=st.lists(st.tuples(NAMES, TIMES), max_size=7),
-    instants=st.lists(st.tuples(NAMES, TIMES), max_size=7),
     cuts=st.lists(TIMES, max_size=4),
 )
-def test_labels_never_overlap(predicted, instants, cuts):
+def test_labels_never_overlap(predicted, cuts):
     figure, (axes,) = new_figure(width=5.5, aspect=0.2)
     edges = sorted([0.0, *cuts, 20_000.0])
     phases = [Interval("Fitting labels", a, b) for a, b in pairwise(edges)]
-    panel = draw_timeline(axes, phases, [Instant(*p) for p in predicted], instants=[Instant(*i) for i in instants])
+    panel = draw_timeline(axes, phases, [Instant(*p) for p in predicted])
     assert_apart(figure, panel)
 
 

@@ -1,4 +1,4 @@
-"""`measures`: what was measured at the recorded states, such as accuracies and the loss on held-out data."""
+"""What was recorded over training: `loss` and `measures`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dynamics_cli.analysis.panels.common import mark_iteration
-from dynamics_cli.analysis.scales import time_scale, value_scale
-from dynamics_cli.analysis.states import ROW_WIDTH
+from dynamics_cli.analysis.curves import draw_over_training, mark_iteration, mark_time, time_scale, value_scale
+from dynamics_cli.analysis.registry import panel
+from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import panel_label, place_legend
-from dynamics_cli.plotting.style import SERIES, TEXT_WIDTH, new_figure
+from dynamics_cli.plotting.layout import format_number, panel_label, place_legend
+from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
+from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 
+LABELLED = 0.08
+"""Share of the iterations that a plateau covers at least to be underlined: room for its value."""
 MANY_CURVES = 20
 """Curves that a measure of several numbers shows at most."""
 NAMES = {
@@ -31,37 +34,74 @@ COLORS = {"train": SERIES[0], "test": SERIES[1]}
 """Colours of what is measured on training and on held-out data."""
 
 
-def measures_missing(view: View) -> str | None:
+def no_losses(view: View) -> str | None:
+    """Return why there is no loss to draw, or None."""
+    return None if len(view.run.losses) else "no loss is recorded yet"
+
+
+@panel("loss", "training loss over iterations (and time), with its plateaus", no_losses)
+def loss_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the loss over iterations and, where time is not iterations x step, over time; `iteration` is marked."""
+    times = view.run.times
+    with_time = times is not None and np.isfinite(times).sum() >= 2
+    figure, axes = new_figure(2 if with_time else 1)
+    draw_run_loss(axes[0], view)
+    if times is not None and with_time:
+        for k in range(2):
+            panel_label(axes[k], k)
+        _draw_over_time(axes[1], view, np.asarray(times, dtype=np.float64), iteration)
+    mark_iteration(axes[0], view, iteration)
+    return figure
+
+
+def draw_run_loss(axes: Axes, view: View, *, plateaus: bool = True) -> None:
+    """Draw the training loss of a run over iterations, on scales that suit it."""
+    iterations, losses = view.run.loss_iterations, view.run.losses
+    shown = plateaus_of(view) if plateaus else []
+    draw_loss(
+        axes,
+        iterations,
+        losses,
+        scale=value_scale(losses),
+        time_scale=time_scale(iterations, losses),
+        plateaus=[Plateau(p.value, p.first, p.last) for p in shown if p.length >= LABELLED * float(iterations[-1])],
+    )
+
+
+def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None) -> None:
+    """Draw the loss over time; where the axis is logarithmic, from the first step on."""
+    finite = np.isfinite(times)
+    times, losses, iterations = times[finite], view.run.losses[finite], view.run.loss_iterations[finite]
+    scale = time_scale(times, losses)
+    kept = times > 0 if scale == "log" else np.ones(len(times), dtype=bool)
+    options = {"scale": value_scale(losses[kept]), "time_scale": scale, "xlabel": "time", "ylabel": ""}
+    draw_loss(axes, times[kept], losses[kept], **options)
+    if iteration is not None:
+        i = int(np.argmin(np.abs(iterations - iteration)))
+        mark_time(axes, float(times[i]), f"it. {format_number(int(iterations[i]))}")
+
+
+def no_measures(view: View) -> str | None:
     """Return why there are no measures to draw, or None."""
     if not view.run.measures:
         return "no measures are recorded (see record.measures in its config)"
     return None if len(view.iterations) else "no measures are recorded yet"
 
 
+@panel("measures", "accuracies, held-out loss and what else was measured", no_measures)
 def measures_figure(view: View, iteration: int | None) -> Figure:
     """Draw accuracies in one panel, losses in one, and every other measure in one of its own."""
     names = list(view.run.measures)
     accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in names]
     scale = time_scale(view.iterations, *(_values(view, name) for name in names))
-    draw: list[Callable[..., None]] = []
+    draw: list[Callable[[Axes], None]] = []
     if accuracies:
-        draw.append(partial(_draw_accuracies, view=view, names=accuracies))
+        draw.append(partial(_draw_accuracies, view=view, names=accuracies, scale=scale))
     if "test_loss" in names:
-        draw.append(partial(_draw_losses, view=view))
+        draw.append(partial(_draw_losses, view=view, scale=scale))
     others = [name for name in names if name not in (*accuracies, "test_loss")]
-    draw += [partial(_draw_other, view=view, name=name) for name in others]
-    columns = min(len(draw), 3)
-    rows = -(-len(draw) // columns)
-    width = {1: None, 2: TEXT_WIDTH, 3: ROW_WIDTH}[columns]
-    figure, axes = new_figure(columns, rows, width=width, aspect=0.8)
-    for k, (panel, draw_one) in enumerate(zip(axes, draw, strict=False)):
-        draw_one(panel, scale=scale)
-        if len(draw) > 1:
-            panel_label(panel, k)
-        mark_iteration(panel, view, iteration)
-    for unused in axes[len(draw) :]:
-        unused.remove()
-    return figure
+    draw += [partial(_draw_other, view=view, name=name, scale=scale) for name in others]
+    return draw_over_training(view, iteration, draw, aspect=0.8)
 
 
 def _values(view: View, name: str) -> Floats:

@@ -1,25 +1,25 @@
-"""A number over two settings: a heat map with contours."""
+"""Many runs at once: a number over two settings as a heat map, and curves as their median with quantile bands."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.contour import QuadContourSet
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.style import styled
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.contour import QuadContourSet
-
-_LOG_FROM = 50.0
+LOG_FROM = 50.0
 """Positive values that span at least this factor are coloured on a log scale."""
-_CONTOURS = 6
+CONTOURS = 6
+QUANTILES = ((0.05, 0.95), (0.25, 0.75))
+"""The ends of each band."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,15 @@ def draw_phase_diagram(
 ) -> PhaseDiagramPanel:
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
-    Raises:
-        ValueError: shapes do not match, or an axis has fewer than two values.
-
+    Contours need at least three values on each axis, and none missing. Raises ValueError when shapes do not match or an
+    axis has fewer than two values.
     """
     xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
         raise ValueError(f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2")
     shown = np.ma.masked_invalid(grid)
     low, high = _limits(shown)
-    log = low > 0 and high / low >= _LOG_FROM
+    log = low > 0 and high / low >= LOG_FROM
     norm = LogNorm(low, high) if log else Normalize(low, high)
     mesh = axes.pcolormesh(
         _edges(xs, log_x), _edges(ys, log_y), shown, norm=norm, cmap="viridis", rasterized=True, linewidth=0
@@ -66,18 +65,16 @@ def draw_phase_diagram(
     axes.set_ylabel(ylabel)
     contours = None
     if min(grid.shape) >= 3 and not np.ma.is_masked(shown):
-        levels = (np.geomspace if log else np.linspace)(low, high, _CONTOURS + 2)[1:-1]
+        levels = (np.geomspace if log else np.linspace)(low, high, CONTOURS + 2)[1:-1]
         contours = axes.contour(xs, ys, shown, levels=levels, colors="white", linewidths=0.6, alpha=0.8)
-    figure = axes.figure
-    colorbar = figure.colorbar(mesh, ax=axes, label=label)
-    return PhaseDiagramPanel(mesh, colorbar, contours)
+    return PhaseDiagramPanel(mesh, axes.figure.colorbar(mesh, ax=axes, label=label), contours)
 
 
 def _limits(values: np.ma.MaskedArray) -> tuple[float, float]:
-    found = values.compressed()
-    if len(found) == 0:
+    finite = values.compressed()
+    if len(finite) == 0:
         return 0.0, 1.0
-    low, high = float(found.min()), float(found.max())
+    low, high = float(finite.min()), float(finite.max())
     return (low, high) if high > low else (low, low + max(abs(low), 1e-300) * 1e-6)
 
 
@@ -87,3 +84,34 @@ def _edges(centres: NDArray[np.float64], log: bool) -> NDArray[np.float64]:
     middle = (c[1:] + c[:-1]) / 2
     edges = np.concatenate([[2 * c[0] - middle[0]], middle, [2 * c[-1] - middle[-1]]])
     return np.exp(edges) if log else edges
+
+
+@dataclass(frozen=True)
+class BandsPanel:
+    """The artists of one family of curves."""
+
+    median: Line2D
+    bands: list[PolyCollection]
+
+
+@styled
+def draw_bands(
+    axes: Axes, x: ArrayLike, values: ArrayLike, *, label: str | None = None, color: str, marker: str = ""
+) -> BandsPanel:
+    """Draw the median of `values` (k, N) over `x` (k,) and one band for each of `QUANTILES`; NaN are left out.
+
+    Raises ValueError when shapes do not match.
+    """
+    xs, curves = np.asarray(x, float), np.asarray(values, float)
+    if curves.ndim != 2 or len(curves) != len(xs):
+        raise ValueError(f"values have shape {curves.shape}, needed is ({len(xs)}, N)")
+    kept = np.isfinite(curves).any(axis=1)
+    xs, curves = xs[kept], curves[kept]
+    bands = []
+    if curves.shape[1] > 1:
+        for low, high in QUANTILES:
+            lower, upper = np.nanquantile(curves, [low, high], axis=1)
+            bands.append(axes.fill_between(xs, lower, upper, color=color, alpha=0.2, linewidth=0))
+    middle = np.nanmedian(curves, axis=1)
+    (median,) = axes.plot(xs, middle, color=color, label=label, marker=marker, markersize=3)
+    return BandsPanel(median, bands)

@@ -1,0 +1,233 @@
+"""The neurons of a two-layer network: `rays`, `polar`, `norms` and `directions`; of a deep network, norms of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
+
+from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neurons, time_scale, value_scale
+from dynamics_cli.analysis.registry import panel
+from dynamics_cli.analysis.states import MANY_STARS, draw_states, shown_states
+from dynamics_cli.analysis.view import View, no_states
+from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.measures.neurons import angle_of, cosines, norms
+from dynamics_cli.measures.spectra import leading_directions, project
+from dynamics_cli.plotting.layout import figure_legend, place_legend
+from dynamics_cli.plotting.panels.neurons import (
+    PolarPanel,
+    RaysPanel,
+    draw_directions,
+    draw_norms,
+    draw_polar,
+    draw_rays,
+    sign_handle,
+)
+from dynamics_cli.plotting.style import SERIES
+from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
+
+Plane = Callable[[int], Floats]
+"""Index of a state -> coordinates (m, 2) of its neurons."""
+LIMITS = (1, 1.5, 2, 3, 4, 8, 10, 15)
+"""Norms of the outer ring of `polar` whose inner rings, at round norms, leave room for labels."""
+NAMED_POINTS = 6
+"""Data points up to which their directions are named in the margin of `directions`."""
+
+
+def no_hidden_weights(view: View) -> str | None:
+    """Return why there are no neurons to draw, or None."""
+    if "hidden_weight" in view.run.parameters:
+        return None
+    return "the hidden weights of a two-layer network are not recorded"
+
+
+def no_layers(view: View) -> str | None:
+    """Return why there are no weights of layers to draw, or None."""
+    return None if view.layers else "no weight matrices are recorded (see record.parameters in its config)"
+
+
+def _not_two_columns(view: View) -> str | None:
+    d = view.hidden_shape[1]
+    return None if d == 2 else f"neurons have {d} weights and not 2, the bias included; see polar"
+
+
+def _one_column(view: View) -> str | None:
+    return "inputs have a single column, so neurons only point up or down" if view.hidden_shape[1] == 1 else None
+
+
+def _no_plane(view: View) -> str | None:
+    m, d = view.hidden_shape
+    return "a single neuron spans no plane" if d > 2 and m == 1 else None
+
+
+@panel("rays", "neurons in the plane as rays, on the scale of each state", no_hidden_weights, _not_two_columns)
+def rays_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the neurons at the state nearest to `iteration`, or at four states, each on a scale of its own."""
+    states = shown_states(view, iteration)
+    options: dict[str, Any] = {}
+    if view.no_dataset is None:
+        options = {"data": np.asarray(view.dataset.x), "labels": np.asarray(view.dataset.y)}
+        if view.dataset.bias:
+            options |= {"xlabel": "weight $w_{j,1}$", "ylabel": "bias $w_{j,2}$"}
+
+    def draw(axes: Axes, i: int) -> Sequence[Artist]:
+        W = view.weights(i)
+        drawn = draw_rays(axes, W, view.signs(i), **options)
+        if len(W) > MANY_STARS:
+            _fade(drawn)
+        if len(states) > 1:  # the panels of a row are narrow
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(FixedLocator([-drawn.limit, 0, drawn.limit]))
+        return [*(sign_handle(value, marker="o", size=4.5) for value in drawn.rays), *drawn.directions]
+
+    return draw_states(states, draw, columns=5)
+
+
+def _fade(panel: RaysPanel) -> None:
+    """Make the rays of very many neurons thin and pale, so that their number shows."""
+    for value, rays in panel.rays.items():
+        rays.set(alpha=0.06, rasterized=True)
+        panel.tips[value].set(markersize=1.6, markeredgewidth=0, alpha=0.4, rasterized=True)
+
+
+@panel("polar", "neurons by angle and norm, on one scale", no_hidden_weights, _one_column, _no_plane, no_states)
+def polar_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the neurons at the state nearest to `iteration`, or at four states on a common scale."""
+    states = shown_states(view, iteration)
+    plane, names = plane_of(view)
+    limit = common_limit([plane(state.index) for state in states])
+
+    def draw(axes: Axes, i: int) -> Sequence[Artist]:
+        draw_plane(axes, plane(i), view.signs(i), limit, names)
+        return sign_handles(view.signs(i))
+
+    return draw_states(states, draw, aspect=1.0, columns=3, title_pad=9)
+
+
+def plane_of(view: View) -> tuple[Plane, tuple[str, str]]:
+    """Return the plane in which neurons are drawn, and the names of its two directions.
+
+    Above two dimensions it is that of the two leading right-singular vectors of the last hidden weights.
+    """
+    if view.hidden_shape[1] == 2:
+        return view.weights, ("$w_{j,1}$", "$w_{j,2}$")
+    basis = leading_directions(view.weights(view.states - 1))
+    return lambda i: project(view.weights(i), basis), ("PC 1", "PC 2")
+
+
+def draw_plane(axes: Axes, coordinates: Floats, signs: Floats, limit: float, names: tuple[str, str]) -> PolarPanel:
+    """Draw neurons (m, 2) with their signs (m,) in a disc of radius `limit`, small when they are very many."""
+    panel = draw_polar(axes, coordinates, signs, limit=limit, names=names)
+    if len(coordinates) > MANY_STARS:
+        panel.stars.set(sizes=[7.0], linewidths=0, alpha=0.5, rasterized=True)
+    return panel
+
+
+def common_limit(coordinates: Sequence[Floats]) -> float:
+    """Return a norm that no finite neuron of several states (m, 2) exceeds, one of `LIMITS` x a power of ten."""
+    lengths = np.concatenate([norms(w[np.isfinite(w).all(axis=1)]) for w in coordinates])
+    largest = float(lengths.max(initial=0.0))
+    if not 0 < largest < np.inf:
+        return 1.0
+    power = int(np.floor(np.log10(largest)))
+    return next(limit for m in LIMITS if (limit := float(f"{m}e{power}")) >= largest * (1 - 1e-9))
+
+
+def sign_handles(signs: Floats) -> list[Artist]:
+    """Return legend handles for the signs that there are."""
+    return [sign_handle(value, marker="*") for value in (1, -1, 0) if (signs == value).any()]
+
+
+@panel("norms", "norms of neurons or layers over training", no_layers, no_states)
+def norms_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the norm of every neuron of two layers, or of every layer of a deep network; `iteration` is marked."""
+    draw = _draw_neuron_norms if view.two_layer else _draw_layer_norms
+    return draw_over_training(view, iteration, [lambda axes: draw(axes, view)], extra_height=0.25)
+
+
+def _draw_neuron_norms(axes: Axes, view: View) -> None:
+    m, d = view.hidden_shape
+    states, drawn = view.curve_states(m * d), some_neurons(m)
+    lengths = np.stack([norms(view.weights(i)[drawn]) for i in states])  # (k, m)
+    steps, log = view.iterations[states], value_scale(lengths) == "log"
+    signs = view.signs(view.states - 1)[drawn]
+    draw_norms(axes, steps, lengths, signs, log=log, time_scale=time_scale(steps, lengths))
+    note_some(axes, len(drawn), m)
+
+
+def _draw_layer_norms(axes: Axes, view: View) -> None:
+    """Draw the Frobenius norm of every weight matrix."""
+    states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
+    lengths = np.stack([[norms(view.weights(i, name).ravel()) for name in view.layers] for i in states])  # (k, L)
+    steps = view.iterations[states]
+    log = set_value_axis(axes, lengths, r"norm $\Vert W_\ell^t\Vert_F$", log=value_scale(lengths) == "log")
+    scale = time_scale(steps, lengths)
+    lines = []
+    for k, (name, values) in enumerate(zip(view.layers, visible(lengths, log=log).T, strict=True)):
+        look = {"color": SERIES[k % len(SERIES)], "label": layer_title(name), "ls": "-" if k < len(SERIES) else "--"}
+        lines.append(draw_curve(axes, steps, values, log_time=scale == "log", **look))
+    set_time_axis(axes, steps, scale)
+    place_legend(axes, lines, "below", columns=4)
+
+
+def layer_title(name: str) -> str:
+    """Return `W_2` in mathtext for the parameter `weight_2`, and `W` for the hidden weights of two layers."""
+    number = name.rpartition("_")[2]
+    return f"$W_{{{number}}}$" if number.isdigit() else "$W$"
+
+
+@panel("directions", "directions of neurons over training", no_hidden_weights, _one_column, no_states)
+def directions_figure(view: View, iteration: int | None) -> Figure:
+    """Draw angles in the plane, or cosines in higher dimension; `iteration` is marked."""
+    m, d = view.hidden_shape
+    states, drawn = view.curve_states(m * d), some_neurons(m)
+    kind: Literal["angle", "cosine"] = "angle" if d == 2 else "cosine"
+    curves = _angles(view, states, drawn) if d == 2 else _cosines(view, states, drawn)
+    references = _data_angles(view) if d == 2 else {}
+    signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
+    scale = time_scale(steps, *curves.values())
+
+    def drawer(label: str) -> Callable[[Axes], None]:
+        def draw(axes: Axes) -> None:
+            options: dict[str, Any] = {"kind": kind, "references": references, "time_scale": scale}
+            draw_directions(axes, steps, curves[label], signs, ylabel=label, **options)
+            note_some(axes, len(drawn), m)
+
+        return draw
+
+    figure = draw_over_training(view, iteration, [drawer(label) for label in curves], extra_height=0.25)
+    figure_legend(figure, [sign_handle(value) for value in (1, -1) if (signs == value).any()])
+    return figure
+
+
+def _angles(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
+    """Return the angles (k, m) of the neurons in degrees, by what the axis calls them."""
+    return {"direction of $w_j^t$ (degrees)": np.stack([angle_of(view.weights(i)[drawn]) for i in states])}
+
+
+def _data_angles(view: View) -> dict[str, float]:
+    """Return the angles of the data where they are few, by name."""
+    if view.no_dataset or view.dataset.n > NAMED_POINTS:
+        return {}
+    angles = angle_of(view.dataset.x)
+    return {f"$x_{{{k + 1}}}$": float(angle) for k, angle in enumerate(angles) if np.isfinite(angle)}
+
+
+def _cosines(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
+    """Return cosines (k, m) with the leading direction of the last hidden weights and the label-weighted mean input.
+
+    The second is where the gradient points at first, for neurons that are active on all data.
+    """
+    named: dict[str, Floats] = {}
+    last = view.weights(view.states - 1)
+    if norms(last).any():
+        named["cosine with leading direction"] = leading_directions(last, 1)[0]
+    if not view.no_dataset:
+        named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
+    weights = [view.weights(i)[drawn] for i in states]
+    return {label: np.stack([cosines(w, v) for w in weights]) for label, v in named.items()}

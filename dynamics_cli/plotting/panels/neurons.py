@@ -1,0 +1,433 @@
+"""Neurons of a two-layer network by the sign of their output: as rays, in polar coordinates, and over training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics_cli.plotting.layout import format_number, note, place_legend, set_axis_label
+from dynamics_cli.plotting.style import PALETTE, SMALL, styled
+from dynamics_cli.plotting.time_axis import (
+    TimeScale,
+    as_times,
+    draw_curve,
+    draw_curves,
+    set_time_axis,
+    set_value_axis,
+    visible,
+)
+
+SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
+"""Signs in the order in which they are drawn, and what legends call them."""
+MANY = 200
+"""More neurons than this and curves over training are thinner; quantiles of norms are drawn over them."""
+INNER = 0.28
+"""Radius of the inner circle of polar coordinates when that of the outermost ring is 1."""
+LABEL_HEIGHT = 9.0
+"""Distance in points that keeps two labels at the right edge apart."""
+
+
+def as_signs(signs: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Return the signs (m,) of `signs` as -1, 0, 1 (0 for NaN). Raises ValueError unless there are `count`."""
+    array = np.asarray(signs, dtype=np.float64).ravel()
+    if len(array) != count:
+        raise ValueError(f"{len(array)} signs for {count} neurons")
+    return np.sign(np.nan_to_num(array)).astype(np.int64)
+
+
+def sign_handle(sign: int, *, marker: str = "", size: float = 7.5) -> Line2D:
+    """Return a legend handle for neurons of this sign: a marker, or a line when there is none."""
+    shape: dict[str, Any] = (
+        {"marker": marker, "ls": "none", "ms": size, "mec": "white", "mew": 0.3} if marker else {"lw": 1.6}
+    )
+    return Line2D([], [], color=PALETTE.sign(sign), label=SIGN_NAMES[sign], **shape)
+
+
+def round_up(value: float) -> float:
+    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten >= `value`; 1 for 0 or non-finite."""
+    if not np.isfinite(value) or value <= 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(
+        next((m * power for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9)), value)
+    )
+
+
+def _groups(sign: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Give each sign that occurs and the mask (m,) of its neurons."""
+    for value in SIGN_NAMES:
+        if (sign == value).any():
+            yield value, sign == value
+
+
+def _finite_plane(weights: ArrayLike, what: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return weights (m, 2) and which of them are finite. Raises ValueError for another shape."""
+    w = np.asarray(weights, dtype=np.float64)
+    if w.ndim != 2 or w.shape[1] != 2:
+        raise ValueError(f"{what} need weights of shape (m, 2), not {w.shape}")
+    return w, np.isfinite(w).all(axis=1)
+
+
+def _note_lost(axes: Axes, shown: NDArray[np.bool_]) -> None:
+    if not shown.all():
+        note(axes, f"{int((~shown).sum())} not finite")
+
+
+# Rays ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RaysPanel:
+    """Artists of `draw_rays`, by sign; `directions` mark the data, `limit` is the half-width of the window."""
+
+    rays: dict[int, LineCollection]
+    tips: dict[int, Line2D]
+    directions: list[Line2D]
+    limit: float
+
+
+@styled
+def draw_rays(
+    axes: Axes,
+    weights: ArrayLike,
+    signs: ArrayLike,
+    *,
+    data: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    limit: float | None = None,
+    xlabel: str = "$w_{j,1}$",
+    ylabel: str = "$w_{j,2}$",
+) -> RaysPanel:
+    """Draw each of the `weights` (m, 2) as a ray from 0 in the colour of its sign (m,), with a dot at its tip.
+
+    `data` (n, 2) are shown by direction only: a green triangle on the rim, pointing up for `labels` > 0 and down for
+    < 0 (a diamond without labels). `limit` fixes the half-width of the square window. Rays that are not finite are left
+    out and counted in a note. Raises ValueError for weights or data that are not two-dimensional.
+    """
+    w, shown = _finite_plane(weights, "rays")
+    sign = as_signs(signs, len(w))
+    if limit is None:
+        limit = round_up(float(np.linalg.norm(w[shown], axis=1).max())) if shown.any() else 1.0
+    _square(axes, limit, xlabel, ylabel)
+    rays, tips = {}, {}
+    for value, group in _groups(sign[shown]):
+        ends, color = w[shown][group], PALETTE.sign(value)
+        segments = np.stack([np.zeros_like(ends), ends], axis=1)  # (m_s, 2, 2)
+        look: dict[str, Any] = {"colors": color, "linewidths": 0.9, "alpha": 0.55, "capstyle": "round", "zorder": 2}
+        rays[value] = LineCollection(list(segments), **look)
+        axes.add_collection(rays[value])
+        (tips[value],) = axes.plot(*ends.T, ls="none", marker="o", ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
+    directions = _draw_data_directions(axes, data, labels, limit)
+    _note_lost(axes, shown)
+    return RaysPanel(rays, tips, directions, limit)
+
+
+def _square(axes: Axes, limit: float, xlabel: str, ylabel: str) -> None:
+    """Make the window [-limit, limit]^2 with room for the rim's markers, and light lines through 0."""
+    axes.set_aspect("equal")
+    axes.set(xlim=(-1.22 * limit, 1.22 * limit), ylim=(-1.22 * limit, 1.22 * limit))
+    for axis, label in ((axes.xaxis, xlabel), (axes.yaxis, ylabel)):
+        set_axis_label(axis, label, (-limit, limit))
+    axes.axhline(0, color=PALETTE.faint, lw=0.7, zorder=0)
+    axes.axvline(0, color=PALETTE.faint, lw=0.7, zorder=0)
+    circle = np.linspace(0, 2 * np.pi, 181)
+    rim = 1.12 * limit
+    axes.plot(rim * np.cos(circle), rim * np.sin(circle), color=PALETTE.faint, lw=0.7, zorder=0)
+
+
+def _draw_data_directions(axes: Axes, data: ArrayLike | None, labels: ArrayLike | None, limit: float) -> list[Line2D]:
+    """Mark the directions of the data on the rim, one artist for each sign of the label."""
+    if data is None:
+        return []
+    x = np.asarray(data, dtype=np.float64)
+    if x.ndim != 2 or x.shape[1] != 2:
+        raise ValueError(f"directions need data of shape (n, 2), not {x.shape}")
+    y = np.zeros(len(x)) if labels is None else np.asarray(labels, dtype=np.float64).ravel()
+    if len(y) != len(x):
+        raise ValueError(f"{len(y)} labels for {len(x)} points")
+    norm = np.linalg.norm(x, axis=1)
+    directed = np.isfinite(norm) & (norm > 0)
+    kinds = [(y > 0, "^", "$x_k$, $y_k>0$"), (y < 0, "v", "$x_k$, $y_k<0$"), (y == 0, "D", "data direction")]
+    artists = []
+    for which, marker, name in kinds:
+        on_rim = 1.12 * limit * x[which & directed] / norm[which & directed, None]
+        if len(on_rim):
+            shape: dict[str, Any] = {"marker": marker, "ms": 6.5 if marker != "D" else 5.0, "mec": "white", "mew": 0.4}
+            artists += axes.plot(*on_rim.T, ls="none", mfc=PALETTE.function, label=name, zorder=4, **shape)
+    return artists
+
+
+# Polar coordinates (Boursier et al. 2022, Fig. 6) -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PolarPanel:
+    """Artists of `draw_polar`; positions are on a disc whose outer ring, of radius 1, stands for norm `limit`."""
+
+    stars: PathCollection
+    inner: Circle
+    rings: dict[float, Circle]
+    limit: float
+
+    def move(self, coordinates: ArrayLike, signs: ArrayLike) -> None:
+        """Put the stars where finite neurons of another state are, (m, 2), in the colours of their signs (m,)."""
+        self.stars.set_offsets(disc_positions(np.asarray(coordinates, dtype=np.float64), self.limit))
+        self.stars.set_facecolor([PALETTE.sign(s) for s in as_signs(signs, len(self.stars.get_offsets()))])
+
+
+@styled
+def draw_polar(
+    axes: Axes,
+    coordinates: ArrayLike,
+    signs: ArrayLike,
+    *,
+    limit: float | None = None,
+    names: tuple[str, str] = ("PC 1", "PC 2"),
+) -> PolarPanel:
+    """Draw each neuron, `coordinates` (m, 2), as a star at its angle and at radius inner circle + norm.
+
+    The inner circle is norm 0, so that directions can be read while norms are still tiny. Red: s_j = -1, purple:
+    s_j = +1. `limit` is the norm of the outer ring (default: the largest, rounded up); fix it to compare panels.
+    Neurons that are not finite are left out and counted in a note. Raises ValueError for a wrong shape.
+    """
+    w, shown = _finite_plane(coordinates, "polar coordinates")
+    sign, w = as_signs(signs, len(w))[shown], w[shown]
+    if limit is None:
+        limit = round_up(float(np.hypot(*w.T).max())) if len(w) else 1.0
+    inner, rings = _draw_disc(axes, limit, names)
+    at = disc_positions(w, limit)
+    away = (np.hypot(*w.T) / limit * (1 - INNER) > 0.3 * INNER).any()
+    _label_rings(axes, rings, np.arctan2(*w.T[::-1]) if away else np.empty(0))
+    size = 44 if len(shown) <= 100 else 30
+    star: dict[str, Any] = {"marker": "*", "s": size, "linewidths": 0.25, "edgecolors": "white"}
+    stars = axes.scatter(*at.T, c=[PALETTE.sign(s) for s in sign], zorder=3, clip_on=False, **star)
+    _note_lost(axes, shown)
+    return PolarPanel(stars, inner, rings, limit)
+
+
+def disc_positions(weights: NDArray[np.float64], limit: float) -> NDArray[np.float64]:
+    """Return the positions (m, 2) on the disc of `weights` (m, 2): radius `INNER` at norm 0, 1 at norm `limit`."""
+    radius = INNER + (1 - INNER) * (np.hypot(weights[:, 0], weights[:, 1]) / limit)
+    angle = np.arctan2(weights[:, 1], weights[:, 0])
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+
+def _draw_disc(axes: Axes, limit: float, names: tuple[str, str]) -> tuple[Circle, dict[float, Circle]]:
+    """Draw the inner circle, the rings of round norms, and the two axes; return the inner circle and rings by norm."""
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.set(xlim=(-1.16, 1.16), ylim=(-1.16, 1.16))
+    for angle in np.arange(8) * np.pi / 4:
+        axes.plot(*np.outer([np.cos(angle), np.sin(angle)], [INNER, 1.0]), color=PALETTE.faint, lw=0.7, zorder=0)
+    ticks = MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]).tick_values(0, limit)
+    rings = {}
+    for norm in [*(float(t) for t in ticks if 0 < t < 0.9 * limit), limit]:
+        edge = PALETTE.muted if norm == limit else PALETTE.faint
+        rings[norm] = Circle((0, 0), INNER + (1 - INNER) * (norm / limit), fill=False, ec=edge, lw=0.7, zorder=0)
+        axes.add_patch(rings[norm])
+    inner = Circle((0, 0), INNER, fc="#F6F6F6", ec=PALETTE.muted, lw=0.9, zorder=1)
+    axes.add_patch(inner)
+    text: dict[str, Any] = {"fontsize": SMALL + 0.5, "color": PALETTE.unsigned}
+    axes.text(1.04, 0, names[0], ha="left", va="center", **text)
+    axes.text(0, 1.04, names[1], ha="center", va="bottom", **text)
+    axes.text(0, 0, "norm\n0", ha="center", va="center", fontsize=SMALL, color=PALETTE.unsigned, zorder=2)
+    return inner, rings
+
+
+def _label_rings(axes: Axes, rings: dict[float, Circle], angles: NDArray[np.float64]) -> None:
+    """Write the norm on every ring, in the direction that the neurons at `angles` leave free."""
+    at = free_angle(angles, np.radians([67.5, 112.5, -67.5, -112.5, 22.5, 157.5, -22.5, -157.5]))
+    for norm, ring in rings.items():
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+        x, y = ring.get_radius() * np.cos(at), ring.get_radius() * np.sin(at)
+        look: dict[str, Any] = {"fontsize": SMALL, "color": PALETTE.unsigned, "bbox": box, "zorder": 2}
+        axes.text(x, y, format_number(norm), ha="center", va="center", **look)
+
+
+def free_angle(angles: ArrayLike, candidates: ArrayLike) -> float:
+    """Return the first candidate angle (radians) at least 0.35 away from all `angles`, else the one farthest away."""
+    options, taken = np.asarray(candidates, dtype=np.float64), np.asarray(angles, dtype=np.float64)
+    if len(taken) == 0:
+        return float(options[0])
+    away = np.abs((options[:, None] - taken[None, :] + np.pi) % (2 * np.pi) - np.pi).min(axis=1)
+    return float(options[int(np.argmax(np.minimum(away, 0.35)))])
+
+
+# Over training ------------------------------------------------------------------------------------------------------
+
+
+def _draw_by_sign(
+    axes: Axes,
+    times: NDArray[np.float64],
+    values: NDArray[np.float64],
+    sign: NDArray[np.int64],
+    time_scale: TimeScale,
+    *,
+    angles: bool = False,
+) -> dict[int, LineCollection]:
+    """Draw values (k, m) over times (k,) as thin curves, paler the more there are; return the curves by sign."""
+    m = values.shape[1]
+    thin: dict[str, Any] = {"linewidths": 0.9 if m <= MANY else 0.4, "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8))}
+    curves = {}
+    for value, group in _groups(sign):
+        x, y = cut_wraps(times, values[:, group]) if angles else (times, values[:, group])
+        look = {"colors": PALETTE.sign(value), "zorder": 2, **thin}
+        curves[value] = draw_curves(axes, x, y, log_time=time_scale == "log", **look)
+    return curves
+
+
+@dataclass(frozen=True)
+class NormsPanel:
+    """Artists of `draw_norms`, by sign; `quantiles` (5, 50 and 95 %) only for more than `MANY` neurons."""
+
+    curves: dict[int, LineCollection]
+    quantiles: dict[int, list[Line2D]] = field(default_factory=dict)
+    log: bool = True
+    legend: Legend | None = None
+
+
+@styled
+def draw_norms(
+    axes: Axes,
+    iterations: ArrayLike,
+    norms: ArrayLike,
+    signs: ArrayLike,
+    *,
+    log: bool = True,
+    time_scale: TimeScale = "linear",
+) -> NormsPanel:
+    """Draw `norms` (k, m) of m neurons over `iterations` (k,), coloured by `signs` (m,).
+
+    On the log axis a norm of 0 is a gap, and neurons that are 0 throughout are counted in a note. Raises ValueError for
+    shapes that differ.
+    """
+    times, raw = as_times(iterations), np.asarray(norms, dtype=np.float64)
+    if raw.ndim != 2 or len(raw) != len(times):
+        raise ValueError(f"norms of shape {raw.shape} for {len(times)} iterations: expected (k, m)")
+    m = raw.shape[1]
+    sign = as_signs(signs, m)
+    is_log = set_value_axis(axes, raw, r"norm $\Vert w_j^t\Vert$", log=log)
+    values = visible(raw, log=is_log)
+    curves = _draw_by_sign(axes, times, values, sign, time_scale)
+    quantiles = {}
+    if m > MANY:
+        for value, group in _groups(sign):
+            look = {"color": PALETTE.sign(value), "log_time": time_scale == "log"}
+            quantiles[value] = _draw_quantiles(axes, times, raw[:, group], log=is_log, **look)
+    set_time_axis(axes, times, time_scale)
+    silent = int((~np.isfinite(values)).all(axis=0).sum())
+    if is_log and silent:
+        note(axes, f"{silent} of norm 0")
+    handles: list[Artist] = [sign_handle(value) for value in curves if set(curves) != {0}]
+    if quantiles:
+        handles.append(Line2D([], [], color=PALETTE.theory, lw=1.7, label="median"))
+        handles.append(Line2D([], [], color=PALETTE.theory, lw=1.1, ls=(0, (4, 1.5)), label="5 %, 95 %"))
+    return NormsPanel(curves, quantiles, is_log, place_legend(axes, handles))
+
+
+def _draw_quantiles(
+    axes: Axes, times: NDArray[np.float64], norms: NDArray[np.float64], *, log: bool, **curve: Any
+) -> list[Line2D]:
+    """Draw the 5, 50 and 95 % quantiles over a group's finite norms (k, m_s): the median solid, the others dashed."""
+    lines = []
+    clean = np.where(np.isfinite(norms), norms, np.nan)
+    some = np.isfinite(clean).any(axis=1)
+    for share in (0.05, 0.5, 0.95):
+        values = np.full(len(times), np.nan)
+        values[some] = np.nanquantile(clean[some], share, axis=1)
+        look: dict[str, Any] = {"lw": 1.7, "ls": "-"} if share == 0.5 else {"lw": 1.2, "ls": (0, (4, 1.5))}
+        look["path_effects"] = [withStroke(linewidth=look["lw"] + 1.4, foreground="white")]
+        lines.append(draw_curve(axes, times, visible(values, log=log), zorder=3, **look, **curve))
+    return lines
+
+
+@dataclass(frozen=True)
+class DirectionsPanel:
+    """Artists of `draw_directions`: curves by sign, dashed lines and labels by the name of the reference direction."""
+
+    curves: dict[int, LineCollection]
+    references: dict[str, Line2D]
+    labels: dict[str, Annotation]
+
+
+@styled
+def draw_directions(
+    axes: Axes,
+    iterations: ArrayLike,
+    values: ArrayLike,
+    signs: ArrayLike,
+    *,
+    kind: Literal["cosine", "angle"],
+    ylabel: str,
+    references: Mapping[str, float] | None = None,
+    time_scale: TimeScale = "linear",
+) -> DirectionsPanel:
+    """Draw `values` (k, m), cosines or angles in degrees, of m neurons over `iterations` (k,), by `signs` (m,).
+
+    Angles are shown in (-180, 180]; where a curve passes from one end to the other it is interrupted. `references` are
+    dashed lines with labels in the right margin, such as `{"$D_+$": 26.6}`. Non-finite values (neurons without
+    direction) are gaps. Raises ValueError for shapes that differ.
+    """
+    times, array = as_times(iterations), visible(values, log=False)
+    if array.ndim != 2 or len(array) != len(times):
+        raise ValueError(f"directions of shape {array.shape} for {len(times)} iterations: expected (k, m)")
+    sign = as_signs(signs, array.shape[1])
+    known = dict(references or {})
+    if kind == "angle":
+        array = 180 - (180 - array) % 360
+        known = {name: 180 - (180 - value) % 360 for name, value in known.items()}
+    curves = _draw_by_sign(axes, times, array, sign, time_scale, angles=kind == "angle")
+    set_time_axis(axes, times, time_scale)
+    reach, ticks = (190, [-180, -90, 0, 90, 180]) if kind == "angle" else (1.06, [-1, -0.5, 0, 0.5, 1])
+    axes.set(ylim=(-reach, reach), yticks=ticks, ylabel=ylabel)
+    lines, labels = _draw_references(axes, known)
+    lost = int((~np.isfinite(array)).all(axis=0).sum())
+    if lost:
+        note(axes, f"{lost} undirected")
+    return DirectionsPanel(curves, lines, labels)
+
+
+def cut_wraps(times: ArrayLike, angles: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return times and angles (k', m) in degrees with a row added, NaN where an angle jumps by over 180 degrees."""
+    x, a = np.asarray(times, dtype=np.float64), np.asarray(angles, dtype=np.float64)
+    jumps = np.abs(np.diff(a, axis=0)) > 180  # (k - 1, m)
+    rows = np.flatnonzero(jumps.any(axis=1))
+    middle = (a[rows] + a[rows + 1]) / 2
+    middle[jumps[rows]] = np.nan
+    return np.insert(x, rows + 1, (x[rows] + x[rows + 1]) / 2), np.insert(a, rows + 1, middle, axis=0)
+
+
+def _draw_references(axes: Axes, references: Mapping[str, float]) -> tuple[dict[str, Line2D], dict[str, Annotation]]:
+    """Draw a dashed line for every reference and its name at the right edge, pushed apart where they would touch."""
+    lines, labels = {}, {}
+    low, high = axes.get_ylim()
+    height = max(axes.get_window_extent().height * 72 / axes.figure.dpi, 1.0) / (high - low)  # points a unit
+    previous = -np.inf
+    for name, value in sorted(references.items(), key=lambda item: item[1]):
+        lines[name] = axes.axhline(value, color=PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
+        at = max(value * height, previous + LABEL_HEIGHT)
+        previous = at
+        labels[name] = axes.annotate(
+            name,
+            (1.0, value),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(4, at - value * height),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL + 0.5,
+            color=PALETTE.theory,
+        )
+    return lines, labels
