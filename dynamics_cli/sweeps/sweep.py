@@ -17,7 +17,9 @@ from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_s
 from dynamics_cli.sweeps.engine import Report, Result, run_jobs
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
+from dynamics_cli.sweeps.rows import result_rows
 from dynamics_cli.sweeps.table import write_table
+from dynamics_cli.text import Table
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,14 @@ class Sweep:
     path: Path
     results: list[Result]
     table: Path
+
+    @property
+    def rows(self) -> Table:
+        """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
+        return result_rows(self.results, self.path)
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_()
 
 
 def sweep_hash(jobs: Sequence[Job]) -> str:

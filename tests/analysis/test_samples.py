@@ -12,12 +12,12 @@ from PIL import Image
 from dynamics_cli.analysis import animate_run, draw_panel, panels_of
 from dynamics_cli.analysis.panels.samples import COUNT, sampler, samples_missing
 from dynamics_cli.analysis.view import View
+from dynamics_cli.api import train
 from dynamics_cli.architectures.gan import generate
 from dynamics_cli.config import RunConfig
 from dynamics_cli.plotting.panels.samples import draw_samples
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.runs import Run
-from dynamics_cli.training.api import train
 
 BASE: dict[str, Any] = {
     "name": "gan",

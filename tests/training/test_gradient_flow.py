@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynamics_cli.api import train
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs.run import Run
@@ -16,7 +17,6 @@ from dynamics_cli.theory.alignment import D_plus
 from dynamics_cli.theory.saddle import logistic_growth
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training import loop
-from dynamics_cli.training.api import train
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.flow.base import grid
 from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
