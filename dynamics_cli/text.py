@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -156,6 +155,8 @@ def shorten(text: str, most: int) -> str:
 
 def to_json(document: Any) -> str:
     """Return one JSON document: numbers that are not finite are null, paths absolute."""
+    import json
+
     return json.dumps(plain(document), indent=2, allow_nan=False)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
+from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_json, named_cells
 from dynamics_cli.text import pairs, size
@@ -32,10 +34,8 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     directory, the (start of the) name or hash of a run or `latest`, a config file or the name of a bundled config.
     """
     from dynamics_cli import api
-    from dynamics_cli._bundled import bundled_configs
-    from dynamics_cli.runs.named import stands_for_run
 
-    if run_or_config in bundled_configs() or not stands_for_run(run_or_config):
+    if not _is_run(run_or_config):
         _show_config(read_config(run_or_config, overrides), as_json=as_json)
         return
     if overrides:
@@ -45,6 +45,15 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         emit_json(api.describe(run))
     else:
         _show_run(run)
+
+
+def _is_run(text: str) -> bool:
+    """Whether a run is meant; files and bundled configs are known as such without what reads runs."""
+    if os.path.isfile(text) or text in bundled_configs():  # noqa: PTH113 - `Path.is_file` raises for a name too long
+        return False
+    from dynamics_cli.runs.named import stands_for_run
+
+    return stands_for_run(text)
 
 
 def _show_config(config: RunConfig, *, as_json: bool) -> None:
