@@ -25,7 +25,7 @@ ROOT = CONFIGS.parents[1]
 PEAK = """
 import re, sys, tempfile
 from pathlib import Path
-from dynamics_cli.training.session import train
+from dynamics_cli.api import train
 with tempfile.TemporaryDirectory() as directory:
     train(sys.argv[1], [f"optimizer.iterations={sys.argv[2]}"], out=Path(directory) / "run")
 # not `ru_maxrss`, which on Linux begins with that of the process that started this one

@@ -27,24 +27,68 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dynamics_cli.config import load_config
-    from dynamics_cli.reproduction.reproduce import reproduce
-    from dynamics_cli.runs import load_run
-    from dynamics_cli.training.session import train
+    from dynamics_cli.api import (
+        add_data,
+        animate,
+        compare,
+        describe,
+        fetch_data,
+        find_data,
+        list_architectures,
+        list_configs,
+        list_data,
+        list_datasets,
+        list_figures,
+        list_panels,
+        list_papers,
+        list_runs,
+        load_config,
+        load_run,
+        plan,
+        plot,
+        prune_runs,
+        remove_data,
+        reproduce,
+        sweep,
+        train,
+        verify,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load_config", "load_run", "reproduce", "train"]
-
-_LAZY = {
-    "load_config": "dynamics_cli.config",
-    "load_run": "dynamics_cli.runs",
-    "reproduce": "dynamics_cli.reproduction.reproduce",
-    "train": "dynamics_cli.training.session",
-}
-"""Name -> module that has it; imported when first used, so that `dyn --help` stays light."""
+__all__ = [
+    "__version__",
+    "add_data",
+    "animate",
+    "compare",
+    "describe",
+    "fetch_data",
+    "find_data",
+    "list_architectures",
+    "list_configs",
+    "list_data",
+    "list_datasets",
+    "list_figures",
+    "list_panels",
+    "list_papers",
+    "list_runs",
+    "load_config",
+    "load_run",
+    "plan",
+    "plot",
+    "prune_runs",
+    "remove_data",
+    "reproduce",
+    "sweep",
+    "train",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    return getattr(import_module("dynamics_cli.api"), name)  # when first used, so that `dyn --help` stays light
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,3 +15,9 @@ CONFIGS = ROOT / "configs"
 """Folder of the papers' configs."""
 
 __path__ = [str(ROOT)]
+
+
+def bundled_configs() -> dict[str, Path]:
+    """Return the papers' configs by name, e.g. `boursier2022/orthogonal`."""
+    files = sorted(CONFIGS.glob("*/*.yaml"))
+    return {file.relative_to(CONFIGS).with_suffix("").as_posix(): file for file in files}

@@ -11,7 +11,7 @@ import os
 import click
 
 from dynamics_cli import __version__
-from dynamics_cli.cli.lazy import RootGroup
+from dynamics_cli.cli.groups import RootGroup
 
 COMMANDS = {
     "train": "dynamics_cli.cli.train:train",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import complete_run
-from dynamics_cli.cli.options import json_option
+from dynamics_cli.cli.arguments import complete_run, json_option
+from dynamics_cli.cli.output import emit, emit_json
+from dynamics_cli.text import cell, number, shorten, text_table
 
 if TYPE_CHECKING:
-    from dynamics_cli.cli.comparison import Difference
-    from dynamics_cli.runs import Run
+    from dynamics_cli.runs.compare import Comparison
 
 SHOWN = 48
 """Characters of a setting that a line shows."""
@@ -28,76 +27,36 @@ def compare(run_a: str, run_b: str, as_json: bool) -> None:
     Shows settings that differ, final numbers, and how far losses and weights are apart. The relative difference is the
     largest distance over the iterations that both runs recorded, divided by the largest absolute value there.
     """
-    from dynamics_cli.cli import comparison
-    from dynamics_cli.cli.arguments import open_run
-    from dynamics_cli.cli.output import emit, emit_json
+    from dynamics_cli import api
 
-    a, b = open_run(run_a), open_run(run_b)
-    settings = comparison.settings_that_differ(a.config, b.config)
-    differences = {"loss": comparison.loss_difference(a, b), **comparison.parameter_differences(a, b)}
+    found = api.compare(run_a, run_b)
     if as_json:
-        emit_json(_document(a, b, settings, differences))
+        emit_json(found.as_dict())
         return
-    emit(f"A  {a.path}\nB  {b.path}\n")
-    emit(_settings_text(settings) + "\n")
-    emit(_numbers_text(a, b) + "\n")
-    emit(_differences_text(differences))
+    emit(f"A  {found.a.path}\nB  {found.b.path}\n")
+    emit(_settings_text(found) + "\n")
+    final = [[name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in found.final.items()]
+    emit(text_table(["final", "A", "B"], final) + "\n")
+    emit(_differences_text(found))
 
 
-def _numbers(run: Run) -> dict[str, Any]:
-    from dynamics_cli.cli.summary import final_measures, final_numbers
+def _settings_text(found: Comparison) -> str:
+    def text(value: Any) -> str:
+        return "-" if value is None else shorten(str(value), SHOWN)
 
-    return {**final_numbers(run), **final_measures(run)}
-
-
-def _document(
-    a: Run, b: Run, settings: dict[str, tuple[Any, Any]], differences: dict[str, Difference]
-) -> dict[str, Any]:
-    loss = differences["loss"]
-    return {
-        "runs": [{"path": run.path, "hash": run.hash, **_numbers(run)} for run in (a, b)],
-        "settings": {key: list(values) for key, values in settings.items()},
-        "loss": asdict(loss),
-        "parameters": {name: asdict(found) for name, found in differences.items() if found is not loss},
-    }
-
-
-def _settings_text(settings: dict[str, tuple[Any, Any]]) -> str:
-    from dynamics_cli.cli.output import table
-
-    if not settings:
+    if not found.settings:
         return "the settings are the same"
-    return table(["setting", "A", "B"], [[key, _short(a), _short(b)] for key, (a, b) in settings.items()])
+    return text_table(["setting", "A", "B"], [[key, text(a), text(b)] for key, (a, b) in found.settings.items()])
 
 
-def _numbers_text(a: Run, b: Run) -> str:
-    from dynamics_cli.cli.output import number, table
-
-    left, right = _numbers(a), _numbers(b)
-
-    def cell(value: Any) -> str:
-        return number(value) if isinstance(value, float) or value is None else str(value)
-
-    names = dict.fromkeys([*left, *right])
-    rows = [[name.replace("_", " "), cell(left.get(name)), cell(right.get(name))] for name in names]
-    return table(["final", "A", "B"], rows)
-
-
-def _differences_text(differences: dict[str, Difference]) -> str:
-    from dynamics_cli.cli.output import number, table
-
+def _differences_text(found: Comparison) -> str:
     rows = [
         [
             name,
-            str(found.common),
-            found.note or ("identical" if found.relative == 0 else number(found.relative)),
-            "" if found.iteration is None or found.relative == 0 else str(found.iteration),
+            str(one.common),
+            one.note or ("identical" if one.relative == 0 else number(one.relative)),
+            "" if one.iteration is None or one.relative == 0 else str(one.iteration),
         ]
-        for name, found in differences.items()
+        for name, one in {"loss": found.loss, **found.parameters}.items()
     ]
-    return table(["recorded", "in common", "max relative difference", "at iteration"], rows)
-
-
-def _short(value: Any) -> str:
-    text = "-" if value is None else str(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return text_table(["recorded", "in common", "max relative difference", "at iteration"], rows)

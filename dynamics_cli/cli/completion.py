@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from dynamics_cli.cli.lazy import PROGRAM
+from dynamics_cli.cli.groups import PROGRAM
+from dynamics_cli.cli.output import emit
 
 EXAMPLES = """\b
 Examples:
@@ -21,7 +22,6 @@ def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     from dynamics_cli.cli import main
-    from dynamics_cli.cli.output import emit
 
     script = get_completion_class(shell)
     assert script is not None  # click knows the three

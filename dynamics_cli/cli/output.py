@@ -1,19 +1,20 @@
-"""What commands print: data on stdout, messages on stderr, JSON that any program can read."""
+"""What commands print: data on stdout, messages and progress on stderr, JSON that any program can read."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
 
 from dynamics_cli.cli.guard import hang_up
 from dynamics_cli.errors import RunError
+from dynamics_cli.text import Table, cell, duration, number, size, text_table, to_json
 
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def emit(text: str) -> None:
@@ -21,7 +22,6 @@ def emit(text: str) -> None:
 
     Raises:
         RunError: stdout cannot be written, e.g. a full disk behind `>`.
-
     """
     try:
         click.echo(text)
@@ -32,69 +32,107 @@ def emit(text: str) -> None:
         raise RunError(f"the output cannot be written: {error.strerror}") from error
 
 
+def emit_json(document: Any) -> None:
+    """Print one JSON document: numbers that are not finite are null, paths absolute."""
+    emit(to_json(document))
+
+
+def emit_files(files: Iterable[object]) -> None:
+    """Print one path a line."""
+    for file in files:
+        emit(str(file))
+
+
 def say(text: str, *, quiet: bool = False) -> None:
     """Print a message on stderr."""
     if not quiet:
         click.echo(text, err=True)
 
 
-def emit_json(document: Any) -> None:
-    """Print one JSON document: numbers that are not finite are null, paths absolute."""
-    emit(json.dumps(jsonable(document), indent=2, allow_nan=False))
+def named_cells(numbers: Mapping[str, Any]) -> dict[str, str]:
+    """Return names as people write them -> values as a table shows them."""
+    return {name.replace("_", " "): cell(value) for name, value in numbers.items()}
 
 
-def jsonable(value: Any) -> Any:
-    """Return `value` as JSON knows it."""
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if isinstance(value, Path):
-        return str(value.absolute())
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
-        return jsonable(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Return lines of columns under a header; the columns numbered in `right` are flushed right."""
-    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
-
-    def line(cells: Sequence[str]) -> str:
-        placed = [
-            cell.rjust(width) if k in right else cell.ljust(width)
-            for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
+def run_table(runs: Table) -> str:
+    """Return one line for each run, as `dyn list runs` and `dyn runs prune` print them."""
+    now = time.time()
+    rows = [
+        [
+            str(run["path"]),
+            run["status"],
+            str(run["iterations"]),
+            number(run["final_loss"]),
+            size(run["size"]),
+            f"{duration(max(now - run['modified'], 0))} ago",
         ]
-        return "  ".join(placed).rstrip()
-
-    return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, rows)])
-
-
-def pairs(items: Mapping[str, str]) -> str:
-    """Return one line for each name and value."""
-    width = max((len(name) for name in items), default=0)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in items.items())
+        for run in runs
+    ]
+    return text_table(["run", "status", "iterations", "final loss", "size", "changed"], rows, right=[2, 3, 4, 5])
 
 
-def number(value: float | None) -> str:
-    """Return a number of six digits at most; a dash where there is none."""
-    if value is None:
-        return "-"
-    return f"{value:.6g}"
+class _Bar:
+    """A bar on stderr that appears with the first call, so that no work shows none."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self.shown = shown
+        self._bar: tqdm[NoReturn] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def begin(self, **options: Any) -> tqdm[NoReturn]:
+        """Show a new bar, after ending the one that is shown."""
+        from tqdm import tqdm
+
+        self.close()
+        # a log file gets a line now and then, a terminal ten a second
+        interval = 0.1 if sys.stderr.isatty() else 10.0
+        self._bar = tqdm(**options, mininterval=interval, dynamic_ncols=True, file=sys.stderr)
+        return self._bar
+
+    def close(self) -> None:
+        """End the bar that is shown."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def size(count: float) -> str:
-    """Return a number of bytes for people: `1.5 MiB`."""
-    power = 0
-    while count >= 1024 and power < len(UNITS) - 1:
-        count, power = count / 1024, power + 1
-    return f"{count:.0f} {UNITS[power]}" if power == 0 else f"{count:.1f} {UNITS[power]}"
+class TrainingBar(_Bar):
+    """Iterations, loss, rate and time left of a training run."""
+
+    def __init__(self, total: int, *, label: str = "", shown: bool = True) -> None:
+        super().__init__(shown=shown)
+        self.total, self.label = total, label
+
+    def __call__(self, iteration: int, loss: float) -> None:
+        """Note that `iteration` has been reached, with the last loss that was looked at."""
+        if not self.shown:
+            return
+        bar = self._bar
+        if bar is None:  # a resumed run starts here: the rate counts from there on
+            bar = self.begin(total=self.total, initial=iteration, desc=self.label or None, unit="it")
+        bar.set_postfix_str(f"loss {loss:.3e}", refresh=False)
+        bar.update(iteration - bar.n)
 
 
-def duration(seconds: float) -> str:
-    """Return a time for people: `12 s`, `3 min`, `5.2 h`."""
-    if seconds < 120:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
+class CountBar(_Bar):
+    """Things that are counted, such as bytes, images or jobs."""
+
+    def __init__(self, unit: str, *, shown: bool) -> None:
+        super().__init__(shown=shown)
+        self.unit, self._label = unit, ""
+
+    def __call__(self, done: int, total: int | None, label: str = "") -> None:
+        """Note that `done` of `total` (None: not known) are done; another label begins another bar."""
+        if not self.shown:
+            return
+        bar = self._bar
+        if bar is None or label != self._label:
+            unit = self.unit if self.unit == "B" else f" {self.unit}"
+            bar = self.begin(total=total, desc=label or None, unit=unit, unit_scale=self.unit == "B")
+            self._label = label
+        bar.update(done - bar.n)

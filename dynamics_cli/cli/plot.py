@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from dynamics_cli.cli.arguments import complete_run
-from dynamics_cli.cli.options import format_option, json_option, out_option, quiet_option
-
-if TYPE_CHECKING:
-    from dynamics_cli.runs import Run
+from dynamics_cli.cli.arguments import complete_run, format_option, json_option, out_option, quiet_option
+from dynamics_cli.cli.output import emit, emit_files, emit_json, say
+from dynamics_cli.text import text_table
 
 EXAMPLES = """\b
 Examples:
@@ -63,90 +61,36 @@ def plot(
 ) -> None:
     """Draw panels of a run, or its animation.
 
-    RUN is a run directory, or the (start of the) name of one below outputs/runs; DIR:k is replica k of runs trained
-    together; of the directory of a sweep, phase diagrams and curves are drawn. Which panels there are depends on what
-    the run is: --list says.
+    RUN is a run directory, the (start of the) name or hash of one below outputs/runs, or `latest`; DIR:k is replica k
+    of runs trained together; of the directory of a sweep, phase diagrams and curves are drawn. Which panels there are
+    depends on what the run is: --list says.
     """
-    from dynamics_cli.cli.arguments import open_run
-    from dynamics_cli.cli.output import emit, emit_json, say
-    from dynamics_cli.runs.layout import PLOTS
-    from dynamics_cli.sweeps.directory import is_sweep
+    from dynamics_cli import api
+    from dynamics_cli.runs import layout, named
 
-    if is_sweep(Path(run)):
-        from dynamics_cli.cli.plot_sweep import plot_sweep
-
-        if animate or iterations:
-            raise click.UsageError("a sweep has no states: --at and --animate go with a run")
-        plot_sweep(Path(run), panels, measure, out, formats, list_panels=list_panels, as_json=as_json)
-        return
-    loaded = open_run(run)
+    sweep = api.sweep_directory(run)
+    if sweep is not None and (animate or iterations):
+        raise click.UsageError("a sweep has no states: --at and --animate go with a run")
+    drawn = sweep or named.load_run(run)
     if list_panels:
-        _list(loaded, as_json=as_json)
+        offered = api.list_panels(drawn)
+        if as_json:
+            emit_json(offered)
+        else:
+            emit(text_table(["panel", "what it shows"], offered.cells()))
         return
-    folder = out or loaded.path / PLOTS
-    loaded.check_all()  # before the first picture, so that there is none of a damaged run
-    names = _chosen(loaded, panels)
-    states = _states(loaded, iterations, quiet=quiet or as_json)
-    only_moving = animate and not panels and not iterations
-    files = [] if only_moving else _draw(loaded, names, states, folder, formats)
-    if animate:
-        from dynamics_cli.analysis import animate_run
-
-        say("drawing the frames of the animation", quiet=quiet or as_json)
-        files += animate_run(loaded, folder / "animation")
-    if as_json:
-        emit_json({"run": loaded.path, "files": files})
-        return
-    for file in files:
-        emit(str(file))
-
-
-def _list(run: Run, *, as_json: bool) -> None:
-    from dynamics_cli.analysis import panels_of
-    from dynamics_cli.cli.output import emit, emit_json, table
-
-    found = panels_of(run)
-    if as_json:
-        emit_json([{"name": panel.name, "description": panel.description} for panel in found])
-    else:
-        emit(table(["panel", "what it shows"], [[panel.name, panel.description] for panel in found]))
-
-
-def _chosen(run: Run, panels: tuple[str, ...]) -> list[str]:
-    """Return the names of the panels to draw.
-
-    Raises:
-        UsageError: the run does not offer one of them.
-
-    """
-    from dynamics_cli.analysis import check_panel, panels_of
-
-    for name in panels:
-        check_panel(run, name)
-    return list(dict.fromkeys(panels)) or [panel.name for panel in panels_of(run)]
-
-
-def _states(run: Run, iterations: tuple[int, ...], *, quiet: bool) -> list[int | None]:
-    """Return the iterations asked for, one for each recorded state; None leaves the choice to the panel."""
-    from dynamics_cli.cli.output import say
-
-    states: dict[int, int] = {}  # recorded iteration -> the first one asked for that it is nearest to
-    for wanted in iterations:
-        nearest = int(run.snapshot_iterations[run.index_of(wanted)])
-        if nearest != wanted:
-            say(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown", quiet=quiet)
-        states.setdefault(nearest, wanted)
-    return list(states.values()) or [None]
-
-
-def _draw(run: Run, names: list[str], states: list[int | None], folder: Path, formats: tuple[str, ...]) -> list[Path]:
-    """Draw each panel at each state and return the files."""
-    from dynamics_cli.analysis import draw_panel
     from dynamics_cli.plotting.style import save
 
-    files = []
-    for name in names:
-        for state in states:
-            stem = name if state is None else f"{name}-{state}"
-            files += save(draw_panel(run, name, state), folder / stem, formats)
-    return files
+    message = partial(say, quiet=quiet or as_json)
+    path = drawn if isinstance(drawn, Path) else drawn.path
+    folder, files = out or path / layout.PLOTS, []
+    if panels or iterations or not animate:
+        for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, messages=message):
+            files += save(figure, folder / stem, formats)
+    if animate and not isinstance(drawn, Path):
+        message("drawing the frames of the animation")
+        files += api.animate(drawn, folder)
+    if as_json:
+        emit_json({"run": path, "files": files})
+    else:
+        emit_files(files)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from dynamics_cli.cli.options import (
+from dynamics_cli.cli.arguments import (
+    complete_figure,
     device_option,
     force_option,
     format_option,
@@ -17,9 +18,12 @@ from dynamics_cli.cli.options import (
     quiet_option,
     set_option,
 )
+from dynamics_cli.cli.guard import tell
+from dynamics_cli.cli.output import TrainingBar, emit, emit_files, emit_json, say
+from dynamics_cli.errors import DynError
+from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
-    from dynamics_cli.errors import DynError
     from dynamics_cli.reproduction.reproduce import FigureResult
 
     Outcome = FigureResult | DynError
@@ -35,14 +39,8 @@ Examples:
 """
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from dynamics_cli.reproduction import catalogue
-
-    return [CompletionItem(figure.id) for figure in catalogue.figures() if figure.id.startswith(incomplete)]
-
-
 @click.command(epilog=EXAMPLES)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=_complete)
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=complete_figure)
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
@@ -78,8 +76,6 @@ def reproduce(
         results[figure] = outcome
         _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
     if as_json:
-        from dynamics_cli.cli.output import emit_json
-
         emit_json([_document(figure, outcome) for figure, outcome in results.items()])
     elif len(chosen) > 1:
         _summarize(results)
@@ -107,17 +103,12 @@ def _chosen(figures: tuple[str, ...], paper: str | None, variant: str | None, *,
 
 def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Outcome]]:
     """Reproduce one figure after the other, with a bar for every run that is trained."""
-    from dynamics_cli.cli.output import say
-    from dynamics_cli.cli.progress import ProgressBar
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
-    def watch(name: str, total: int) -> ProgressBar:
-        return ProgressBar(total, label=name, shown=not silent)
+    def watch(name: str, total: int) -> TrainingBar:
+        return TrainingBar(total, label=name, shown=not silent)
 
-    def message(text: str) -> None:
-        say(text, quiet=silent)
-
-    return reproduce_figures(chosen, progress=watch, messages=message, **options)
+    return reproduce_figures(chosen, progress=watch, messages=partial(say, quiet=silent), **options)
 
 
 def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> None:
@@ -127,9 +118,6 @@ def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> Non
         DynError: the only figure asked for has failed.
 
     """
-    from dynamics_cli.cli.guard import tell
-    from dynamics_cli.cli.output import emit, say, table
-    from dynamics_cli.errors import DynError
     from dynamics_cli.reproduction.report import claims_table, summary
 
     if isinstance(outcome, DynError):
@@ -142,17 +130,14 @@ def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> Non
         return
     emit(f"{figure}: {summary(outcome.claims)} in {outcome.seconds:.1f} s\n")
     if outcome.table is not None:
-        emit(table(*outcome.table) + "\n")
+        emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
-    for file in outcome.files:
-        emit(str(file))
+    emit_files(outcome.files)
     emit("")
 
 
 def _document(figure: str, outcome: Outcome) -> dict[str, Any]:
     """Return a figure as `--json` shows it; one that failed has no files, and its message under `error`."""
-    from dynamics_cli.errors import DynError
-
     if isinstance(outcome, DynError):
         return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
     return outcome.as_dict()
@@ -160,22 +145,17 @@ def _document(figure: str, outcome: Outcome) -> dict[str, Any]:
 
 def _summarize(results: dict[str, Outcome]) -> None:
     """Print one line for each of several figures."""
-    from dynamics_cli.cli.output import emit, table
-    from dynamics_cli.errors import DynError
     from dynamics_cli.reproduction.report import summary
 
     rows = [
         [figure, "failed" if isinstance(outcome, DynError) else summary(outcome.claims)]
         for figure, outcome in results.items()
     ]
-    emit(table(["figure", "outcome"], rows))
+    emit(text_table(["figure", "outcome"], rows))
 
 
 def _leave(results: dict[str, Outcome], *, strict: bool) -> None:
     """Exit with the code of the worst that happened."""
-    from dynamics_cli.cli.output import say
-    from dynamics_cli.errors import DynError
-
     failed = [figure for figure, outcome in results.items() if isinstance(outcome, DynError)]
     missed = [figure for figure, out in results.items() if not isinstance(out, DynError) and not out.reproduced]
     if failed:

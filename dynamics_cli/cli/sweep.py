@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import complete_config
-from dynamics_cli.cli.options import json_option, out_option, quiet_option, set_option
+from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
+from dynamics_cli.cli.output import CountBar, emit, emit_json
+from dynamics_cli.errors import PartialFailure
+from dynamics_cli.text import pairs
 
 if TYPE_CHECKING:
-    from dynamics_cli.sweeps.grid import Axis
-    from dynamics_cli.sweeps.jobs import Job
     from dynamics_cli.sweeps.sweep import Sweep
 
 EXAMPLES = """\b
@@ -58,67 +59,31 @@ def sweep(
     Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips what is
     done; a job that fails does not stop the others (exit code 6).
     """
-    from dynamics_cli.sweeps.grid import parse_axis
-
-    axes = [parse_axis(text) for text in grid]
     run_and_show(
-        config, overrides, axes, seeds=seeds, seed=seed, workers=workers, full_record=record == "config", out=out,
+        config, grid, overrides=overrides, seeds=seeds, seed=seed, workers=workers, record=record, out=out,
         quiet=quiet, as_json=as_json,
     )  # fmt: skip
 
 
-def run_and_show(
-    config: str,
-    overrides: tuple[str, ...],
-    axes: list[Axis],
-    *,
-    seeds: int,
-    seed: int | None,
-    workers: int | None = None,
-    full_record: bool,
-    out: Path | None,
-    quiet: bool,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:
     """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
-    from dynamics_cli.cli.arguments import config_file
-    from dynamics_cli.sweeps.jobs import build_jobs
+    from dynamics_cli import api
 
-    jobs = build_jobs(config_file(config), overrides, axes, seeds=seeds, full_record=full_record, seed=seed, **settings)
-    done = _run(jobs, axes, seeds=seeds, workers=workers, out=out, quiet=quiet or as_json)
+    with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
+        done = api.sweep(config, grid, progress=bar, **options)
     _show(done, as_json=as_json)
     failed = [result for result in done.results if result.status == "failed"]
     if failed:
-        from dynamics_cli.errors import PartialFailure
-
         raise PartialFailure(f"{len(failed)} of {len(done.results)} jobs failed, the first: {failed[0].message}")
 
 
-def _run(jobs: list[Job], axes: list[Axis], *, seeds: int, workers: int | None, out: Path | None, quiet: bool) -> Sweep:
-    from tqdm import tqdm
-
-    from dynamics_cli.sweeps.sweep import run_sweep
-
-    with tqdm(total=len(jobs), unit="job", disable=quiet or None) as bar:
-        return run_sweep(jobs, axes, seeds=seeds, out=out, workers=workers, report=lambda result: bar.update())
-
-
 def _show(done: Sweep, *, as_json: bool) -> None:
-    from dynamics_cli.cli import output
-    from dynamics_cli.sweeps.sweep import counts
+    from dynamics_cli.sweeps.sweep import counts, job_document
 
     ended = counts(done.results)
     if as_json:
-        rows = [
-            {
-                "job": r.job.number, "settings": r.job.settings, "seed": r.job.config.seed, "status": r.status,
-                "iterations": r.iterations, "final_loss": r.final_loss, "measures": r.measures,
-                "path": done.path / r.path if r.path else None, "replica": r.replica, "message": r.message,
-            }
-            for r in done.results
-        ]  # fmt: skip
-        output.emit_json({"path": done.path, "table": done.table, **ended, "jobs": rows})
+        jobs = [job_document(result, done.path) for result in done.results]
+        emit_json({"path": done.path, "table": done.table, **ended, "jobs": jobs})
         return
     summary = ", ".join(f"{count} {status}" for status, count in ended.items() if count)
-    output.emit(output.pairs({"sweep": str(done.path), "table": str(done.table), "jobs": summary}))
+    emit(pairs({"sweep": str(done.path), "table": str(done.table), "jobs": summary}))

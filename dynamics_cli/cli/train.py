@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import complete_config
-from dynamics_cli.cli.options import (
+from dynamics_cli.cli.arguments import (
+    complete_config,
     device_option,
     force_option,
     json_option,
     out_option,
     quiet_option,
+    read_config,
     set_option,
 )
+from dynamics_cli.cli.output import TrainingBar, emit, emit_json, named_cells, say
+from dynamics_cli.errors import RunError
+from dynamics_cli.text import duration, pairs, size
 
 if TYPE_CHECKING:
     from dynamics_cli.runs import Run
@@ -69,84 +74,89 @@ def train(
     CONFIG is a YAML or JSON file, or the name of a bundled config (`dyn list configs`). The same config is the same
     run: one that is finished is shown again, not trained again.
     """
-    from dynamics_cli.cli.arguments import read_config
-
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
+    settings: dict[str, Any] = {"seed": seed, "device": device, "backend": backend, "dtype": dtype}
     if replicas is not None:
         from dynamics_cli.cli.sweep import run_and_show
 
         if dry_run or force or no_wait:
             raise click.UsageError("--replicas goes with neither --dry-run, --force nor --no-wait")
         run_and_show(
-            config, overrides, [], seeds=replicas, seed=seed, full_record=True, out=out, quiet=quiet, as_json=as_json,
-            device=device, backend=backend, dtype=dtype,
-        )  # fmt: skip
+            config,
+            overrides=overrides,
+            seeds=replicas,
+            record="config",
+            out=out,
+            quiet=quiet,
+            as_json=as_json,
+            **settings,
+        )
         return
-    loaded = read_config(config, overrides, seed=seed, device=device, backend=backend, dtype=dtype)
-    from dynamics_cli.training.session import plan_run
+    loaded = read_config(config, overrides, **settings)
+    from dynamics_cli.training import session
 
-    plan = plan_run(loaded, out)
+    plan = session.plan_run(loaded, out)
     if dry_run:
-        from dynamics_cli.cli.dry_run import show_plan
-
-        show_plan(plan, resume=resume, force=force, as_json=as_json)
+        _show_prospect(plan, resume=resume, force=force, as_json=as_json)
         return
-    run = _obtain(plan, resume=resume, force=force, wait=not no_wait, quiet=quiet, as_json=as_json)
+    run = _obtain(plan, resume=resume, force=force, wait=not no_wait, quiet=quiet or as_json, as_json=as_json)
     _show(run, as_json=as_json)
-    _refuse_diverged(run)
+    if run.status == "diverged":
+        raise RunError((run.info.get("messages") or ["the loss is not finite"])[-1])
 
 
 def _obtain(plan: Plan, *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool) -> Run:
     """Train or reuse the run, under a progress bar."""
-    from dynamics_cli.cli.output import say
-    from dynamics_cli.cli.progress import ProgressBar
     from dynamics_cli.runs import load_run
     from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
 
-    silent = quiet or as_json
-
-    def on_wait(message: str) -> None:
-        say(message, quiet=silent)
-
+    message = partial(say, quiet=quiet)
     try:
-        with ProgressBar(plan.needs.iterations, shown=not silent) as bar:
-            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=on_wait)
+        with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
+            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=message)
     except Interrupted:
         if as_json:
             _show(load_run(plan.directory, verify=False), as_json=True)
         raise
     if obtained.reused:
-        say("this run was finished before and is reused; --force trains it again", quiet=silent)
+        message("this run was finished before and is reused; --force trains it again")
     return obtained.run
 
 
 def _show(run: Run, *, as_json: bool) -> None:
     """Print where the run is and its final numbers."""
-    from dynamics_cli.cli import output
-    from dynamics_cli.cli.summary import final_measures, final_numbers
+    from dynamics_cli.runs.summary import end_of, final_measures
 
-    numbers, measures = final_numbers(run), final_measures(run)
+    end, measures = end_of(run), final_measures(run)
     if as_json:
-        document: dict[str, Any] = {"path": run.path, **numbers}
-        output.emit_json({**document, "measures": measures} if measures else document)
+        emit_json({"path": run.path, **end, **({"measures": measures} if measures else {})})
         return
-    lines = {"run": str(run.path), **{name.replace("_", " "): _text(value) for name, value in numbers.items()}}
-    lines |= {name.replace("_", " "): output.number(value) for name, value in measures.items()}
-    output.emit(output.pairs(lines))
+    emit(pairs({"run": str(run.path), **named_cells({**end, **measures})}))
 
 
-def _text(value: object) -> str:
-    from dynamics_cli.cli.output import number
+def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> None:
+    """Print what training would do and need."""
+    from dynamics_cli.training.prospect import prospect
 
-    return number(value) if isinstance(value, float) else str(value)
-
-
-def _refuse_diverged(run: Run) -> None:
-    """Raise `RunError` with what a diverged run says of itself."""
-    from dynamics_cli.errors import RunError
-
-    if run.status == "diverged":
-        messages = run.info.get("messages") or ["the loss is not finite"]
-        raise RunError(messages[-1])
+    found, needs = prospect(plan, resume=resume, force=force), plan.needs
+    if as_json:
+        emit_json(found.as_dict())
+        return
+    emit(
+        pairs(
+            {
+                "run": str(plan.directory),
+                "would": found.action,
+                "device": plan.choice.device,
+                "backend": plan.choice.backend,
+                "parameters": str(needs.parameters),
+                "iterations": str(needs.iterations),
+                "snapshots": str(needs.snapshots),
+                "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
+                "disk": f"about {size(needs.disk_bytes)}",
+                "time": f"about {duration(needs.seconds)}, within a factor of a few",
+            }
+        )
+    )

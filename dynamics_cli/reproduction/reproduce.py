@@ -16,7 +16,9 @@ from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, over_seeds
 from dynamics_cli.reproduction.document import alone_in, write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
+from dynamics_cli.reproduction.report import claims_cells, summary
 from dynamics_cli.runs import files, outputs_root, provenance
+from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
 
 PRESETS = ("default", "full")
@@ -48,6 +50,15 @@ class FigureResult:
     def reproduced(self) -> bool:
         """Whether every claim came out in the first seed."""
         return all(one.verdict != "not reproduced" for one in self.claims)
+
+    @property
+    def rows(self) -> Table:
+        """One row a claim: statement, source, what was expected and measured, verdict; with what every seed gave."""
+        return Table(one.as_dict() for one in self.over_seeds)
+
+    def _repr_html_(self) -> str:
+        header, rows = claims_cells(self.over_seeds)
+        return html_table(header, rows, caption=f"{self.figure}: {summary(self.claims)}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints of the figure."""
@@ -137,10 +148,6 @@ def reproduce_figure(
             written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
         written.append(write_document(folder / f"{figure.id}.json", about, written, runs))
     return FigureResult(figure.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
-
-
-reproduce = reproduce_figure
-"""The short name in the Python API."""
 
 
 def reproduce_figures(

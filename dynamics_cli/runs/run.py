@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.architecture import TwoLayerArchitecture
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import files, layout
+from dynamics_cli.runs import files, layout, summary
 from dynamics_cli.runs.array_store import read_array, verify_array
 from dynamics_cli.runs.checkpoint import load_checkpoint
 from dynamics_cli.runs.errors import CorruptRunError
@@ -83,6 +83,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.path.name}: {self.status}, {self.iterations} iterations>"
+
+    def _repr_html_(self) -> str:
+        return summary.html(self)
 
     @cached_property
     def config(self) -> RunConfig:

@@ -20,6 +20,7 @@ from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_s
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
 from dynamics_cli.sweeps.workers import run_in_processes
+from dynamics_cli.text import Table
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import obtain_run, plan_problems
@@ -52,6 +53,14 @@ class Sweep:
     path: Path
     results: list[Result]
     table: Path
+
+    @property
+    def rows(self) -> Table:
+        """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
+        return result_rows(self.results, self.path)
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_()
 
 
 def sweep_hash(jobs: Sequence[Job]) -> str:
@@ -181,3 +190,30 @@ def counts(results: Sequence[Result]) -> dict[str, Any]:
     """Return how many jobs ended in which way."""
     ended = [result.status for result in results]
     return {status: ended.count(status) for status in ("complete", "diverged", "failed")}
+
+
+def result_rows(results: Sequence[Result], directory: Path) -> Table:
+    """Return one row a job: its number, settings, seed, how it ended, final numbers, where its run is."""
+    rows = Table()
+    for result in results:
+        row: dict[str, Any] = {}
+        for key, value in job_document(result, directory).items():
+            row |= value if key in ("settings", "measures") else {key: value}
+        rows.append(row)
+    return rows
+
+
+def job_document(result: Result, directory: Path) -> dict[str, Any]:
+    """Return what `--json` says of one job."""
+    return {
+        "job": result.job.number,
+        "settings": result.job.settings,
+        "seed": result.job.config.seed,
+        "status": result.status,
+        "iterations": result.iterations,
+        "final_loss": result.final_loss,
+        "measures": result.measures,
+        "path": directory / result.path if result.path else None,
+        "replica": result.replica,
+        "message": result.message,
+    }

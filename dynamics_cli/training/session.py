@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config import RunConfig, load_config, run_hash
+from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import layout
@@ -75,38 +75,6 @@ class Obtained:
     reused: bool
     seconds: float
     """Wall time that obtaining it took now."""
-
-
-def train(
-    config: RunConfig | str | Path | Mapping[str, Any],
-    overrides: Sequence[str] = (),
-    *,
-    out: str | Path | None = None,
-    resume: bool = False,
-    force: bool = False,
-    wait: bool = True,
-    progress: Progress | None = None,
-) -> Run:
-    """Train a config as `dyn train` does, or return its run when it is finished already.
-
-    Args:
-        config: a loaded config, the path of a YAML file, or the same as a mapping.
-        overrides: as `--set` takes them, e.g. `["optimizer.lr=0.01"]`.
-        out: the run directory itself; by default one named after the config below `outputs/runs`.
-        resume: continue an interrupted run.
-        force: train again even when the run is there.
-        wait: wait for another process that trains the same run, or raise `RunError`.
-        progress: called now and then with the iteration reached and the last loss.
-
-    Raises:
-        ConfigError: the config is not valid; all problems at once.
-        DynError: anything else a user can mend; the subclass says what.
-
-    """
-    if not isinstance(config, RunConfig) or overrides:
-        config = load_config(config if not isinstance(config, RunConfig) else config.model_dump(), overrides)
-    plan = plan_run(config, None if out is None else Path(out))
-    return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress).run
 
 
 def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
@@ -266,7 +234,7 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
     elif end.status == "interrupted":
         numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
     optimizer = plan.problem.config.optimizer
-    diverged = (
+    message = (
         f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
     )
     messages = [message] if end.status == "diverged" else []

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs import Run, RunWriter, load_run
-from dynamics_cli.training.session import train
 
 X, Y = [[-0.5], [2.0]], [-1.0, 1.0]
 

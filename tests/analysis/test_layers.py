@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.analysis import draw_panel, panels_of
+from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs import Run
-from dynamics_cli.training.session import train
 
 PIXELS = np.random.default_rng(0).standard_normal((6, 36)).tolist()
 POINTS = {"kind": "points", "x": PIXELS, "y": [1, 1, 1, -1, -1, -1], "append_bias": False}

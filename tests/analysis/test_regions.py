@@ -10,9 +10,9 @@ import pytest
 from dynamics_cli.analysis.panels.inputs import state_layers, state_regions
 from dynamics_cli.analysis.registry import PANELS, draw_panel
 from dynamics_cli.analysis.view import View
+from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.linear_pieces import in_band
-from dynamics_cli.training.session import train
 
 POINTS: dict[str, Any] = {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]}
 BASE: dict[str, Any] = {

@@ -150,7 +150,7 @@ def test_one_neuron_in_space_spans_no_plane(write: Write) -> None:
 
 
 def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path, orthogonal: Run) -> None:
-    from dynamics_cli.training.session import train
+    from dynamics_cli.api import train
 
     np.savez(tmp_path / "data.npz", x=np.array([[-0.5], [2.0]]), y=np.array([-1.0, 1.0]))
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}

@@ -13,10 +13,10 @@ from dynamics_cli.analysis import animate_run, draw_panel, panels_of
 from dynamics_cli.analysis.panels.inputs import SAMPLES, sampler
 from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View
+from dynamics_cli.api import train
 from dynamics_cli.architectures.gan import generate
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs import Run
-from dynamics_cli.training.session import train
 
 BASE: dict[str, Any] = {
     "name": "gan",

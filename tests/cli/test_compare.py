@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.cli.comparison import loss_difference, parameter_differences, settings_that_differ
 from dynamics_cli.runs import load_run
+from dynamics_cli.runs.compare import loss_difference, parameter_differences, settings_that_differ
 
 from .conftest import Dyn
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dynamics_cli.cli.data.names import NAMES
+from dynamics_cli.cli.data import NAMES
 from dynamics_cli.datasets.catalogue import list_data
 
 from .conftest import ROOT, Dyn

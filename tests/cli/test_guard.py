@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.cli import guard, main, output
+from dynamics_cli.cli import guard, main
 
 from .conftest import Dyn, environment
 
@@ -115,29 +115,6 @@ def test_without_standalone_mode_exceptions_pass() -> None:
 
     with pytest.raises(ConfigError):
         main(["train", "no.yaml"], standalone_mode=False)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (2**70, "1048576.0 PiB")],
-)
-def test_sizes(count: float, text: str) -> None:
-    assert output.size(count) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.0312, "0.031 s"), (4, "4 s"), (40, "40 s"), (600, "10 min"), (7200, "2.0 h"), (864000, "10.0 days")],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert output.duration(seconds) == text
-
-
-def test_json_of_what_json_does_not_know() -> None:
-    import numpy as np
-
-    document = {"a": float("nan"), "b": [np.float64("inf"), np.arange(2)], 3: Path("x"), "c": (None, True)}
-    assert output.jsonable(document) == {"a": None, "b": [None, [0, 1]], "3": str(Path.cwd() / "x"), "c": [None, True]}
 
 
 def never_end() -> None:

@@ -46,7 +46,7 @@ def test_a_run_goes_by_the_start_of_its_name(dyn: Dyn) -> None:
     other = dyn("train", "toy.yaml", "--seed", 1, "--json").json["path"]
     both = ", ".join(sorted([Path(path).name, Path(other).name]))
     answer = dyn("show", "toy-")
-    assert (answer.code, answer.err) == (7, f"Error: 'toy-' can be several runs below outputs/runs: {both}\n")
+    assert (answer.code, answer.err) == (2, f"Error: 'toy-' can be several runs below outputs/runs: {both}\n")
     assert dyn("show", Path(other).name, "--json").json["path"] == other
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dynamics_cli.cli.arguments import bundled_configs, read_config
+from dynamics_cli._bundled import bundled_configs
+from dynamics_cli.cli.arguments import read_config
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import DynError
 from tests.fuzz import grammar, nasty

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 from click.testing import CliRunner
 
+from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli import main
-from dynamics_cli.cli.arguments import bundled_configs
 from dynamics_cli.config import load_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, over_seeds
-from dynamics_cli.reproduction.report import claims_table, summary, text_table
+from dynamics_cli.reproduction.report import claims_table, summary
 
 
 def claims_of(kinks: float, angle: float) -> list[Claim]:
@@ -67,14 +67,6 @@ def test_the_table_has_a_row_for_each_claim_findings_last_and_fits_the_width() -
     narrow = claims_table(joined, width=76).splitlines()
     assert len(narrow) == len(lines)
     assert "seeds" not in claims_table(over_seeds({0: claims_of(2, 10)}), width=90)
-
-
-def test_long_cells_are_broken_into_lines() -> None:
-    text = text_table(["statement", "n"], [["word " * 20, "1"]], width=40)
-    assert max(map(len, text.splitlines())) <= 40
-    assert text.count("word") == 20
-    with pytest.raises(ValueError, match="as many cells"):
-        text_table(["a", "b"], [["1"]], width=40)
 
 
 def test_the_summary_counts() -> None:

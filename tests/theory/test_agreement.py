@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
+from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.agreement import agreement_share
 from dynamics_cli.measures.margins import normalised_margin
@@ -22,7 +23,6 @@ from dynamics_cli.theory.agreement import (
 )
 from dynamics_cli.theory.clustered import largest_bend, linear_classifier, tightness, violations
 from dynamics_cli.theory.least_distance import InfeasibleError
-from dynamics_cli.training.session import train
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
 Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])

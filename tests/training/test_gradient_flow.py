@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dynamics_cli.api import train
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs.run import Run
@@ -20,7 +21,6 @@ from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.flow.base import grid
 from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
 from dynamics_cli.training.problem import Problem, build_problem
-from dynamics_cli.training.session import train
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.flow import FlowStepper
 from tests.training.problems import ACTIVATIONS, random_problem

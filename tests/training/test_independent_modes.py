@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dynamics_cli.training.independent_modes import class_points
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.independent_modes import class_points
 from dynamics_cli.training.problem import Problem, build_problem
 
 

@@ -1,4 +1,4 @@
-"""Groups whose commands are imported when they are asked for."""
+"""Groups of commands, and the program as a whole, whose commands are imported when they are asked for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,25 @@ from dynamics_cli.errors import did_you_mean
 PROGRAM = "dyn"
 
 
-class LazyGroup(click.Group):
-    """A group with a table of commands; a wrong name is answered with the closest right one."""
+class Group(click.Group):
+    """A group that lists its commands as they were added; a wrong name is answered with the closest right one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order in which they were added."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first argument names."""
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"no command {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
+        return super().resolve_command(ctx, args)
+
+
+class RootGroup(Group):
+    """The program itself: commands are imported when asked for; what goes wrong is one message and an exit code."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, str], **keywords: Any) -> None:
         """Hold the table: name of a command -> `module:attribute`."""
@@ -34,20 +51,6 @@ class LazyGroup(click.Group):
         module, _, attribute = self.table[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first argument names."""
-        name = args[0]
-        if name not in self.table and not name.startswith("-") and not ctx.resilient_parsing:
-            known = ", ".join(self.table)
-            ctx.fail(f"no command {name!r}{did_you_mean(name, self.table)}; there are {known}")
-        return super().resolve_command(ctx, args)
-
-
-class RootGroup(LazyGroup):
-    """The program itself: what goes wrong becomes one message and an exit code."""
 
     def main(
         self,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from dynamics_cli.config import RunConfig
-    from dynamics_cli.runs import Run
+from dynamics_cli.config import RunConfig
+from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.summary import final_numbers
+from dynamics_cli.text import Table
 
 Steps = NDArray[np.int64]
 
@@ -30,11 +31,58 @@ class Difference:
     """Why nothing can be compared."""
 
 
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Two runs side by side."""
+
+    a: Run
+    b: Run
+    settings: dict[str, tuple[Any, Any]]
+    """`section.key` -> (value in a, value in b) of those that differ; None where a config has no such key."""
+    loss: Difference
+    parameters: dict[str, Difference]
+
+    @property
+    def final(self) -> dict[str, tuple[Any, Any]]:
+        """Final numbers and measures by name, of a and of b; None where a run has none."""
+        return _side_by_side(final_numbers(self.a), final_numbers(self.b))
+
+    @property
+    def rows(self) -> Table:
+        """Settings that differ, final numbers, and differences: `what`, `name`, `a`, `b`, `difference`, `iteration`."""
+        rows = Table()
+        for what, sides in (("setting", self.settings), ("final", self.final)):
+            rows += [{"what": what, "name": name, "a": a, "b": b} for name, (a, b) in sides.items()]
+        for name, one in {"loss": self.loss, **self.parameters}.items():
+            rows.append({"what": "recorded", "name": name, "difference": one.relative, "iteration": one.iteration})
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {
+            "runs": [{"path": run.path, "hash": run.hash, **final_numbers(run)} for run in (self.a, self.b)],
+            "settings": {key: list(values) for key, values in self.settings.items()},
+            "loss": asdict(self.loss),
+            "parameters": {name: asdict(one) for name, one in self.parameters.items()},
+        }
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {self.a!r} and {self.b!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_()
+
+
+def compare_runs(a: Run, b: Run) -> Comparison:
+    """Compare two runs: their settings, final numbers, losses and weights."""
+    settings = settings_that_differ(a.config, b.config)
+    return Comparison(a, b, settings, loss_difference(a, b), parameter_differences(a, b))
+
+
 def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Return `section.key -> (value in a, value in b)`; None where a config has no such key."""
     left, right = _flat(a.model_dump(exclude_none=True)), _flat(b.model_dump(exclude_none=True))
-    keys = dict.fromkeys([*left, *right])
-    return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+    return {key: (x, y) for key, (x, y) in _side_by_side(left, right).items() if x != y}
 
 
 def loss_difference(a: Run, b: Run) -> Difference:
@@ -91,3 +139,7 @@ def _flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in section.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
     return flat
+
+
+def _side_by_side(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {key: (left.get(key), right.get(key)) for key in dict.fromkeys([*left, *right])}

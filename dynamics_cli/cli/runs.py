@@ -1,31 +1,38 @@
-"""`dyn runs prune`: deleting runs."""
+"""`dyn runs`: looking after the runs that are kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from dynamics_cli.cli.options import json_option
+from dynamics_cli.cli.arguments import json_option, root_option, status_option
+from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.output import emit, emit_json, run_table, say
+from dynamics_cli.text import Table, size
 
-if TYPE_CHECKING:
-    from dynamics_cli.runs import RunSummary
-
-DAY = 86400.0
 EXAMPLES = """\b
+Examples:
+  dyn runs prune --status interrupted --status failed
+  dyn runs prune --older-than 30 --dry-run
+"""
+
+PRUNE_EXAMPLES = """\b
 Examples:
   dyn runs prune --status interrupted --status failed --dry-run
   dyn runs prune --older-than 30 --yes
 """
 
 
-@click.command(epilog=EXAMPLES)
-@click.option(
-    "--status", "statuses", multiple=True, metavar="STATUS", help="Only runs of this status; can be repeated."
-)
+@click.group("runs", cls=Group, epilog=EXAMPLES)
+def runs() -> None:
+    """Delete runs."""
+
+
+@runs.command(epilog=PRUNE_EXAMPLES)
+@status_option
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only runs unchanged for so many days.")
-@click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Look below DIR (default: outputs/runs).")
+@root_option
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
@@ -42,29 +49,24 @@ def prune(
 
     A run that another process is writing is never deleted, nor is anything that does not belong to a run.
     """
-    from dynamics_cli.cli.output import emit, emit_json, say, size
-    from dynamics_cli.cli.run_table import as_document, check_statuses, run_table
-    from dynamics_cli.runs import prune as prune_runs
-    from dynamics_cli.runs import runs_root
+    from dynamics_cli import api
 
-    check_statuses(statuses)
     if not statuses and older_than is None:
         raise click.UsageError("say which runs: --status STATUS, --older-than DAYS (0 for all), or both")
-    age = None if older_than is None else older_than * DAY
-    root = root or runs_root()
-    found = prune_runs(root, statuses=statuses or None, older_than=age, dry_run=True)
-    if not dry_run and found:
+    found = api.prune_runs(root, statuses=statuses, older_than=older_than, dry_run=True)
+    if found and not dry_run:
         if not yes:
             say(run_table(found))
-            _ask(f"delete {_count(found)}, {size(sum(run.size for run in found))}?")
+            _ask(f"delete {_count(found)}?")
         # one by one: those that were shown and no others
-        found = [gone for run in found for gone in prune_runs(run.path, statuses=statuses or None, older_than=age)]
+        shown = [api.prune_runs(run["path"], statuses=statuses, older_than=older_than) for run in found]
+        found = Table(run for gone in shown for run in gone)
     if as_json:
-        emit_json({"dry_run": dry_run, "deleted": [as_document(run) for run in found]})
+        emit_json({"dry_run": dry_run, "deleted": found})
         return
     if found:
         emit(run_table(found))
-    say(f"{'would delete' if dry_run else 'deleted'} {_count(found)}, {size(sum(run.size for run in found))}")
+    say(f"{'would delete' if dry_run else 'deleted'} {_count(found)}")
 
 
 def _ask(question: str) -> None:
@@ -72,7 +74,6 @@ def _ask(question: str) -> None:
 
     Raises:
         UsageError: there is nobody to ask.
-
     """
     try:
         sure = click.confirm(question, err=True)
@@ -85,5 +86,5 @@ def _ask(question: str) -> None:
         raise click.exceptions.Exit(0)
 
 
-def _count(found: list[RunSummary]) -> str:
-    return f"{len(found)} run{'' if len(found) == 1 else 's'}"
+def _count(found: Table) -> str:
+    return f"{len(found)} run{'' if len(found) == 1 else 's'}, {size(sum(run['size'] for run in found))}"

@@ -1,0 +1,777 @@
+"""What the commands do, as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train ...`.
+
+Importing this module is light; each function imports what it needs. Lists of things are tables (see `text.Table`), and
+results that hold more than a table have one as `.rows`; `pandas.DataFrame` takes both as they are.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from dynamics_cli._bundled import bundled_configs
+from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.text import Table, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.reproduction.obtain import ProgressDisplay
+    from dynamics_cli.reproduction.reproduce import FigureResult
+    from dynamics_cli.runs import Finding, Run
+    from dynamics_cli.runs.compare import Comparison
+    from dynamics_cli.sweeps.grid import Axis
+    from dynamics_cli.sweeps.sweep import Sweep
+    from dynamics_cli.training.loop import Progress
+    from dynamics_cli.training.prospect import Prospect
+
+    Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
+    Overrides = Mapping[str, Any] | Iterable[str]
+    Which = Run | str | Path
+    Messages = Callable[[str], None]
+    """Told in one sentence each what a user may want to know."""
+    Counted = Callable[[int, int], None]
+    """Called with how many of how many are done."""
+
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
+DAY = 86400.0
+"""Seconds."""
+
+
+# --- configs
+
+
+def load_config(config: Config, overrides: Overrides = (), **options: Any) -> RunConfig:
+    """Read and validate a config.
+
+    Args:
+        config: the path of a YAML or JSON file, the name of a bundled config such as `boursier2022/orthogonal`, the
+            same content as a mapping, or a loaded config.
+        overrides: settings to change, `{"seed": 3, "optimizer.lr": 0.1}` or `["seed=3", "optimizer.lr=0.1"]`.
+        options: top-level settings that replace those of the config, e.g. `seed=3, device="cpu"` (None: as it is), and
+            `check_files_exist=False` where data files need not be there.
+
+    Raises:
+        ConfigError: it is not valid; all problems at once, in `problems`.
+    """
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.config import load_config as load
+    from dynamics_cli.config.dump import to_plain
+
+    changes = override_texts(overrides)
+    if isinstance(config, RunConfig):
+        unchanged = not changes and all(value is None for value in options.values())
+        return config if unchanged else load(to_plain(config), changes, **options)
+    return load(config if isinstance(config, Mapping) else config_file(os.fspath(config)), changes, **options)
+
+
+def config_file(text: str) -> Path:
+    """Return the file that a config's name stands for: the file itself, or a bundled config.
+
+    A bundled config is also found as `configs/<name>.yaml`, the way its own first lines write it.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    path = Path(text)
+    if text == "" or os.path.exists(path):  # noqa: PTH110 - `Path.exists` raises for a name that is too long
+        return path
+    known = bundled_configs()
+    name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
+    if name in known:
+        return known[name]
+    from dynamics_cli.config import ConfigError, Problem
+
+    hint = did_you_mean(name, known) or _similar_file(path)
+    raise ConfigError([Problem(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
+
+
+def _similar_file(path: Path) -> str:
+    """Return a hint at a config beside `path` whose name is similar; endings, which are all alike, do not count."""
+    try:
+        beside = {file.stem: file for file in sorted(path.parent.iterdir()) if file.suffix in CONFIG_SUFFIXES}
+    except (OSError, ValueError):  # ValueError: a name with a null character
+        return ""
+    close = difflib.get_close_matches(path.stem, beside, n=1)
+    return f" (did you mean {str(beside[close[0]])!r}?)" if close else ""
+
+
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return changes of settings as `--set` takes them: `key=value`, the value as YAML."""
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
+    if isinstance(overrides, Mapping):  # JSON is YAML, and leaves no text that could be read as something else
+        return [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in overrides.items()]
+    return list(overrides)
+
+
+# --- training
+
+
+def train(
+    config: Config,
+    overrides: Overrides = (),
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    wait: bool = True,
+    progress: Progress | None = None,
+    messages: Messages | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a config, or return its run when it is finished already: `dyn train`.
+
+    Args:
+        config: as `load_config` takes it.
+        overrides: as `load_config` takes them.
+        out: the run directory itself; by default one named after the config below `outputs/runs`.
+        resume: continue an interrupted run.
+        force: train again even when the run is there.
+        wait: wait for another process that trains the same run, or raise `RunError`.
+        progress: called now and then with the iteration reached and the last loss.
+        messages: told that another process is waited for.
+        settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
+
+    Raises:
+        ConfigError: the config is not valid; all problems at once.
+        DynError: anything else a user can mend; the subclass says what.
+    """
+    from dynamics_cli.training.session import obtain_run, plan_run
+
+    plan = plan_run(load_config(config, overrides, **settings), None if out is None else Path(out))
+    return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
+
+
+def plan(
+    config: Config,
+    overrides: Overrides = (),
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    **settings: Any,
+) -> Prospect:
+    """Say what `train` would do with the same arguments, and what it would need: `dyn train --dry-run`.
+
+    Raises as `train`; RunError too where the disk has less room than the run needs.
+    """
+    from dynamics_cli.training.prospect import prospect
+    from dynamics_cli.training.session import plan_run
+
+    config = load_config(config, overrides, **settings)
+    return prospect(plan_run(config, None if out is None else Path(out)), resume=resume, force=force)
+
+
+def sweep(
+    config: Config,
+    grid: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    seeds: int = 1,
+    overrides: Overrides = (),
+    record: str = "light",
+    workers: int | None = None,
+    out: str | Path | None = None,
+    progress: Counted | None = None,
+    **settings: Any,
+) -> Sweep:
+    """Train a config over a grid of settings and several seeds: `dyn sweep`.
+
+    Args:
+        config: as `load_config` takes it.
+        grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
+        seeds: seeds per grid point.
+        overrides: for all jobs, as `load_config` takes them.
+        record: what each job keeps, `light` or all that the `config` says.
+        workers: processes for jobs that cannot be trained together; by default one per core.
+        out: directory of the sweep; by default one named after it below `outputs/sweeps`.
+        progress: called with the number of jobs that are done, and of all.
+        settings: top-level settings of all jobs; `seed` is the first one.
+
+    Returns:
+        The sweep; `rows` has one row a job, those that failed or diverged included.
+
+    Raises:
+        ConfigError: a point of the grid is not a valid config.
+        UsageError: the grid makes no sense, or the directory holds another sweep.
+    """
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.sweeps.jobs import build_jobs
+    from dynamics_cli.sweeps.sweep import run_sweep
+
+    source: Any = to_plain(config) if isinstance(config, RunConfig) else config
+    source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
+    axes = _axes(grid)
+    full = record == "config"
+    jobs = build_jobs(source, override_texts(overrides), axes, seeds=seeds, full_record=full, **settings)
+    done = 0
+
+    def report(result: object) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, len(jobs))
+
+    return run_sweep(jobs, axes, seeds=seeds, out=None if out is None else Path(out), workers=workers, report=report)
+
+
+def _axes(grid: Mapping[str, Any] | Iterable[str]) -> list[Axis]:
+    from dynamics_cli.sweeps.grid import Axis, parse_axis
+
+    if not isinstance(grid, Mapping):
+        return [parse_axis(text) for text in grid]
+    axes = []
+    for key, values in grid.items():
+        if isinstance(values, str):
+            axes.append(parse_axis(f"{key}={values}"))
+            continue
+        axes.append(Axis(key, tuple(plain(list(values)))))
+        if not 0 < len(axes[-1].values) == len({repr(value) for value in axes[-1].values}):
+            raise UsageError(f"the grid of {key} must have values, none of them twice")
+    return axes
+
+
+# --- runs
+
+
+def load_run(which: Which, *, verify: bool = True) -> Run:
+    """Open a run for reading.
+
+    Args:
+        which: its directory; the name, or the start of the name or of the hash, of one below `outputs/runs`; the same
+            followed by `:k` for replica k of runs trained together; or `latest`.
+        verify: check the config and, when it is first used, each array against the checksums.
+
+    Raises:
+        UsageError: several runs begin so; the message names them.
+        RunError: there is no such run, it is damaged, or was written by a newer version.
+    """
+    from dynamics_cli.runs import named
+
+    return named.load_run(which, verify=verify, together=True)
+
+
+def describe(run: Which) -> dict[str, Any]:
+    """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
+    from dynamics_cli.runs.summary import describe
+
+    return describe(load_run(run))
+
+
+def compare(a: Which, b: Which) -> Comparison:
+    """Compare two runs - settings, final numbers, losses, weights: `dyn compare`.
+
+    Raises:
+        RunError: there is no such run, or one holds several runs trained together.
+    """
+    from dynamics_cli.runs import named
+    from dynamics_cli.runs.compare import compare_runs
+
+    return compare_runs(named.load_run(a), named.load_run(b))
+
+
+def prune_runs(
+    root: str | Path | None = None,
+    *,
+    statuses: Iterable[str] = (),
+    older_than: float | None = None,
+    dry_run: bool = False,
+) -> Table:
+    """Delete runs, and return them: `dyn runs prune`.
+
+    Args:
+        root: where they are; by default below `outputs/runs`.
+        statuses: only runs of these statuses.
+        older_than: only runs that have not changed for so many days; 0 for all.
+        dry_run: delete nothing.
+
+    A run that another process is writing is never deleted, nor is anything that does not belong to a run.
+
+    Raises:
+        UsageError: it is not said which runs, or there is no such status.
+    """
+    from dynamics_cli.runs import prune, runs_root
+
+    statuses = _known_statuses(statuses)
+    if not statuses and older_than is None:
+        raise UsageError("say which runs: statuses, older_than (0 for all), or both")
+    age = None if older_than is None else older_than * DAY
+    gone = prune(Path(root or runs_root()), statuses=statuses or None, older_than=age, dry_run=dry_run)
+    return Table(map(_run_row, gone))
+
+
+def _known_statuses(statuses: Iterable[str]) -> list[str]:
+    """Return the statuses; refuse what is not a status of a run."""
+    from dynamics_cli.runs.find import DAMAGED
+    from dynamics_cli.runs.info import STATUSES
+
+    statuses, known = list(statuses), (*STATUSES, DAMAGED)
+    for status in statuses:
+        if status not in known:
+            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
+    return statuses
+
+
+def _run_row(summary: Any) -> dict[str, Any]:
+    """Return a run as a row; `problem` only of a damaged one."""
+    row = asdict(summary)
+    if not row["problem"]:
+        del row["problem"]
+    return row
+
+
+# --- pictures
+
+
+@overload
+def plot(
+    run: Which | Sweep,
+    panel: str,
+    at: int | None = None,
+    *,
+    measure: str = "final_loss",
+    out: str | Path | None = None,
+    formats: Sequence[str] = ("png",),
+) -> Figure: ...
+
+
+@overload
+def plot(
+    run: Which | Sweep,
+    panel: str | Sequence[str] | None = None,
+    at: int | Sequence[int] | None = None,
+    *,
+    measure: str = "final_loss",
+    out: str | Path | None = None,
+    formats: Sequence[str] = ("png",),
+) -> Figure | dict[str, Figure]: ...
+
+
+def plot(
+    run: Which | Sweep,
+    panel: str | Sequence[str] | None = None,
+    at: int | Sequence[int] | None = None,
+    *,
+    measure: str = "final_loss",
+    out: str | Path | None = None,
+    formats: Sequence[str] = ("png",),
+) -> Figure | dict[str, Figure]:
+    """Draw panels of a run, or of a sweep: `dyn plot`.
+
+    Args:
+        run: as `load_run` takes it; a sweep or its directory.
+        panel: the name of a panel, or several (see `list_panels`); by default all.
+        at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
+        measure: of a sweep, the final number to draw.
+        out: folder to write the pictures to; by default nothing is written.
+        formats: of the files: `png`, `pdf`, `svg`.
+
+    Returns:
+        The figure where one panel is named and at most one state; otherwise name -> figure, as their files are called.
+
+    Raises:
+        UsageError: there is no such panel, measure or format.
+        RunError: the run is damaged, or a file cannot be written.
+    """
+    panels = [panel] if isinstance(panel, str) else list(panel or ())
+    iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
+    drawn = {}
+    for stem, figure in pictures(run, panels, iterations, measure=measure):
+        drawn[stem] = figure
+        if out is not None:
+            from dynamics_cli.plotting.style import save
+
+            save(figure, Path(out) / stem, formats)
+    one = isinstance(panel, str) and (at is None or isinstance(at, int))
+    return next(iter(drawn.values())) if one else drawn
+
+
+def pictures(
+    run: Which | Sweep,
+    panels: Sequence[str] = (),
+    iterations: Sequence[int] = (),
+    *,
+    measure: str = "final_loss",
+    messages: Messages | None = None,
+) -> Iterator[tuple[str, Figure]]:
+    """Draw panels of a run or a sweep one after the other, each with the name of its file; see `plot`.
+
+    Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
+    """
+    directory = sweep_directory(run)
+    if directory is not None:
+        if iterations:
+            raise UsageError("a sweep has no states to show")
+        yield from _pictures_of_sweep(directory, panels, measure)
+        return
+    from dynamics_cli.analysis import check_panel, draw_panel, panels_of
+    from dynamics_cli.runs import named
+
+    loaded = named.load_run(run)  # type: ignore[arg-type]  # not a sweep
+    loaded.check_all()  # before the first picture, so that there is none of a damaged run
+    for name in panels:
+        check_panel(loaded, name)
+    states = _states(loaded, iterations, messages) or [None]
+    for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(loaded)]:
+        for state in states:
+            yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state)
+
+
+def _pictures_of_sweep(directory: Path, panels: Sequence[str], measure: str) -> Iterator[tuple[str, Figure]]:
+    from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep, panels_of_sweep
+
+    results = SweepTable(directory)
+    for name in panels or panels_of_sweep(results):
+        yield (name if measure == "final_loss" else f"{name}-{measure}"), draw_sweep(results, name, measure)
+
+
+def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> list[int | None]:
+    """Return the iterations asked for, one for each recorded state."""
+    states: dict[int, int | None] = {}  # recorded iteration -> the first one asked for that it is nearest to
+    for wanted in iterations:
+        nearest = int(run.snapshot_iterations[run.index_of(wanted)])
+        if nearest != wanted and messages is not None:
+            messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
+        states.setdefault(nearest, wanted)
+    return list(states.values())
+
+
+def sweep_directory(which: Any) -> Path | None:
+    """Return the directory of a sweep; None for what is none."""
+    from dynamics_cli.sweeps.directory import is_sweep
+
+    path = Path(getattr(which, "path", which))
+    return path if is_sweep(path) else None
+
+
+def list_panels(run: Which | Sweep) -> Table:
+    """Return name and description of the panels that a run or a sweep offers: `dyn plot --list`."""
+    directory = sweep_directory(run)
+    if directory is not None:
+        from dynamics_cli.sweeps.pictures import SweepTable, panels_of_sweep
+
+        return Table(
+            {"name": name, "description": text} for name, text in panels_of_sweep(SweepTable(directory)).items()
+        )
+    from dynamics_cli.analysis import panels_of
+    from dynamics_cli.runs import named
+
+    loaded = named.load_run(run)  # type: ignore[arg-type]  # not a sweep
+    return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
+
+
+def animate(run: Which, out: str | Path | None = None) -> list[Path]:
+    """Write the animation of a run, a GIF, and an MP4 where ffmpeg is installed: `dyn plot --animate`.
+
+    `out` is the folder, by default `plots` in the run directory. Returns the files.
+
+    Raises:
+        UsageError: nothing of the run can be animated.
+        RunError: the run is damaged, or a file cannot be written.
+    """
+    from dynamics_cli.analysis import animate_run
+    from dynamics_cli.runs import named
+    from dynamics_cli.runs.layout import PLOTS
+
+    loaded = named.load_run(run)
+    loaded.check_all()
+    return animate_run(loaded, Path(out or loaded.path / PLOTS) / "animation")
+
+
+# --- figures of papers
+
+
+def reproduce(
+    figure: str,
+    *,
+    variant: str | None = None,
+    preset: str = "default",
+    overrides: Overrides = (),
+    seeds: int = 1,
+    device: str | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    formats: Sequence[str] = ("pdf", "png"),
+    progress: ProgressDisplay | None = None,
+    messages: Messages | None = None,
+) -> FigureResult:
+    """Train or reuse the runs of a figure, check its claims, draw it, write picture and JSON: `dyn reproduce`.
+
+    Args:
+        figure: such as `boursier2022-fig2` (see `list_figures`).
+        variant: one of the figure's variants, such as `flow`.
+        preset: `default`, or `full` where the figure has one.
+        overrides: changes to all configs of the figure, as `load_config` takes them.
+        seeds: number of seeds in which the claims are checked; the first one is drawn.
+        device: replaces the device of the configs.
+        out: folder of the files; by default `outputs/figures`.
+        force: train again even what is finished.
+        formats: of the picture: `pdf`, `png`, `svg`.
+        progress: shows the progress of training runs.
+        messages: told what a user may want to know.
+
+    Returns:
+        The result; `rows` has one row a claim, `files` what was written.
+
+    Raises:
+        UsageError: there is no such figure, variant, preset or format.
+        ConfigError: the overrides do not fit.
+        DataMissingError: data that the figure needs are not there.
+        RunError: a run cannot go on, or a file cannot be written.
+    """
+    from dynamics_cli.reproduction.reproduce import reproduce_figure
+
+    return reproduce_figure(
+        figure, variant=variant, preset=preset, overrides=override_texts(overrides), seeds=seeds, device=device,
+        out=out, force=force, formats=formats, progress=progress, messages=messages,
+    )  # fmt: skip
+
+
+def verify(*paths: str | Path) -> Table:
+    """Check runs, sweeps and figures against their checksums: `dyn verify`.
+
+    Args:
+        paths: run directories, names of runs, directories of sweeps, JSON files beside figures; by default everything
+            below the root of outputs.
+
+    Returns:
+        One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, what is still usable.
+
+    Raises:
+        RunError: there is no such file, nor a run of this name.
+    """
+    from dynamics_cli.runs.named import is_there, run_directory
+
+    def target(path: str | Path) -> Path:
+        return Path(path) if is_there(path) and not Path(path).is_dir() else run_directory(os.fspath(path))
+
+    checks = _checks([target(path) for path in paths] if paths else _everything())
+    return Table(
+        {"path": path, "intact": not findings, "findings": [asdict(finding) for finding in findings]}
+        for path, findings in ((path, check()) for path, check in list(checks))
+    )
+
+
+def _everything() -> list[Path]:
+    from dynamics_cli.reproduction.verify import list_figures
+    from dynamics_cli.runs import list_runs, outputs_root
+    from dynamics_cli.sweeps.directory import is_sweep
+
+    root = outputs_root()
+    sweeps = [path for path in sorted((root / "sweeps").glob("*")) if is_sweep(path)]
+    runs = [run.path for run in list_runs(root) if not any(run.path.is_relative_to(sweep) for sweep in sweeps)]
+    return [*runs, *sweeps, *list_figures(root / "figures")]
+
+
+def _checks(targets: Iterable[Path]) -> Iterator[tuple[Path, Callable[[], list[Finding]]]]:
+    """Return each target with the function that checks it; runs that several of them share are checked once."""
+    from dynamics_cli.reproduction.verify import verify_figure
+    from dynamics_cli.runs import layout, verify_run
+    from dynamics_cli.sweeps.directory import is_sweep
+    from dynamics_cli.sweeps.verify import verify_sweep
+
+    remembered = cache(verify_run)
+
+    def check_run(path: Path) -> list[Finding]:
+        return remembered(path.absolute())
+
+    for target in targets:
+        if is_sweep(target):
+            yield target, partial(verify_sweep, target)
+        elif target.is_dir() or target.name == layout.INFO:
+            directory = target if target.is_dir() else target.parent
+            yield directory, partial(check_run, directory)
+        else:
+            yield target, partial(verify_figure, target, check_run)
+
+
+# --- what there is
+
+
+def list_figures(paper: str | None = None) -> Table:
+    """Return the figures that can be reproduced: id, paper, title, seconds on two CPU cores, names of variants.
+
+    Raises:
+        UsageError: there is no such paper.
+    """
+    from dynamics_cli.reproduction import catalogue
+
+    keys = ("id", "paper", "title", "seconds", "variants")
+    return Table({key: getattr(figure, key) for key in keys} for figure in catalogue.figures(paper))
+
+
+def list_papers() -> Table:
+    """Return the papers whose figures can be reproduced: key, title, authors, venue, ids of the figures."""
+    from dynamics_cli.reproduction import catalogue
+
+    papers = catalogue.papers().items()
+    return Table({"key": key, **paper._asdict(), "figures": list(paper.figures)} for key, paper in papers)
+
+
+def list_configs() -> Table:
+    """Return the bundled configs: name, path, and the first line of comment that speaks to people."""
+    return Table({"name": name, "path": path, "title": _title(path)} for name, path in bundled_configs().items())
+
+
+def _title(path: Path) -> str:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        text = line.removeprefix("#").strip()
+        if not line.startswith("#"):
+            return ""
+        if text and not text.startswith("yaml-language-server"):
+            return text
+    return ""
+
+
+def list_kinds(section: str) -> Table:
+    """Return the kinds that a section of a config, such as `dataset`, can have: kind, description, keys."""
+    from dynamics_cli.config import json_schema
+
+    def flat(node: Mapping[str, Any]) -> str:
+        return " ".join(node.get("description", "").split())
+
+    definitions = json_schema()["$defs"]
+    choices = definitions["RunConfig"]["properties"][section]["oneOf"]
+    nodes = [definitions[choice["$ref"].rpartition("/")[2]] for choice in choices]
+    return Table(
+        {
+            "kind": node["properties"]["kind"]["const"],
+            "description": flat(node),
+            "keys": [
+                {"name": name, "description": flat(key), "required": name in node.get("required", ())}
+                for name, key in node["properties"].items()
+                if name != "kind"
+            ],
+        }
+        for node in nodes
+    )
+
+
+def list_datasets() -> Table:
+    """Return the kinds of data set that a config can name, with their keys."""
+    return list_kinds("dataset")
+
+
+def list_architectures() -> Table:
+    """Return the kinds of network that a config can name, with their keys."""
+    return list_kinds("architecture")
+
+
+def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
+    """Return the runs that are kept, one row each; `size` in bytes, `modified` in seconds since 1970.
+
+    Args:
+        root: where they are; by default below `outputs/runs`.
+        statuses: only runs of these statuses.
+
+    Raises:
+        UsageError: there is no such status.
+    """
+    from dynamics_cli.runs import list_runs, runs_root
+
+    statuses = _known_statuses(statuses)
+    found = list_runs(Path(root or runs_root()))
+    return Table(_run_row(run) for run in found if not statuses or run.status in statuses)
+
+
+# --- data files
+
+
+def list_data() -> Table:
+    """Return the data sets that are files, missing ones included: name, state, path, size, description, how to get."""
+    from dynamics_cli.datasets import catalogue
+
+    return Table(map(asdict, catalogue.list_data()))
+
+
+def find_data(name: str) -> Path:
+    """Return where a data set is.
+
+    Raises:
+        UsageError: there is none of this name.
+        DataMissingError: it is not here; the message says how to get it.
+        InputError: what is here is damaged.
+    """
+    from dynamics_cli.datasets import catalogue
+
+    return catalogue.find_data(name).path
+
+
+def fetch_data(
+    name: str,
+    *,
+    mirrors: Sequence[str] = (),
+    offline: bool = False,
+    progress: Callable[[str, int, int | None], None] | None = None,
+    messages: Messages | None = None,
+) -> Path:
+    """Download a data set (mnist) and return where it is; what is here is not downloaded again.
+
+    Args:
+        name: of the data set.
+        mirrors: https addresses of directories of gzipped files, to try first.
+        offline: do not use the network.
+        progress: called with the name of the file, the bytes that are there, and of how many if that is known.
+        messages: told that another process is waited for.
+
+    Raises:
+        UsageError: there is none of this name that can be downloaded.
+        DataMissingError: no mirror had the files.
+    """
+    from dynamics_cli.datasets.catalogue import refuse_unless
+    from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
+
+    refuse_unless(name, ("mnist",), "downloaded")
+    return fetch_mnist(mirrors=(*mirrors, *MIRRORS), offline=offline, progress=progress, on_wait=messages)
+
+
+def add_data(
+    name: str,
+    path: str | Path,
+    *,
+    progress: Counted | None = None,
+    messages: Messages | None = None,
+) -> Path:
+    """Check the files of a data set (mnist, dogs-vs-cats), use them from now on, and return where they are.
+
+    Args:
+        name: of the data set.
+        path: of mnist a directory with the four IDX files, which are copied; of dogs-vs-cats train.zip or the folder
+            that it unpacks to, whose place is remembered.
+        progress: called with the number of images that were read, and of all.
+        messages: told that another process is waited for, and what was found.
+
+    Raises:
+        UsageError: there is none of this name that can be added.
+        InputError: the files are not those of the data set, or damaged.
+    """
+    from dynamics_cli.datasets.catalogue import describe_counts, refuse_unless
+    from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats
+    from dynamics_cli.datasets.mnist import add_mnist
+
+    refuse_unless(name, ("mnist", "dogs-vs-cats"), "added")
+    if name == "mnist":
+        return add_mnist(Path(path), on_wait=messages)
+    place = add_dogs_vs_cats(Path(path), progress=progress, on_wait=messages)
+    if messages is not None:
+        messages(f"{describe_counts(place)}, all readable")
+    return Path(place.path)
+
+
+def remove_data(name: str) -> int:
+    """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
+
+    Raises:
+        UsageError: there is none of this name, or it is a part of dyn.
+    """
+    from dynamics_cli.datasets import catalogue
+
+    return catalogue.remove_data(name)

@@ -1,0 +1,78 @@
+"""`dyn config`: config files without running them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from dynamics_cli.cli.arguments import complete_config, json_option, read_config, set_option
+from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.output import emit, emit_json
+
+if TYPE_CHECKING:
+    from dynamics_cli.config import Problem
+
+EXAMPLES = """\b
+Examples:
+  dyn config check my.yaml
+  dyn config schema > schema.json
+"""
+
+SCHEMA_EXAMPLES = """\b
+Example:
+  dyn config schema > schema.json
+  # and as the first line of a config:
+  # yaml-language-server: $schema=schema.json
+"""
+
+
+@click.group("config", cls=Group, epilog=EXAMPLES)
+def config() -> None:
+    """Check config files, or print their JSON Schema."""
+
+
+@config.command(epilog="Example: dyn config check configs/*/*.yaml")
+@click.argument("files", nargs=-1, required=True, shell_complete=complete_config)
+@set_option
+@json_option
+def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> None:
+    """Check configs without running them.
+
+    FILES are YAML or JSON files, or names of bundled configs; the exit code is 3 when one is wrong. Data files are
+    looked for, not read: `dyn train --dry-run` reads them too.
+    """
+    from dynamics_cli.config import ConfigError
+
+    checked = [(file, _problems(file, overrides)) for file in files]
+    if as_json:
+        emit_json([{"file": file, "valid": not found, "problems": list(map(asdict, found))} for file, found in checked])
+    else:
+        for file, found in checked:
+            if not found:
+                emit(f"{file}: valid")
+    problems = [problem for _, found in checked for problem in found]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _problems(file: str, overrides: tuple[str, ...]) -> list[Problem]:
+    from dynamics_cli.config import ConfigError
+
+    try:
+        read_config(file, overrides)
+    except ConfigError as error:
+        return error.problems
+    return []
+
+
+@config.command(epilog=SCHEMA_EXAMPLES)
+def schema() -> None:
+    """Print the JSON Schema of a config file.
+
+    With it editors complete and check configs.
+    """
+    from dynamics_cli.config import json_schema
+
+    emit_json(json_schema())

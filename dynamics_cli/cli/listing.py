@@ -1,0 +1,119 @@
+"""`dyn list`: what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dynamics_cli.cli.arguments import json_option, root_option, status_option
+from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.output import emit, emit_json, run_table, say
+from dynamics_cli.text import Table, duration, text_table
+
+EXAMPLES = """\b
+Examples:
+  dyn list figures
+  dyn list runs --json
+"""
+
+
+@click.group("list", cls=Group, epilog=EXAMPLES)
+def list_() -> None:
+    """List figures, papers, configs, kinds of parts, or runs."""
+
+
+@list_.command(epilog="Example: dyn list figures --paper boursier2022")
+@click.option("--paper", metavar="KEY", help="Only those of one paper.")
+@json_option
+def figures(paper: str | None, as_json: bool) -> None:
+    """List the figures that can be reproduced.
+
+    The time is what each takes on two CPU cores, training included. A variant is the same figure of other runs, such as
+    `flow`, gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
+    """
+    from dynamics_cli import api
+
+    found = api.list_figures(paper)
+    if as_json:
+        emit_json(found)
+        return
+    rows = [[one["id"], duration(one["seconds"]), ", ".join(one["variants"]), one["title"]] for one in found]
+    emit(text_table(["figure", "time", "variants", "title"], rows, right=[1]))
+
+
+@list_.command(epilog="Example: dyn list papers --json")
+@json_option
+def papers(as_json: bool) -> None:
+    """List the papers whose figures can be reproduced."""
+    from dynamics_cli import api
+
+    found = api.list_papers()
+    if as_json:
+        emit_json(found)
+        return
+    rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in found]
+    emit(text_table(["paper", "figures", "title"], rows, right=[1]))
+
+
+@list_.command(epilog="Example: dyn list configs")
+@json_option
+def configs(as_json: bool) -> None:
+    """List the bundled configs.
+
+    `dyn train`, `dyn show` and `dyn config check` take their names as well as files.
+    """
+    from dynamics_cli import api
+
+    found = api.list_configs()
+    if as_json:
+        emit_json(found)
+        return
+    emit(text_table(["config", "what it is"], [[one["name"], one["title"]] for one in found]))
+
+
+@list_.command(epilog="Example: dyn list datasets")
+@json_option
+def datasets(as_json: bool) -> None:
+    """List the kinds of data set and their keys."""
+    from dynamics_cli import api
+
+    _print_kinds(api.list_datasets(), as_json=as_json)
+
+
+@list_.command(epilog="Example: dyn list architectures --json")
+@json_option
+def architectures(as_json: bool) -> None:
+    """List the kinds of network and their keys."""
+    from dynamics_cli import api
+
+    _print_kinds(api.list_architectures(), as_json=as_json)
+
+
+def _print_kinds(found: Table, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(found)
+        return
+    blocks = []
+    for one in found:
+        keys = [f"  {key['name']:<16}{key['description']}" for key in one["keys"]]
+        blocks.append("\n".join([f"{one['kind']}: {one['description']}", *keys]))
+    emit("\n\n".join(blocks))
+
+
+@list_.command(epilog="Example: dyn list runs --status interrupted")
+@root_option
+@status_option
+@json_option
+def runs(root: Path | None, statuses: tuple[str, ...], as_json: bool) -> None:
+    """List the runs that are kept."""
+    from dynamics_cli import api
+    from dynamics_cli.runs import runs_root
+
+    found = api.list_runs(root, statuses=statuses)
+    if as_json:
+        emit_json(found)
+    elif found:
+        emit(run_table(found))
+    else:
+        say(f"there are no such runs below {root or runs_root()}")

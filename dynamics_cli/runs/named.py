@@ -1,0 +1,137 @@
+"""From what a user calls a run to the run: a directory, the start of a name or of a hash, `DIR:k`, or `latest`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.runs import layout
+
+if TYPE_CHECKING:
+    from dynamics_cli.runs.run import Run
+
+LATEST = "latest"
+"""Stands for the run below the root of runs that was written last."""
+
+_HASH = re.compile(r"[0-9a-f]{4,64}")
+_REPLICA = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
+
+
+def run_names() -> list[str]:
+    """Return the names of the directories below the root of all runs."""
+    root = layout.runs_root()
+    return sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether something has this name; what cannot be a name, such as one that is too long, is not there."""
+    return os.path.exists(path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
+
+
+def run_directory(text: str) -> Path:
+    """Return the directory of a run: a path, the (start of the) name or hash of one of the runs kept, or `latest`.
+
+    Raises:
+        RunError: there is no such run.
+        UsageError: several runs begin so; the message names them.
+    """
+    path, root = Path(text), layout.runs_root()
+    if is_there(path):
+        return path
+    fitting = find_names(text)
+    if len(fitting) == 1:
+        return root / fitting[0]
+    if fitting:
+        raise UsageError(f"{text!r} can be several runs below {root}: {', '.join(fitting)}")
+    if text == LATEST:
+        raise RunError(f"there is no run below {root} yet")
+    raise RunError(f"there is no run {text}, neither as a path nor below {root}{did_you_mean(text, run_names())}")
+
+
+def stands_for_run(text: str) -> bool:
+    """Whether `text` can only be meant as a run: a directory, or what `load_run` finds below the root of runs."""
+    name = _without_number(text)
+    return Path(name).is_dir() if is_there(name) else name == LATEST or bool(find_names(name))
+
+
+def find_names(text: str) -> list[str]:
+    """Return the names of the runs kept that `text` can stand for.
+
+    A whole name comes before starts of names, and these before starts of hashes.
+    """
+    names = run_names()
+    if text in names:
+        return [text]
+    if text == LATEST:
+        return _latest(names)
+    by_name = [name for name in names if name.startswith(text)]
+    if by_name or not _HASH.fullmatch(text):
+        return by_name
+    return [name for name in names if _hash_begins(name, text)]
+
+
+def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = False) -> Run:
+    """Open a run for reading.
+
+    Args:
+        which: its directory; the name, or the start of the name or of the hash, of one below the root of runs; the same
+            followed by `:k` for replica k of runs trained together; or `latest`.
+        verify: check the config and, when it is first used, each array against the checksums.
+        together: open a directory of replicas as one run with arrays `(K, R, ...)`, instead of refusing it.
+
+    Raises:
+        UsageError: several runs begin so.
+        RunError: there is no such run, it is damaged, holds several runs, or was written by a newer version.
+    """
+    from dynamics_cli.runs.replica import ReplicaSet
+    from dynamics_cli.runs.run import Run
+
+    if isinstance(which, Run):
+        return which
+    text = os.fspath(which)
+    name = _without_number(text)
+    if name != text:
+        k = int(text[len(name) + 1 :])
+        replicas = ReplicaSet(run_directory(name), verify=verify)
+        if k >= len(replicas):
+            raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
+        replica: Run = replicas[k]
+        return replica
+    run = Run(run_directory(text), verify=verify)
+    if "replicas" in run.info and not together:
+        last = len(run.info["replicas"]) - 1
+        raise RunError(f"{run.path} holds several runs trained together: name one, {text}:0 to {text}:{last}")
+    return run
+
+
+def _without_number(text: str) -> str:
+    """Return `DIR` of `DIR:k`, unless something is called so."""
+    numbered = _REPLICA.fullmatch(text)
+    return numbered[1] if numbered and not is_there(text) else text
+
+
+def _latest(names: list[str]) -> list[str]:
+    """Return the name of the run whose `run.json` was written last, as a list; an empty one without runs."""
+    root = layout.runs_root()
+    written = {}
+    for name in names:
+        try:
+            written[name] = (root / name / layout.INFO).stat().st_mtime_ns
+        except OSError:  # no run, or one that was never begun
+            continue
+    return [max(written, key=lambda name: written[name])] if written else []
+
+
+def _hash_begins(name: str, text: str) -> bool:
+    """Whether the hash of a run begins so: its name has the first ten digits, its `run.json` all of them."""
+    _, _, digits = name.rpartition("-")
+    if len(text) <= len(digits):
+        return digits.startswith(text)
+    if not _HASH.fullmatch(digits) or not text.startswith(digits):
+        return False
+    from dynamics_cli.runs.info import read_info
+
+    return str(read_info(layout.runs_root() / name).get("hash")).startswith(text)

@@ -1,0 +1,63 @@
+"""What a run amounts to: its final numbers, and everything that `dyn show` says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics_cli.runs import layout
+
+if TYPE_CHECKING:
+    from dynamics_cli.runs.run import Run
+
+
+def end_of(run: Run) -> dict[str, Any]:
+    """Return status, iterations, final loss, seconds, device and backend by name; None for what is not known."""
+    told = {name: run.info.get(name) for name in ("seconds", "device", "backend")}
+    return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss, **told}
+
+
+def final_measures(run: Run) -> dict[str, float]:
+    """Return the last recorded value of every measure that is one number, e.g. accuracies."""
+    recorded = {name: run.measures[name] for name in run.measures}
+    return {name: float(values[-1]) for name, values in recorded.items() if values.ndim == 1 and len(values)}
+
+
+def final_numbers(run: Run) -> dict[str, Any]:
+    """Return how a run ended, and its final measures, by name."""
+    return {**end_of(run), **final_measures(run)}
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """Return how a run ended, its identity, where it was made, its config and its files."""
+    from dynamics_cli.config.dump import to_plain
+
+    return {
+        "path": run.path,
+        **end_of(run),
+        "measures": final_measures(run),
+        "messages": run.info.get("messages", []),
+        "hash": run.hash,
+        **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
+        "snapshots": len(run.snapshot_iterations),
+        "losses": len(run.losses),
+        "config": to_plain(run.config),
+        "files": [run.path / name for name in file_sizes(run.path)],
+    }
+
+
+def file_sizes(directory: Path) -> dict[str, int]:
+    """Return the size in bytes of every file below a run directory, without the lock's."""
+    return {
+        path.relative_to(directory).as_posix(): path.stat().st_size
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name not in (layout.LOCK, layout.LOCK_HOLDER)
+    }
+
+
+def html(run: Run) -> str:
+    """Return the final numbers as a small table, for notebooks."""
+    from dynamics_cli.text import cell, html_table
+
+    rows = [[name.replace("_", " "), cell(value)] for name, value in final_numbers(run).items()]
+    return html_table([], [*rows, ["directory", str(run.path)]], caption=repr(run).strip("<>"))

@@ -1,0 +1,57 @@
+"""What training would do and need, without doing it: `dyn train --dry-run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics_cli.runs import check_space, is_locked, is_run, load_run
+from dynamics_cli.training.session import Plan
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """A plan, and what is in the way of it."""
+
+    plan: Plan
+    status: str | None
+    """Status of the run that is there; None without one."""
+    action: str
+    """What training would do now, in words."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints: the run, what would be done, and the needs (see `Estimate`)."""
+        return {
+            "path": self.plan.directory,
+            "hash": self.plan.hash,
+            "status": self.status,
+            "action": self.action,
+            "device": self.plan.choice.device,
+            "backend": self.plan.choice.backend,
+            **self.plan.needs.as_dict(),
+        }
+
+
+def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:
+    """Say what training a plan would do with these options.
+
+    Raises:
+        RunError: the disk has less room than the run needs, or the run that is there is damaged.
+    """
+    check_space(plan.directory, plan.needs.disk_bytes)
+    if not is_run(plan.directory):
+        return Prospect(plan, None, "train from iteration 0")
+    run = load_run(plan.directory, verify=False)
+    if is_locked(plan.directory):
+        action = "wait for another process that holds the directory"
+    elif force:
+        action = f"delete the {run.status} run that is there and train from iteration 0"
+    elif run.hash != plan.hash:
+        action = "refuse: the directory holds a run of another config (--force would replace it)"
+    elif run.status in ("complete", "diverged"):
+        action = f"reuse the {run.status} run that is there"
+    elif resume:
+        action = "continue the unfinished run that is there from its last checkpoint"
+    else:
+        action = "refuse: the run that is there is unfinished (--resume continues it, --force starts over)"
+    return Prospect(plan, run.status, action)

@@ -1,0 +1,262 @@
+"""The Python API: each function does what its command does, and gives numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+
+import dynamics_cli as dyn
+from dynamics_cli.cli import main
+from dynamics_cli.config import ConfigError
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.text import Table
+
+TOY: dict[str, Any] = {
+    "name": "toy",
+    "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
+    "architecture": {"kind": "two_layer", "width": 8, "activation": "linear"},
+    "initialization": {"kind": "balanced", "scale": 0.1},
+    "loss": {"kind": "mse"},
+    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 2000},
+    "dtype": "float64",
+}
+"""A linear network that interpolates its two orthogonal samples, (-1/2, 1) and (2, 1)."""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DYN_OUTPUTS", raising=False)
+    return tmp_path
+
+
+def answer(*arguments: object) -> Any:
+    """What the command line prints with `--json`."""
+    result = CliRunner().invoke(main, [*map(str, arguments), "--json"])
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_the_names_are_the_commands() -> None:
+    assert dir(dyn) == sorted(dyn.__all__)
+    assert all(callable(getattr(dyn, name)) and getattr(dyn, name).__doc__ for name in dir(dyn) if name[0] != "_")
+    with pytest.raises(AttributeError, match="has no attribute 'tarin'"):
+        _ = dyn.tarin
+
+
+def test_a_config_comes_by_name_file_mapping_or_as_it_is(place: Path) -> None:
+    loaded = dyn.load_config(TOY)
+    (place / "toy.json").write_text(json.dumps(TOY))
+    assert dyn.load_config("toy.json") == dyn.load_config(place / "toy.json") == loaded
+    assert dyn.load_config(loaded) is loaded
+    orthogonal = dyn.load_config("boursier2022/orthogonal")
+    assert (orthogonal.name, orthogonal.optimizer.iterations) == ("boursier2022-orthogonal", 20000)
+    assert dyn.load_config("configs/boursier2022/orthogonal.yaml") == orthogonal
+    with pytest.raises(ConfigError, match="did you mean 'boursier2022/orthogonal'"):
+        dyn.load_config("boursier2022/orthogonl")
+
+
+def test_overrides_are_a_mapping_or_texts() -> None:
+    changed = dyn.load_config(TOY, {"seed": 3, "optimizer.lr": np.float64(1e-6), "architecture.activation": "relu"})
+    assert (changed.seed, changed.optimizer.lr, changed.architecture.activation) == (3, 1e-6, "relu")
+    assert changed == dyn.load_config(TOY, ["seed=3", "optimizer.lr=1e-6", "architecture.activation=relu"])
+    assert changed == dyn.load_config(
+        dyn.load_config(TOY), {"optimizer.lr": 1e-6, "architecture.activation": "relu"}, seed=3
+    )
+    assert dyn.load_config(TOY, {"name": "1e5"}).name == "1e5"  # a text stays one, whatever it looks like
+    assert dyn.load_config(TOY, {"dataset.x": [[1.0], [2.0]]}).dataset.model_dump()["x"] == [[1.0], [2.0]]
+    with pytest.raises(ConfigError, match="optimizer.rl: unknown key"):
+        dyn.load_config(TOY, {"optimizer.rl": 1})
+    with pytest.raises(UsageError, match="overrides are a mapping or a list"):
+        dyn.load_config(TOY, "seed=3")
+
+
+def test_training_interpolates_the_samples() -> None:
+    """Gradient descent on two orthogonal samples ends where h(x_i) = y_i; float64, 2000 steps of 0.01."""
+    calls: list[int] = []
+    run = dyn.train(TOY, progress=lambda iteration, loss: calls.append(iteration))
+    assert run.status == "complete"
+    np.testing.assert_allclose(run.network(-1)(np.array([[-0.5, 1.0], [2.0, 1.0]])), [-1.0, 1.0], atol=1e-4)
+    assert run.final_loss < 1e-8
+    assert calls[-1] == 2000
+    assert dyn.train(TOY, progress=lambda *_: pytest.fail("it is reused")).path == run.path
+    assert dyn.train(TOY, seed=1).path != run.path
+
+
+def test_the_plan_says_what_training_would_do() -> None:
+    before = dyn.plan(TOY)
+    assert (before.status, before.action) == (None, "train from iteration 0")
+    assert (before.plan.needs.parameters, before.plan.needs.iterations) == (8 * 2 + 8, 2000)
+    run = dyn.train(TOY)
+    after = dyn.plan(TOY)
+    assert (after.plan.directory, after.status) == (run.path, "complete")
+    assert after.action == "reuse the complete run that is there"
+    assert dyn.plan(TOY, force=True).action.startswith("delete the complete run")
+
+
+def test_runs_are_found_by_directory_name_hash_and_latest(place: Path) -> None:
+    with pytest.raises(RunError, match="there is no run below outputs/runs yet"):
+        dyn.load_run("latest")
+    first, second = (dyn.train(TOY, seed=seed, out=None) for seed in (0, 1))
+    assert first.hash is not None
+    for which in (
+        first,
+        first.path,
+        str(first.path),
+        first.path.name,
+        first.path.name[:-3],
+        first.hash[:6],
+        first.hash,
+    ):
+        assert dyn.load_run(which).hash == first.hash, which
+    assert dyn.load_run("latest").path == second.path
+    with pytest.raises(UsageError, match="'toy' can be several runs below outputs/runs: toy-.*, toy-"):
+        dyn.load_run("toy")
+    with pytest.raises(RunError, match="there is no run ffffffffff"):
+        dyn.load_run("ffffffffff")
+    with pytest.raises(RunError, match=f"there is no run {first.hash[:10]}"):
+        dyn.load_run(first.hash[:10] + "0" * 54)
+    (place / "latest").mkdir()  # what is there comes first
+    shutil.copytree(first.path, place / "latest", dirs_exist_ok=True)
+    assert dyn.load_run("latest").hash == first.hash
+
+
+def test_the_commands_find_runs_alike() -> None:
+    run = dyn.train(TOY)
+    assert answer("show", "latest")["path"] == str(run.path.absolute())
+    assert answer("show", run.hash[:8] if run.hash else "")["hash"] == run.hash
+    assert answer("plot", "latest", "--panel", "loss")["files"] == [str(run.path.absolute() / "plots/loss.png")]
+    assert answer("verify", "latest")[0]["intact"]
+    assert answer("compare", "latest", "toy")["loss"]["relative"] == 0
+    assert answer("show", "latest") == json.loads(
+        json.dumps(dyn.describe("latest"), default=lambda path: str(path.absolute()))
+    )
+    dyn.train(TOY, seed=1)
+    failed = CliRunner().invoke(main, ["plot", "toy"])
+    assert (failed.exit_code, failed.stderr.count("toy-")) == (2, 2)
+
+
+def test_a_sweep_has_a_row_for_each_job() -> None:
+    done: list[tuple[int, int]] = []
+    found = dyn.sweep(
+        TOY, {"optimizer.lr": [0.01, 0.02], "architecture.width": np.array([2, 4])}, seeds=2,
+        overrides={"optimizer.iterations": 10}, progress=lambda k, total: done.append((k, total)),
+    )  # fmt: skip
+    assert done == [(k, 8) for k in range(1, 9)]
+    rows = found.rows
+    assert [(row["optimizer.lr"], row["architecture.width"], row["seed"]) for row in rows[:4]] == [
+        (0.01, 2, 0), (0.01, 2, 1), (0.01, 4, 0), (0.01, 4, 1),
+    ]  # fmt: skip
+    alone = dyn.train(TOY, {"optimizer.iterations": 10, "optimizer.lr": 0.02, "architecture.width": 4, "seed": 1})
+    assert rows[-1]["final_loss"] == pytest.approx(alone.final_loss, rel=1e-12)
+    replica = dyn.load_run(f"{rows[-1]['path']}:{rows[-1]['replica']}")
+    assert replica.final_loss == rows[-1]["final_loss"]
+    together = dyn.load_run(rows[-1]["path"])
+    assert together.losses.shape == (11, len(together.info["replicas"]))
+    with pytest.raises(RunError, match="holds several runs trained together: name one"):
+        dyn.compare(rows[-1]["path"], alone)
+    assert dyn.sweep(TOY, ["optimizer.lr=0.01:0.1:log:3"], overrides={"optimizer.iterations": 1}).rows.column(
+        "optimizer.lr"
+    ) == pytest.approx([0.01, 0.01 * 10**0.5, 0.1])
+    with pytest.raises(UsageError, match="none of them twice"):
+        dyn.sweep(TOY, {"seed": [1, 1]})
+
+
+def test_panels_are_figures_and_files_only_where_asked_for(place: Path) -> None:
+    run = dyn.train(TOY)
+    figure = dyn.plot(run, "loss")
+    assert isinstance(figure, Figure)
+    (line, *_) = figure.axes[0].get_lines()
+    assert line.get_ydata()[-1] == pytest.approx(run.losses[-1], rel=1e-6)  # type: ignore[index]
+    assert not (run.path / "plots").exists()
+    several = dyn.plot("latest", ["norms", "loss"], at=[0, 2000])
+    assert isinstance(several, dict)
+    assert list(several) == ["norms-0", "norms-2000", "loss-0", "loss-2000"]
+    dyn.plot(run, "loss", out=place / "there", formats=("svg",))
+    assert [file.name for file in (place / "there").iterdir()] == ["loss.svg"]
+    assert dyn.list_panels(run).column("name")[0] == "loss"
+    with pytest.raises(UsageError, match="did you mean 'loss'"):
+        dyn.plot(run, "los")
+
+
+def test_pictures_of_a_sweep() -> None:
+    found = dyn.sweep(TOY, {"optimizer.lr": "0.01:0.02:3"}, overrides={"optimizer.iterations": 5}, out="s")
+    assert dyn.list_panels(found).column("name") == ["curve", "losses", "spread"]
+    curve = dyn.plot("s", "curve")
+    xs = np.sort(np.concatenate([np.asarray(line.get_xdata(), float) for line in curve.axes[0].get_lines()]))
+    assert (xs[0], xs[-1]) == (0.01, 0.02)
+    with pytest.raises(UsageError, match="a sweep has no states"):
+        dyn.plot(found, "curve", 3)
+
+
+def test_two_runs_side_by_side() -> None:
+    a, b = dyn.train(TOY), dyn.train(TOY, {"optimizer.lr": 0.02})
+    found = dyn.compare(a, b)
+    assert found.settings == {"optimizer.lr": (0.01, 0.02)}
+    assert found.loss.relative == pytest.approx(np.abs(a.losses - b.losses).max() / a.losses.max(), rel=1e-12)
+    rows = {(row["what"], row["name"]): row for row in found.rows}
+    assert (rows["setting", "optimizer.lr"]["a"], rows["setting", "optimizer.lr"]["b"]) == (0.01, 0.02)
+    assert rows["final", "final_loss"]["b"] == b.final_loss
+    assert rows["recorded", "loss"]["difference"] == found.loss.relative
+
+
+def test_figures_and_their_claims() -> None:
+    result = dyn.reproduce("boursier2022-fig1", formats=["png"])
+    assert result.reproduced
+    assert [row["id"] for row in result.rows] == [one.id for one in result.claims]
+    assert {row["verdict"] for row in result.rows} <= {"reproduced", "shown"}
+    (checked,) = dyn.verify(Path("outputs/figures/boursier2022-fig1.json"))
+    assert (checked["intact"], checked["findings"]) == (True, [])
+    (run, *_) = result.runs
+    file = run.run.path / "losses.npy"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert [row["intact"] for row in dyn.verify()].count(False) == 2  # the run, and the figure drawn of it
+
+
+@pytest.mark.parametrize("what", ["figures", "papers", "configs", "datasets", "architectures", "runs"])
+def test_lists_are_those_of_the_commands(what: str) -> None:
+    dyn.train(TOY)
+    found = getattr(dyn, f"list_{what}")()
+    assert isinstance(found, Table)
+    assert found
+    assert json.loads(json.dumps(found, default=lambda path: str(path.absolute()))) == answer("list", what)
+
+
+def test_data_files(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    monkeypatch.setenv("DYN_DATA", str(place / "data"))
+    assert dyn.list_data().column("state") == ["embedded", "missing", "missing"]
+    assert dyn.find_data("mnist-subset").name == "mnist_subset.npz"
+    assert dyn.remove_data("mnist") == 0
+    with pytest.raises(UsageError, match="cannot be added, only mnist and dogs-vs-cats can"):
+        dyn.add_data("mnist-subset", place)
+    with pytest.raises(UsageError, match="cannot be downloaded, only mnist can"):
+        dyn.fetch_data("dogs-vs-cats")
+
+
+def test_pruning_says_which_runs_went() -> None:
+    kept, gone = dyn.train(TOY), dyn.train(TOY, {"optimizer.lr": 10.0})
+    assert gone.status == "diverged"
+    with pytest.raises(UsageError, match="say which runs"):
+        dyn.prune_runs()
+    assert dyn.prune_runs(statuses=["diverged"], dry_run=True).column("path") == [gone.path]
+    assert dyn.prune_runs(statuses=["diverged"]).column("status") == ["diverged"]
+    assert dyn.list_runs().column("path") == [kept.path]
+
+
+def test_notebooks_show_small_escaped_tables() -> None:
+    run = dyn.train(TOY, out="<i>")
+    html = run._repr_html_()
+    assert "&lt;i&gt;" in html
+    assert "<i>" not in html
+    assert "<td>final loss</td>" in html
+    found = dyn.sweep(TOY, seeds=3, overrides={"optimizer.iterations": 2})
+    assert found._repr_html_().count("<tr>") == 4
+    assert "<td>recorded</td>" in dyn.compare(run, dyn.train(TOY))._repr_html_()
+    assert "<th>kind</th>" in dyn.list_datasets()._repr_html_()

@@ -1,0 +1,73 @@
+"""Tables, numbers and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.text import Table, duration, html_table, pairs, plain, size, text_table, to_json
+
+
+def test_a_table_has_a_header_and_columns_flushed_left_or_right() -> None:
+    text = text_table(["name", "count"], [["a", "1"], ["long name", "100"]], right=[1])
+    assert text.splitlines() == ["name       count", "---------  -----", "a              1", "long name    100"]
+
+
+def test_long_cells_are_broken_into_lines() -> None:
+    text = text_table(["statement", "n"], [["word " * 20, "1"]], width=40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert text.count("word") == 20
+    assert len(text_table(["statement", "n"], [["word " * 20, "1"]]).splitlines()) == 3
+    with pytest.raises(ValueError, match="as many cells"):
+        text_table(["a", "b"], [["1"]], width=40)
+
+
+def test_rows_need_not_have_every_column() -> None:
+    table = Table([{"a": 1, "b": 0.1234567}, {"a": 2, "c": "x"}])
+    assert table.columns == ["a", "b", "c"]
+    assert table.column("c") == [None, "x"]
+    assert str(table).splitlines()[2:] == ["1  0.123457  -", "2  -         x"]
+    assert str(Table()) == "no rows"
+    with pytest.raises(KeyError):
+        table.column("d")
+
+
+def test_html_is_escaped_and_small() -> None:
+    html = html_table(["<h>"], [["<script>alert(1)</script>"], ["&"]], caption="a < b")
+    assert "<script>" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "<th>&lt;h&gt;</th>" in html
+    assert "<caption>a &lt; b</caption>" in html
+    many = Table({"k": k, "long": "y" * 10_000} for k in range(1000))._repr_html_()
+    assert len(many) < 20_000
+    assert "and 950 more rows" in many
+
+
+def test_pairs_are_aligned() -> None:
+    assert pairs({"a": "1", "bcd": "2"}) == "a    1\nbcd  2"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (2**70, "1048576.0 PiB")],
+)
+def test_sizes(count: float, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0312, "0.031 s"), (4, "4 s"), (40, "40 s"), (600, "10 min"), (7200, "2.0 h"), (864000, "10.0 days")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_json_of_what_json_does_not_know() -> None:
+    document = {"a": float("nan"), "b": [np.float64("inf"), np.arange(2)], 3: Path("x"), "c": (None, True)}
+    expected = {"a": None, "b": [None, [0, 1]], "3": str(Path.cwd() / "x"), "c": [None, True]}
+    assert plain(document) == expected
+    assert json.loads(to_json(document)) == expected
