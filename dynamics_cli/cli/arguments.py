@@ -79,7 +79,7 @@ def run_directory(text: str) -> Path:
         RunError: there is no such run, or the start of the name fits several.
 
     """
-    from dynamics_cli.runs.layout import runs_root
+    from dynamics_cli.runs.store.layout import runs_root
 
     path, root = Path(text), runs_root()
     if is_there(path):
@@ -119,7 +119,7 @@ def open_run(text: str) -> Run:
 
 def run_names() -> list[str]:
     """Return the names of the directories below the root of all runs."""
-    from dynamics_cli.runs.layout import runs_root
+    from dynamics_cli.runs.store.layout import runs_root
 
     root = runs_root()
     return sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []

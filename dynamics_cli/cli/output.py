@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dynamics_cli.cli.guard import hang_up
 from dynamics_cli.errors import RunError
+from dynamics_cli.jsonable import jsonable
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -40,20 +39,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 def emit_json(document: Any) -> None:
     """Print one JSON document: numbers that are not finite are null, paths absolute."""
-    emit(json.dumps(jsonable(document), indent=2, allow_nan=False))
-
-
-def jsonable(value: Any) -> Any:
-    """Return `value` as JSON knows it."""
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if isinstance(value, Path):
-        return str(value.absolute())
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
-        return jsonable(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    emit(json.dumps(jsonable(document, absolute=True), indent=2, allow_nan=False))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:

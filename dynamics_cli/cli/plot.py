@@ -69,7 +69,7 @@ def plot(
     """
     from dynamics_cli.cli.arguments import open_run
     from dynamics_cli.cli.output import emit, emit_json, say
-    from dynamics_cli.runs.layout import PLOTS
+    from dynamics_cli.runs.store.layout import PLOTS
     from dynamics_cli.sweeps.directory import is_sweep
 
     if is_sweep(Path(run)):

@@ -18,7 +18,7 @@ def plot_sweep(
     """Draw the pictures of a sweep and print their files, or say which there are."""
     from dynamics_cli.cli.output import emit, emit_json, table
     from dynamics_cli.plotting.style import save
-    from dynamics_cli.runs.layout import PLOTS
+    from dynamics_cli.runs.store.layout import PLOTS
     from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep, panels_of_sweep
 
     results = SweepTable(directory)

@@ -115,7 +115,7 @@ def _show_run(run: Run, *, as_json: bool) -> None:
 
 def _files(directory: Path) -> dict[str, int]:
     """Return the size of every file below a run directory, without the lock's."""
-    from dynamics_cli.runs.layout import LOCK, LOCK_HOLDER
+    from dynamics_cli.runs.store.layout import LOCK, LOCK_HOLDER
 
     return {
         path.relative_to(directory).as_posix(): path.stat().st_size

@@ -77,7 +77,7 @@ def _named(paths: tuple[str, ...]) -> list[tuple[Path, Check]]:
 
 
 def _everything() -> list[tuple[Path, Check]]:
-    from dynamics_cli.reproduction.verify import list_figures
+    from dynamics_cli.reproduction.document import list_figures
     from dynamics_cli.runs import list_runs, outputs_root
     from dynamics_cli.sweeps.directory import is_sweep
 
@@ -91,10 +91,10 @@ def _checks(targets: list[Path]) -> list[tuple[Path, Check]]:
     """Return each target with the function that checks it; runs that several of them share are checked once."""
     from functools import partial
 
-    from dynamics_cli.reproduction.verify import verify_figure
-    from dynamics_cli.runs import layout, verify_run
-    from dynamics_cli.sweeps.directory import is_sweep
-    from dynamics_cli.sweeps.verify import verify_sweep
+    from dynamics_cli.reproduction.document import verify_figure
+    from dynamics_cli.runs import verify_run
+    from dynamics_cli.runs.store import layout
+    from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 
     remembered = cache(verify_run)
 

@@ -13,11 +13,13 @@ from typing import Any
 from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.document import alone_in, write_document
+from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, Watch
 from dynamics_cli.reproduction.seeds import ClaimOverSeeds, over_seeds
-from dynamics_cli.runs import files, outputs_root, provenance
+from dynamics_cli.runs import outputs_root, provenance
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.training.signals import Interrupted
 
 PRESETS = ("default", "full")
@@ -213,9 +215,7 @@ def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str])
 
 
 def _write(path: Path, text: str) -> Path:
-    with files.told(path):
-        files.make_directory(path.parent)
-        files.write_atomic(path, text.encode())
+    files.save(path, text.encode())
     return path
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dynamics_cli.runs.checkpoint import Checkpoint
-from dynamics_cli.runs.clear import clear_run
 from dynamics_cli.runs.errors import CorruptRunError, LockedRunError, NotARunError
 from dynamics_cli.runs.find import RunSummary, list_runs, prune
-from dynamics_cli.runs.info import Status, is_run
-from dynamics_cli.runs.layout import outputs_root, runs_root
-from dynamics_cli.runs.lock import is_locked, run_lock
+from dynamics_cli.runs.info import Status
 from dynamics_cli.runs.provenance import provenance
 from dynamics_cli.runs.run import Run, load_run
+from dynamics_cli.runs.store.checkpoints import Checkpoint
+from dynamics_cli.runs.store.layout import clear_run, is_run, outputs_root, runs_root
+from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.verify import Finding, verify_run
 from dynamics_cli.runs.writer import RunWriter, check_space
 

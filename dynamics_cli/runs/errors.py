@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from dynamics_cli.errors import RunError
@@ -27,3 +29,14 @@ class NotARunError(RunError):
 
 class LockedRunError(RunError):
     """Another process writes the run."""
+
+
+@contextlib.contextmanager
+def unreadable_as_corrupt(path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()) -> Iterator[None]:
+    """Turn an error of the operating system while reading `path` into a `CorruptRunError`; those of `but` pass."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, but):
+            raise
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", usable) from error

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.architecture import TwoLayerArchitecture
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.array_store import read_array, verify_array
-from dynamics_cli.runs.checkpoint import load_checkpoint
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
-from dynamics_cli.runs.lock import is_locked
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.arrays import read_array, verify_array
+from dynamics_cli.runs.store.checkpoints import load_checkpoint
+from dynamics_cli.runs.store.locks import is_locked
 
 if TYPE_CHECKING:
     from dynamics_cli.datasets import Dataset

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs import layout
-from dynamics_cli.runs.array_store import verify_array
-from dynamics_cli.runs.checkpoint import read_checkpoint
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.arrays import verify_array
+from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The directory of a sweep, by its description `sweep.json`."""
+"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, and checking both."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import CorruptRunError, files
-from dynamics_cli.runs.sealed import refuse_newer, seal, unseal
+from dynamics_cli.runs import CorruptRunError, Finding, list_runs, verify_run
+from dynamics_cli.runs.errors import unreadable_as_corrupt
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
@@ -33,27 +35,16 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     """
     path = directory / SWEEP
     try:
-        described, intact = unseal(files.read(path))
+        described = read_sealed(path, FORMAT, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    except ValueError as error:
-        raise CorruptRunError(path, str(error), _DELETE) from error
-    version = described.get("format")
-    if intact:
-        refuse_newer(path, version, FORMAT)
-    if not intact or version != FORMAT:
-        raise CorruptRunError(path, "it does not fit its checksum; was it edited?", _DELETE)
-    if not _has_axes(described):
-        raise CorruptRunError(path, "its settings are not those of a sweep", _DELETE)
-    return described
-
-
-def _has_axes(described: Mapping[str, Any]) -> bool:
     axes = described.get("axes")
-    return isinstance(axes, list) and all(
+    if not isinstance(axes, list) or not all(
         isinstance(axis, dict) and isinstance(axis.get("key"), str) and isinstance(axis.get("values"), list)
         for axis in axes
-    )
+    ):
+        raise CorruptRunError(path, "its settings are not those of a sweep", _DELETE)
+    return described
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
@@ -63,8 +54,7 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
         RunError: it cannot be written.
 
     """
-    with files.told(directory / SWEEP):
-        files.write_atomic(directory / SWEEP, seal({"format": FORMAT, **described}))
+    files.save(directory / SWEEP, seal({"format": FORMAT, **described}))
 
 
 def table_seal(data: bytes) -> str:
@@ -83,13 +73,28 @@ def read_table(directory: Path) -> str:
     path = directory / RESULTS
     expected = read_sweep(directory).get("table")
     try:
-        data = files.read(path)
+        with unreadable_as_corrupt(path, _AGAIN, but=(FileNotFoundError,)):
+            data = files.read(path)
     except FileNotFoundError as error:
         if expected is None:
             raise RunError(f"{directory} has no {RESULTS} yet: the sweep is not finished") from error
         raise CorruptRunError(path, "it is missing", _AGAIN) from error
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _AGAIN) from error
     if table_seal(data) != expected:
         raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
     return data.decode()
+
+
+def verify_sweep(directory: Path) -> list[Finding]:
+    """Check every checksum of a sweep: its description, its table, and every run below it.
+
+    Returns what is wrong, an empty list when nothing is.
+    """
+    findings = []
+    try:
+        if "table" in read_sweep(directory):  # without it the sweep has not ended yet
+            read_table(directory)
+    except CorruptRunError as error:
+        findings.append(Finding(error.file, error.problem, error.usable))
+    except RunError as error:
+        findings.append(Finding(directory, str(error)))
+    return [*findings, *(found for run in list_runs(directory) for found in verify_run(run.path))]

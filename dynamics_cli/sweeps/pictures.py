@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.layout import is_array_name
 from dynamics_cli.runs.replica import ReplicaSet
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.layout import is_array_name
 from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 from dynamics_cli.config import run_hash
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.lock import run_lock
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep
 from dynamics_cli.sweeps.engine import Report, Result, run_jobs
 from dynamics_cli.sweeps.grid import Axis

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.runs import files
+from dynamics_cli.runs.store import files
 from dynamics_cli.sweeps.directory import RESULTS
 from dynamics_cli.sweeps.engine import Result
 
@@ -48,6 +48,5 @@ def write_table(directory: Path, results: Sequence[Result], keys: Sequence[str])
     writer.writerow(header)
     writer.writerows(rows)
     path = directory / RESULTS
-    with files.told(path):
-        files.write_atomic(path, text.getvalue().encode())
+    files.save(path, text.getvalue().encode())
     return path

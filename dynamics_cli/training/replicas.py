@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import layout
-from dynamics_cli.runs.clear import clear_run
-from dynamics_cli.runs.info import is_run
-from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.replica import ReplicaSet
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.layout import clear_run, is_run
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.loop import Outcome, Progress

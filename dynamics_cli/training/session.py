@@ -13,12 +13,11 @@ from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.config.optimizer import GradientFlow, Optimizer
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import layout
-from dynamics_cli.runs.clear import clear_run
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import is_run
-from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.layout import clear_run, is_run
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter, check_space
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.clock import Clock, build_clock

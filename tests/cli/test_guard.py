@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.cli import guard, main, output
+from dynamics_cli.jsonable import jsonable
 
 from .conftest import Dyn, environment
 
@@ -137,7 +138,12 @@ def test_json_of_what_json_does_not_know() -> None:
     import numpy as np
 
     document = {"a": float("nan"), "b": [np.float64("inf"), np.arange(2)], 3: Path("x"), "c": (None, True)}
-    assert output.jsonable(document) == {"a": None, "b": [None, [0, 1]], "3": str(Path.cwd() / "x"), "c": [None, True]}
+    assert jsonable(document, absolute=True) == {
+        "a": None,
+        "b": [None, [0, 1]],
+        "3": str(Path.cwd() / "x"),
+        "c": [None, True],
+    }
 
 
 def never_end() -> None:

@@ -18,7 +18,7 @@ from dynamics_cli.datasets import build_dataset
 from dynamics_cli.datasets.mnist_subset import read_subset
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.runs import CorruptRunError, load_run
-from dynamics_cli.runs.checkpoint import read_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 
 from .conftest import Harm, dyn
 
@@ -146,7 +146,7 @@ def test_checkpoints(sample: str, harm: Harm, run: Path) -> None:
 
 def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
     interrupted = run / "run.json"
-    from dynamics_cli.runs.sealed import seal, unseal
+    from dynamics_cli.runs.store.sealed import seal, unseal
 
     content, _ = unseal(interrupted.read_bytes())
     for key in ("rows", "iterations", "final_loss"):

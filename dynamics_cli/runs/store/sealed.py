@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
+from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.store import files
 
 _CHECKSUM = "checksum"
 
@@ -43,14 +45,34 @@ def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
     return content, intact
 
 
-def refuse_newer(path: Path, version: object, newest: int) -> None:
-    """Refuse a file of a format that only a newer version of dyn knows.
+def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
+    """Read a sealed file whose entry `format` is a version from 1 to `newest`; return it without its checksum.
+
+    `usable` tells what can be done when it is damaged.
 
     Raises:
-        RunError: it is of such a format.
+        FileNotFoundError: it is not there.
+        NotADirectoryError: nor is its folder.
+        CorruptRunError: it cannot be read, is not such a file, or was changed.
+        RunError: a newer version of dyn wrote it.
     """
+    with unreadable_as_corrupt(path, usable, but=(FileNotFoundError, NotADirectoryError)):
+        data = files.read(path)
+    try:
+        content, intact = unseal(data)
+    except ValueError as error:
+        raise CorruptRunError(path, str(error), usable) from error
+    version = content.get("format")
     if isinstance(version, int) and version > newest:
-        raise RunError(f"{path} was written by a newer version of dyn (format {version}): update dyn to read it")
+        wanted = f"format {version}, where this one reads formats up to {newest}"
+        if intact:
+            raise RunError(f"{path} was written by a newer version of dyn ({wanted}): update dyn to read it")
+        raise CorruptRunError(path, f"it does not fit its checksum, or a newer version of dyn wrote it ({wanted})")
+    if not intact and _CHECKSUM.encode() not in data:
+        raise CorruptRunError(path, "it has no checksum: an earlier dyn made it, or it was edited", usable)
+    if not intact or version not in range(1, newest + 1):
+        raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
+    return content
 
 
 def _text(content: Mapping[str, Any], indent: int | None) -> str:
