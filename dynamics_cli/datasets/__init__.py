@@ -9,7 +9,7 @@ from dynamics_cli.datasets.dataset import Dataset, make_dataset
 
 LOADERS = {
     "points": "dynamics_cli.datasets.points",
-    "file": "dynamics_cli.datasets.files",
+    "file": "dynamics_cli.datasets.file",
     "orthonormal": "dynamics_cli.datasets.orthonormal",
     "gaussians": "dynamics_cli.datasets.linear_teacher",
     "linear_teacher": "dynamics_cli.datasets.linear_teacher",

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config.dataset import DogsVsCatsDataset
 from dynamics_cli.datasets.dataset import Dataset, Floats, check_size
-from dynamics_cli.datasets.dogs_vs_cats import find_place
-from dynamics_cli.datasets.images import ImageSet, load_images, split_per_class
+from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet, find_place, load_images, split_per_class
 from dynamics_cli.datasets.light import light_effect
 from dynamics_cli.errors import InputError
 

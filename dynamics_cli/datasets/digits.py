@@ -6,10 +6,8 @@ import numpy as np
 
 from dynamics_cli.config.dataset import MnistDataset, MnistPairDataset
 from dynamics_cli.datasets.dataset import Dataset, Floats, make_dataset
-from dynamics_cli.datasets.idx import Bytes
+from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
 from dynamics_cli.datasets.light import light_effect
-from dynamics_cli.datasets.mnist import HOW_TO_GET, is_there, load_mnist
-from dynamics_cli.datasets.mnist_subset import COUNTS
 from dynamics_cli.errors import DataMissingError, InputError
 
 Config = MnistDataset | MnistPairDataset
@@ -24,9 +22,9 @@ def resolve(config: Config) -> Config:
     """
     if config.source != "auto":
         return config
-    asked = [(config.per_class, COUNTS["train"])]
+    asked = [(config.per_class, SUBSET_COUNTS["train"])]
     if config.test:
-        asked.append((config.test_per_class, COUNTS["test"]))
+        asked.append((config.test_per_class, SUBSET_COUNTS["test"]))
     if all(count is not None and count <= most for count, most in asked):
         return config.model_copy(update={"source": "subset"})
     if is_there():

@@ -85,10 +85,8 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
     file = Path(path)
     try:
         document = read_document(file)
-    except CorruptRunError as error:
-        return [Finding(error.file, error.problem, error.usable)]
     except RunError as error:
-        return [Finding(file, str(error))]
+        return [Finding.of(error, file)]
     findings = list(_files(file, document))
     seen: set[tuple[Path, str | None]] = set()
     for told in document["runs"]:

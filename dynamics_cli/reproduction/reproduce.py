@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -137,7 +135,7 @@ def reproduce_figure(
     with alone_in(folder):
         written = save(drawing, folder / figure.id, formats)
         if table is not None:
-            written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
+            written.append(files.save_csv(folder / f"{figure.id}.csv", *table))
         written.append(write_document(folder / f"{figure.id}.json", about, written, runs))
     return FigureResult(figure.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
 
@@ -212,16 +210,3 @@ def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str])
         "claims": [one.as_dict() for one in claims],
         "remarks": remarks,
     }
-
-
-def _write(path: Path, text: str) -> Path:
-    files.save(path, text.encode())
-    return path
-
-
-def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from dynamics_cli.errors import RunError
+
+# fmt: off
+ARCHIVE_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, EOFError, OSError, RuntimeError,
+    ValueError, TypeError, AttributeError, NameError, LookupError, ArithmeticError, MemoryError,
+)
+# fmt: on
+"""What the standard library and NumPy raise for archives of arrays that are damaged in one way or another."""
 
 
 class CorruptRunError(RunError):

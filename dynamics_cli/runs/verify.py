@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,13 @@ class Finding:
     problem: str
     usable: str = ""
 
+    @classmethod
+    def of(cls, error: DynError, file: Path) -> Finding:
+        """Return what an error says; one that names no file is about `file`."""
+        if isinstance(error, CorruptRunError):
+            return cls(error.file, error.problem, error.usable)
+        return cls(file, str(error))
+
 
 def verify_run(path: str | Path) -> list[Finding]:
     """Check every checksum of a run directory; return what is wrong, an empty list when nothing is."""
@@ -32,16 +39,16 @@ def verify_run(path: str | Path) -> list[Finding]:
     except NotARunError as error:
         return [Finding(directory, str(error), _intact_arrays(directory))]
     except CorruptRunError as error:
-        return [Finding(error.file, error.problem, _intact_arrays(directory))]
+        return [replace(Finding.of(error, directory), usable=_intact_arrays(directory))]
     except RunError as error:
-        return [Finding(directory, str(error))]
+        return [Finding.of(error, directory)]
     findings: list[Finding] = []
     try:
         read_config(directory, run.info)
     except CorruptRunError as error:
-        findings.append(Finding(error.file, error.problem, _intact_arrays(directory)))
+        findings.append(replace(Finding.of(error, directory), usable=_intact_arrays(directory)))
     except DynError as error:
-        findings.append(Finding(directory / layout.CONFIG, str(error)))
+        findings.append(Finding.of(error, directory / layout.CONFIG))
     damaged, readable = _checkpoints(directory, run.info)
     findings += damaged
     if damaged and not readable and not run.finished:
@@ -64,7 +71,7 @@ def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], 
     unneeded = info["status"] in ("complete", "diverged")
     left = f"--resume goes on from {readable[0]}" if readable else "the run can only be started again, with --force"
     usable = "nothing needs it any more" if unneeded else left
-    return [Finding(error.file, error.problem, usable) for error in errors], readable
+    return [replace(Finding.of(error, directory), usable=usable) for error in errors], readable
 
 
 def _arrays(run: Run) -> list[Finding]:
@@ -75,7 +82,7 @@ def _arrays(run: Run) -> list[Finding]:
         try:
             rows = run.check(name)
         except CorruptRunError as error:
-            findings.append(Finding(error.file, error.problem, error.usable))
+            findings.append(Finding.of(error, run.path))
             continue
         if name == layout.SNAPSHOT_ITERATIONS:
             snapshots = rows

@@ -142,10 +142,6 @@ class RunWriter:
         """Keep a message in `run.json`, which is written with the next change of status."""
         self._info["messages"] = [*self._info.get("messages", []), message]
 
-    def check_space(self, needed: int) -> None:
-        """Raise `RunError` when the disk obviously has less room than `needed` bytes."""
-        check_space(self.directory, needed)
-
     def append_losses(self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None) -> None:
         """Record losses in one block.
 

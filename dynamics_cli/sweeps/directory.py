@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, Finding, list_runs, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
+
+if TYPE_CHECKING:
+    from dynamics_cli.sweeps.engine import Result
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
@@ -31,7 +35,6 @@ def read_sweep(directory: Path) -> dict[str, Any]:
     Raises:
         RunError: it is not a sweep, or a newer version of dyn wrote it.
         CorruptRunError: its description is damaged.
-
     """
     path = directory / SWEEP
     try:
@@ -52,7 +55,6 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
 
     Raises:
         RunError: it cannot be written.
-
     """
     files.save(directory / SWEEP, seal({"format": FORMAT, **described}))
 
@@ -62,13 +64,43 @@ def table_seal(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
+    measures = sorted({name for result in results for name in result.measures})
+    header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
+    rows = [
+        [
+            result.job.number,
+            *(_cell(result.job.settings[key]) for key in keys),
+            result.job.config.seed,
+            result.status,
+            "" if result.iterations is None else result.iterations,
+            repr(result.final_loss),
+            *(repr(result.measures[name]) if name in result.measures else "" for name in measures),
+            result.path,
+            "" if result.replica is None else result.replica,
+            result.message,
+        ]
+        for result in results
+    ]
+    return header, rows
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict | bool) else value
+
+
+def write_table(directory: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
+    """Write `results.csv` in one indivisible step and return its path."""
+    return files.save_csv(directory / RESULTS, *table(results, keys))
+
+
 def read_table(directory: Path) -> str:
     """Return the text of the table of a sweep.
 
     Raises:
         RunError: there is none yet.
         CorruptRunError: it is not the one that the sweep wrote.
-
     """
     path = directory / RESULTS
     expected = read_sweep(directory).get("table")
@@ -93,8 +125,6 @@ def verify_sweep(directory: Path) -> list[Finding]:
     try:
         if "table" in read_sweep(directory):  # without it the sweep has not ended yet
             read_table(directory)
-    except CorruptRunError as error:
-        findings.append(Finding(error.file, error.problem, error.usable))
     except RunError as error:
-        findings.append(Finding(directory, str(error)))
+        findings.append(Finding.of(error, directory))
     return [*findings, *(found for run in list_runs(directory) for found in verify_run(run.path))]

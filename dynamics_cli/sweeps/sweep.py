@@ -13,11 +13,10 @@ from dynamics_cli.config import run_hash
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
-from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep
+from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep, write_table
 from dynamics_cli.sweeps.engine import Report, Result, run_jobs
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
-from dynamics_cli.sweeps.table import write_table
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dynamics_cli.config.initialization import (
 )
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.datasets import Dataset
-from dynamics_cli.datasets.npz import read_npz
+from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.datasets.streams import stream
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.training.independent_modes import independent_modes

@@ -29,9 +29,9 @@ def add(name: str, path: Path, quiet: bool) -> None:
     """
     from dynamics_cli.cli.data.bars import CountBar
     from dynamics_cli.cli.output import emit, say
-    from dynamics_cli.datasets.catalogue import describe_counts, refuse_unless
-    from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats
-    from dynamics_cli.datasets.mnist import add_mnist
+    from dynamics_cli.datasets.files.catalogue import describe_counts, refuse_unless
+    from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
+    from dynamics_cli.datasets.files.mnist import add_mnist
 
     def on_wait(message: str) -> None:
         say(message, quiet=quiet)

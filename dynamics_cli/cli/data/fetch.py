@@ -32,8 +32,8 @@ def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> No
     """
     from dynamics_cli.cli.data.bars import CountBar
     from dynamics_cli.cli.output import emit, say
-    from dynamics_cli.datasets.catalogue import refuse_unless
-    from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
+    from dynamics_cli.datasets.files.catalogue import refuse_unless
+    from dynamics_cli.datasets.files.fetch import MIRRORS, fetch_mnist
 
     refuse_unless(name, ("mnist",), "downloaded")
     with CountBar("B", shown=not quiet) as bar:

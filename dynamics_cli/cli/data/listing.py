@@ -14,7 +14,7 @@ def list_(as_json: bool) -> None:
     from dataclasses import asdict
 
     from dynamics_cli.cli.output import emit, emit_json, say, size, table
-    from dynamics_cli.datasets.catalogue import list_data
+    from dynamics_cli.datasets.files.catalogue import list_data
 
     found = list_data()
     if as_json:

@@ -14,7 +14,7 @@ from dynamics_cli.cli.options import json_option
 def path(name: str, as_json: bool) -> None:
     """Print where data set NAME is; exit code 4 when it is not here."""
     from dynamics_cli.cli.output import emit, emit_json
-    from dynamics_cli.datasets.catalogue import find_data
+    from dynamics_cli.datasets.files.catalogue import find_data
 
     entry = find_data(name)
     if as_json:

@@ -18,7 +18,7 @@ def remove(name: str, quiet: bool) -> None:
     `dyn data add` stay where they are.
     """
     from dynamics_cli.cli.output import say, size
-    from dynamics_cli.datasets.catalogue import remove_data
+    from dynamics_cli.datasets.files.catalogue import remove_data
 
     freed = remove_data(name)
     say(f"{name}: {size(freed)} freed" if freed else f"{name}: there was nothing to remove", quiet=quiet)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -20,28 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.errors import ARCHIVE_DAMAGE, CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
 
 _META = "meta.json"
 _DIGITS = 8
 _ROWS = TypeAdapter(layout.Rows)
-_DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    UnboundLocalError,
-    EOFError,
-    SyntaxError,
-    tokenize.TokenError,
-    MemoryError,
-    OverflowError,
-    RuntimeError,
-    NotImplementedError,
-)
-"""What the libraries raise for contents that fit the checksum and are no checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +100,7 @@ def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
         found = Checkpoint(arrays, dict(described["meta"]), _ROWS.validate_python(described["rows"]))
         written_by = described.get("owner")
-    except _DAMAGE as error:
+    except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are not those of a checkpoint") from error
     if None not in (owner, written_by) and owner != written_by:
         raise CorruptRunError(path, "it belongs to another run")

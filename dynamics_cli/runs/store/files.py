@@ -8,13 +8,15 @@ share the last step of all writing, `replacing`. Errors of the operating system 
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
+import io
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dynamics_cli.errors import RunError
 
@@ -27,24 +29,24 @@ _GONE = frozenset({errno.ENOENT, errno.ESTALE})
 
 @contextlib.contextmanager
 def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[None]:
-    """Turn an error of the operating system while writing below `path` into a `RunError` that says what to do.
+    """Turn an error of the operating system while writing at or below `path` into a `RunError` that says what to do.
 
     What is written is a run, which can be resumed, unless there is other `advice` (which may be empty).
     """
     try:
         yield
     except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else str(path)
-        raise RunError(_explain_run(error, where) if advice is None else _explain(error, where, advice)) from error
+        raise RunError(_explain(error, path) if advice is None else _explain_other(error, path, advice)) from error
 
 
-def _explain(error: OSError, where: str, advice: str) -> str:
+def _explain_other(error: OSError, path: Path, advice: str) -> str:
     if error.errno in _FULL:
-        return f"disk full while writing {where}; free space and try again"
-    return f"cannot write {where}: {error.strerror or error}" + (f"; {advice}" if advice else "")
+        return f"disk full while writing {path}; free space and try again"
+    return f"cannot write {path}: {error.strerror or error}" + (f"; {advice}" if advice else "")
 
 
-def _explain_run(error: OSError, where: str) -> str:
+def _explain(error: OSError, path: Path) -> str:
+    where = error.filename if isinstance(error.filename, str) else str(path)
     kept = "what was acknowledged is kept"
     if error.errno in _FULL:
         return f"disk full while writing {where}: {kept}; free space and continue with --resume"
@@ -238,11 +240,25 @@ def save(path: Path, data: Buffer) -> None:
         write_atomic(path, data)
 
 
+def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """Write a table by `save` and return its path.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    save(path, text.getvalue().encode())
+    return path
+
+
 def remove_temporaries(directory: Path) -> None:
     """Delete what interrupted atomic writes left in a directory."""
     for name in names(directory):
         if name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]):
-            remove(directory / name)
+            remove_tree(directory / name)
 
 
 def remove_tree(path: Path) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dynamics_cli.datasets import dogs_vs_cats, mnist, mnist_subset, store
+from dynamics_cli.datasets.files import dogs_vs_cats, mnist, store
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
+from dynamics_cli.runs.store import files
 
 State = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
 
@@ -46,7 +47,6 @@ def find_data(name: str) -> Entry:
         UsageError: there is none of this name.
         DataMissingError: it is not here; the message says how to get it.
         InputError: what is here is damaged.
-
     """
     entry = _named(name)
     if entry.state in _ABSENT:
@@ -62,7 +62,6 @@ def remove_data(name: str) -> int:
     Raises:
         UsageError: there is none of this name, or it is a part of dyn.
         RunError: something cannot be deleted.
-
     """
     entry = _named(name)
     if entry.state == "embedded":
@@ -70,10 +69,10 @@ def remove_data(name: str) -> int:
     directory = {"mnist": mnist.mnist_directory, "dogs-vs-cats": dogs_vs_cats.directory}[name]()
     if not directory.is_dir():
         return 0
-    with store.locked(directory), store.told(directory):
+    with store.locked(directory), store.os_errors_as_run_errors(directory):
         for path in directory.iterdir():
-            if path.name != ".lock":
-                store.delete(path)
+            if path.name != store.LOCK:
+                files.remove_tree(path)
     return entry.size
 
 
@@ -82,7 +81,6 @@ def refuse_unless(name: str, allowed: Sequence[str], what: str) -> None:
 
     Raises:
         UsageError: with the names that can be, and for another data set how it is got.
-
     """
     if name in allowed:
         return
@@ -99,8 +97,8 @@ def _named(name: str) -> Entry:
 
 
 def _subset() -> Entry:
-    path = mnist_subset.PATH
-    return Entry("mnist-subset", "embedded", path, path.stat().st_size, mnist_subset.ATTRIBUTION, "")
+    path = mnist.SUBSET
+    return Entry("mnist-subset", "embedded", path, path.stat().st_size, mnist.ATTRIBUTION, "")
 
 
 def _mnist() -> Entry:
