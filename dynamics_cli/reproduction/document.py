@@ -30,15 +30,15 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
     Raises:
         RunError: it cannot be written.
     """
-    told = [run.as_dict() for run in runs]
-    obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in told]
+    described = [run.as_dict() for run in runs]
+    obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]
     document = {
         "format": FORMAT,
         **about,
         "provenance": {**about["provenance"], "obtained": obtained},
         "files": [file.name for file in written],
         "sha256": {file.name: sha256(file) for file in written},
-        "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(told, runs, strict=True)],
+        "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(described, runs, strict=True)],
     }
     files.save(path, seal(document))
     return path
@@ -89,8 +89,8 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
         return [Finding.of(error, file)]
     findings = list(_files(file, document))
     seen: set[tuple[Path, str | None]] = set()
-    for told in document["runs"]:
-        where = (run_path(file, told["path"]), told["hash"])
+    for run in document["runs"]:
+        where = (run_path(file, run["path"]), run["hash"])
         if where not in seen:
             seen.add(where)
             findings += _run(*where, check_run)

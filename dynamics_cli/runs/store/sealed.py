@@ -37,9 +37,9 @@ def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
         raise ValueError("it is not valid JSON") from error
     if not isinstance(content, dict):
         raise ValueError("it does not hold what dyn writes there")
-    told = content.pop(_CHECKSUM, None)
+    stated = content.pop(_CHECKSUM, None)
     try:
-        intact = told is not None and seal(content, indent=2 if data.startswith(b"{\n") else None) == data
+        intact = stated is not None and seal(content, indent=2 if data.startswith(b"{\n") else None) == data
     except (ValueError, RecursionError):  # a number that is not finite, which is never written
         intact = False
     return content, intact
@@ -69,7 +69,7 @@ def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
             raise RunError(f"{path} was written by a newer version of dyn ({wanted}): update dyn to read it")
         raise CorruptRunError(path, f"it does not fit its checksum, or a newer version of dyn wrote it ({wanted})")
     if not intact and _CHECKSUM.encode() not in data:
-        raise CorruptRunError(path, "it has no checksum: an earlier dyn made it, or it was edited", usable)
+        raise CorruptRunError(path, "it has no checksum: was it edited, or made by an earlier dyn?", usable)
     if not intact or version not in range(1, newest + 1):
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
     return content
