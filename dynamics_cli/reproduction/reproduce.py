@@ -15,7 +15,8 @@ from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, RunSource, Watch
 from dynamics_cli.reproduction.seeds import ClaimOverSeeds, over_seeds
-from dynamics_cli.runs import outputs_root, provenance
+from dynamics_cli.runs import outputs_root
+from dynamics_cli.runs.provenance import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.training.signals import Interrupted

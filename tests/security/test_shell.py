@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from dynamics_cli.plotting.animation import animate
 from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.runs import provenance
+from dynamics_cli.runs.provenance import provenance
 
 from .conftest import Harm
 

@@ -44,24 +44,27 @@ HOW_TO_GET = (
     "`dyn data add dogs-vs-cats PATH` with the archive or the folder it unpacks to"
 )
 
+MAX_SIZE = 1024
+"""Pixels of the side of the largest square to which images are scaled."""
+
 Progress = Callable[[int, int], None]
 """Called with the number of images done and of all images."""
 Result = TypeVar("Result")
+Shape = tuple[int, int, int, int]
+"""Of decoded images: (n, size, size, 3)."""
 
 _NAME = re.compile(r"(?:train/)?((cat|dog)\.(0|[1-9][0-9]{0,5})\.jpg)")
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PLACE = "place.json"
 _CHUNK = 64
+"""Images whose contents are in memory at once."""
 _SHOWN = 20
-
-
-MAX_SIZE = 1024
+"""Broken images that are named."""
 _PIXELS, _RECORD = "images.npy", "record.json"
 _VERSION = 1
 """Raised when images are decoded in another way, so that older caches are not used."""
 _BLOCK = 2**24
-
-Shape = tuple[int, int, int, int]
+"""Bytes of decoded images that are checked at once."""
 
 
 @dataclass(frozen=True)

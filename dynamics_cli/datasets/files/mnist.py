@@ -35,11 +35,6 @@ Handle = IO[bytes] | gzip.GzipFile
 
 MAX_VALUES = 2**28
 """More values than this in one file are refused: a header can claim anything."""
-
-_GZIP = b"\x1f\x8b"
-_UNSIGNED_BYTE = 8
-_MAX_DIMENSIONS = 3
-
 SUBSET = Path(__file__).parents[1] / "assets" / "mnist_subset.npz"
 SUBSET_COUNTS = {"train": 1000, "test": 200}
 """Images of each digit in each part of the subset."""
@@ -48,6 +43,9 @@ ATTRIBUTION = (
 )
 
 _SIDE = 28
+_GZIP = b"\x1f\x8b"
+_UNSIGNED_BYTE = 8
+_MAX_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)

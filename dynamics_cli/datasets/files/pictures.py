@@ -28,7 +28,6 @@ MAX_TOTAL = 2 * 2**30
 """Size of all pictures together."""
 MAX_RATIO = 100
 """How many times its packed size a picture may have; JPEGs have one or two."""
-
 MAX_PIXELS = 2**22
 """Pixels of the largest picture that is decoded."""
 
