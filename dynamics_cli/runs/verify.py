@@ -52,7 +52,7 @@ def verify_run(path: str | Path) -> list[Finding]:
     damaged, readable = _checkpoints(directory, run.info)
     findings += damaged
     if damaged and not readable and not run.finished:
-        return findings  # nobody knows how many rows the arrays ought to have
+        return findings  # the number of rows that the arrays must have is lost
     return findings + _arrays(run)
 
 

@@ -30,7 +30,7 @@ def is_sweep(directory: Path) -> bool:
 
 
 def read_sweep(directory: Path) -> dict[str, Any]:
-    """Return what a sweep directory says of itself.
+    """Return the description of a sweep.
 
     Raises:
         RunError: it is not a sweep, or a newer version of dyn wrote it.
@@ -51,7 +51,7 @@ def read_sweep(directory: Path) -> dict[str, Any]:
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
-    """Write what a sweep says of itself, with a checksum, in one indivisible step.
+    """Write the description of a sweep, with a checksum, in one indivisible step.
 
     Raises:
         RunError: it cannot be written.

@@ -115,7 +115,7 @@ def test_links_are_deleted_not_followed(tmp_path: Path) -> None:
 
 def test_errors_of_the_system_are_told(tmp_path: Path) -> None:
     full = pytest.raises(RunError, match="disk full while writing .*place; free space")
-    with full, store.os_errors_as_run_errors(tmp_path / "place"):
+    with full, store.locked(tmp_path / "place"):
         raise OSError(errno.ENOSPC, "No space left on device")
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(RunError, match="cannot write .*file.*; set DYN_DATA"), store.locked(tmp_path / "file" / "x"):

@@ -69,7 +69,7 @@ def remove_data(name: str) -> int:
     directory = {"mnist": mnist.mnist_directory, "dogs-vs-cats": dogs_vs_cats.directory}[name]()
     if not directory.is_dir():
         return 0
-    with store.locked(directory), store.os_errors_as_run_errors(directory):
+    with store.locked(directory):
         for path in directory.iterdir():
             if path.name != store.LOCK:
                 files.remove_tree(path)

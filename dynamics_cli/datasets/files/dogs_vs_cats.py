@@ -113,7 +113,7 @@ def add_dogs_vs_cats(
         listed = "\n".join(broken[:_SHOWN] + more)
         raise InputError(f"{path}: {len(broken)} of {len(files)} images cannot be used:\n{listed}")
     place = Place(str(path), digest.hexdigest(), list(files))
-    with store.locked(directory(), on_wait), store.os_errors_as_run_errors(directory()):
+    with store.locked(directory(), on_wait):
         disk.write_atomic(directory() / _PLACE, json.dumps(asdict(place)).encode())
     return place
 
@@ -170,7 +170,7 @@ def decode_all(
 
     Raises:
         DataMissingError: they are no longer there.
-        InputError: they have changed; this may be told after the last image.
+        InputError: they have changed; this may be raised after the last image.
     """
     path = Path(place.path)
     if not is_there(place):
@@ -316,7 +316,7 @@ def split_per_class(
 
 
 def _decode_into(cache: Path, place: Place, shape: Shape, progress: Progress | None) -> None:
-    with quiet_pillow(), store.os_errors_as_run_errors(cache.parent), store.fresh_directory(cache) as folder:
+    with quiet_pillow(), store.fresh_directory(cache) as folder:
         checksum = 0
         with store.synced(folder / _PIXELS) as handle:
             handle.write(_header(shape))

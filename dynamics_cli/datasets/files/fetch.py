@@ -57,7 +57,7 @@ def fetch_mnist(
         mirrors: addresses of directories with the files, gzipped.
         files: what to download, with the SHA-256 of the contents.
         offline: do not use the network (`DYN_OFFLINE` says the same).
-        progress: told about every piece that arrives.
+        progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
         schemes: protocols that a mirror, or what it redirects to, may use.
         timeout: seconds that a mirror may stay silent.
@@ -79,7 +79,7 @@ def fetch_mnist(
     if offline or store.is_offline():
         raise DataMissingError(f"MNIST is not in {directory} and the network may not be used (offline); {_BY_HAND}")
     opener = urllib.request.build_opener(_Redirects(schemes))
-    with store.locked(directory, on_wait), store.os_errors_as_run_errors(directory):
+    with store.locked(directory, on_wait):
         for file in missing_files(directory, files):
             good = _fetch_one(opener, mirrors, file, directory / file.name, progress, timeout)
             mirrors = [good, *(mirror for mirror in mirrors if mirror != good)]  # one that is down is waited for once

@@ -214,7 +214,7 @@ def add_mnist(
     found = find_files(directory, files)
     target = mnist_directory()
     contents = {file.name: (file, read_file(found[file.name], file)) for file in files}
-    with store.locked(target, on_wait), store.os_errors_as_run_errors(target):
+    with store.locked(target, on_wait):
         for name, (file, values) in contents.items():
             with store.fresh_file(target / name) as handle:
                 handle.write(header(file.shape))

@@ -38,7 +38,7 @@ _NOISE = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 class UnreadablePictureError(Exception):
-    """The bytes of one picture cannot be had."""
+    """The bytes of one picture cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Pictures:
 
     names: list[str]
     read: Callable[[str], bytes]
-    """Returns the bytes of one file; UnreadablePictureError when they cannot be had."""
+    """Returns the bytes of one file; UnreadablePictureError when they cannot be read."""
 
 
 @contextlib.contextmanager

@@ -40,11 +40,6 @@ def is_offline() -> bool:
     return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
 
 
-def os_errors_as_run_errors(path: Path) -> contextlib.AbstractContextManager[None]:
-    """Turn an error of the operating system while writing data below `path` into a `RunError` that says what to do."""
-    return files.os_errors_as_run_errors(path, _ADVICE)
-
-
 @contextlib.contextmanager
 def locked(directory: Path, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
     """Make `directory` and be the only process that writes into it.
@@ -53,16 +48,15 @@ def locked(directory: Path, on_wait: Callable[[str], None] | None = None) -> Ite
     behind is deleted.
 
     Raises:
-        RunError: the directory cannot be written.
+        RunError: the directory, or what the block writes into it, cannot be written.
     """
-    with os_errors_as_run_errors(directory):
+    with files.os_errors_as_run_errors(directory, _ADVICE):
         lock, _ = locks.acquire(directory, LOCK, on_wait=on_wait)
-    try:
-        with os_errors_as_run_errors(directory):
+        try:
             files.remove_temporaries(directory)
-        yield
-    finally:
-        lock.release()
+            yield
+        finally:
+            lock.release()
 
 
 @contextlib.contextmanager

@@ -78,7 +78,7 @@ def _read(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInf
     if dtype.kind not in "fiub":
         raise InputError(f"{path}: {name} holds {dtype}, numbers are needed")
     claimed = math.prod(shape) * dtype.itemsize
-    if claimed != there:  # told before NumPy makes room for what is claimed
+    if claimed != there:  # refused before NumPy allocates what is claimed
         raise ArchiveError(f"{name} claims shape {shape} of {dtype}, {claimed} bytes; there are {there}")
     refuse_beyond_memory(claimed, f"{path}: {name} takes")  # a small file may claim, and be, a large array
     with archive.open(entry) as stream:

@@ -28,7 +28,7 @@ _ALIGNMENT = 64
 _COUNT_DIGITS = 20
 _MOST_AXES = 32
 _LARGEST_ROW = 2**60
-"""Bytes; NumPy refuses to think of more."""
+"""Bytes; NumPy refuses larger ones."""
 _LONGEST = 4096
 LONGEST_HEADER = len(_NPY) + 2 + _LONGEST
 """Bytes to read from a file to be sure to have its header."""

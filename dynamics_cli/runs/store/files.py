@@ -154,7 +154,7 @@ def read(path: Path) -> bytes:
 def ensure_named(handle: BinaryIO, path: Path) -> None:
     """Raise `FileNotFoundError` unless `path` still is a name of the open file.
 
-    What is written to a file that was deleted or moved goes well, and nobody finds it.
+    Writing to a file that was deleted or moved succeeds, and what was written is lost.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
@@ -209,7 +209,7 @@ TEMPORARY = (".", ".tmp")
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a free name beside `path`; what is there when the block ends well becomes `path` in one step.
 
-    After an error it is deleted. Whoever needs it after a power cut syncs its contents inside the block.
+    After an error it is deleted. Its contents are synced by the block, if they must survive a power cut.
     """
     temporary = path.with_name(f"{TEMPORARY[0]}{path.name}.{os.getpid()}{TEMPORARY[1]}")
     try:
