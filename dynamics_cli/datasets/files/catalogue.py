@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,26 +107,22 @@ def _mnist() -> Entry:
     if lacking:
         state = "missing" if len(lacking) == len(mnist.ALL_FILES) else "incomplete"
     how = mnist.HOW_TO_GET if lacking else ""
-    return Entry("mnist", state, directory, _size(directory), "MNIST: 60 000 training and 10 000 test images", how)
+    size, title = files.used(directory)[0], "MNIST: 60 000 training and 10 000 test images"
+    return Entry("mnist", state, directory, size, title, how)
 
 
 def _dogs_vs_cats() -> Entry:
     directory, title = dogs_vs_cats.directory(), "Kaggle's Dogs vs. Cats"
-    size = _size(directory)
+    size = files.used(directory)[0]
     try:
         place = dogs_vs_cats.remembered()
     except DynError as error:
         return Entry("dogs-vs-cats", "damaged", directory, size, title, str(error))
     if place is None:
         return Entry("dogs-vs-cats", "missing", directory, size, title, dogs_vs_cats.HOW_TO_GET)
-    return Entry(
-        "dogs-vs-cats",
-        "here" if dogs_vs_cats.is_there(place) else "moved",
-        Path(place.path),
-        size,
-        f"{title}: {describe_counts(place)}",
-        "" if dogs_vs_cats.is_there(place) else dogs_vs_cats.HOW_TO_GET,
-    )
+    here, title = dogs_vs_cats.is_there(place), f"{title}: {describe_counts(place)}"
+    how = "" if here else dogs_vs_cats.HOW_TO_GET
+    return Entry("dogs-vs-cats", "here" if here else "moved", Path(place.path), size, title, how)
 
 
 def describe_counts(place: dogs_vs_cats.Place) -> str:
@@ -135,11 +130,3 @@ def describe_counts(place: dogs_vs_cats.Place) -> str:
     cats, dogs = place.counts["cat"], place.counts["dog"]
     whole = "" if cats == dogs == dogs_vs_cats.PER_CLASS else f" of {dogs_vs_cats.PER_CLASS} each"
     return f"{cats} cats and {dogs} dogs{whole}"
-
-
-def _size(directory: Path) -> int:
-    total = 0
-    for path in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # another process may be at work here
-            total += path.lstat().st_size if path.is_file() else 0
-    return total
