@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import load_config
-from dynamics_cli.datasets import Dataset
+from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.training.problem import Problem, build_problem
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "boursier2022"
@@ -21,7 +21,7 @@ def from_config(name: str) -> Callable[[Path], Problem]:
     return lambda mnist: build_problem(load_config(CONFIGS / f"{name}.yaml"))
 
 
-def problem_of(dataset: Dataset, width: int, **optimizer: float) -> Problem:
+def problem_of(dataset: Samples, width: int, **optimizer: float) -> Problem:
     """Return a problem on data at hand; the config's own data set is only a place holder."""
     config = load_config(
         {
@@ -38,23 +38,23 @@ def problem_of(dataset: Dataset, width: int, **optimizer: float) -> Problem:
 
 def random_problem(n: int, d: int, width: int) -> Problem:
     rng = np.random.default_rng(0)
-    return problem_of(Dataset(rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)), width)
+    return problem_of(Samples(rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)), width)
 
 
 def wide(mnist: Path) -> Problem:
     x = np.array([[-1.0, 1.0], [0.5, 1.0], [2.0, 1.0]])
-    return problem_of(Dataset(x, np.array([1.0, -1.0, 1.0]), bias=True), 200_000)
+    return problem_of(Samples(x, np.array([1.0, -1.0, 1.0]), bias=True), 200_000)
 
 
 def mnist_zero_one(mnist: Path) -> Problem:
     x, digit = read_mnist(mnist)
     chosen = digit <= 1
-    return problem_of(Dataset(x[chosen], np.where(digit[chosen] == 1, 1.0, -1.0)), 50)
+    return problem_of(Samples(x[chosen], np.where(digit[chosen] == 1, 1.0, -1.0)), 50)
 
 
 def mnist_sgd(mnist: Path) -> Problem:
     x, digit = read_mnist(mnist)
-    data = Dataset(x[:2000], np.where(digit[:2000] % 2 == 1, 1.0, -1.0))
+    data = Samples(x[:2000], np.where(digit[:2000] % 2 == 1, 1.0, -1.0))
     return problem_of(data, 100, kind="sgd", batch_size=1)  # type: ignore[arg-type]
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.text import Table, plain
+from dynamics_cli.jsonable import jsonable
+from dynamics_cli.text import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +109,7 @@ def override_texts(overrides: Overrides) -> list[str]:
     if isinstance(overrides, str):
         raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
     if isinstance(overrides, Mapping):  # JSON is YAML, and leaves no text that could be read as something else
-        return [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in overrides.items()]
+        return [f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in overrides.items()]
     return list(overrides)
 
 
@@ -233,7 +234,7 @@ def _axes(grid: Mapping[str, Any] | Iterable[str]) -> list[Axis]:
         if isinstance(values, str):
             axes.append(parse_axis(f"{key}={values}"))
             continue
-        axes.append(Axis(key, tuple(plain(list(values)))))
+        axes.append(Axis(key, tuple(jsonable(list(values)))))
         if not 0 < len(axes[-1].values) == len({repr(value) for value in axes[-1].values}):
             raise UsageError(f"the grid of {key} must have values, none of them twice")
     return axes
@@ -479,7 +480,7 @@ def animate(run: Which, out: str | Path | None = None) -> list[Path]:
     """
     from dynamics_cli.analysis import animate_run
     from dynamics_cli.runs import named
-    from dynamics_cli.runs.layout import PLOTS
+    from dynamics_cli.runs.store.layout import PLOTS
 
     loaded = named.load_run(run)
     loaded.check_all()
@@ -574,7 +575,8 @@ def _everything() -> list[Path]:
 def _checks(targets: Iterable[Path]) -> Iterator[tuple[Path, Callable[[], list[Finding]]]]:
     """Return each target with the function that checks it; runs that several of them share are checked once."""
     from dynamics_cli.reproduction.verify import verify_figure
-    from dynamics_cli.runs import layout, verify_run
+    from dynamics_cli.runs import verify_run
+    from dynamics_cli.runs.store import layout
     from dynamics_cli.sweeps.directory import is_sweep
     from dynamics_cli.sweeps.verify import verify_sweep
 
@@ -726,8 +728,8 @@ def fetch_data(
         UsageError: there is none of this name that can be downloaded.
         DataMissingError: no mirror had the files.
     """
-    from dynamics_cli.datasets.catalogue import refuse_unless
-    from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
+    from dynamics_cli.datasets.files.catalogue import refuse_unless
+    from dynamics_cli.datasets.files.fetch import MIRRORS, fetch_mnist
 
     refuse_unless(name, ("mnist",), "downloaded")
     return fetch_mnist(mirrors=(*mirrors, *MIRRORS), offline=offline, progress=progress, on_wait=messages)
@@ -753,9 +755,9 @@ def add_data(
         UsageError: there is none of this name that can be added.
         InputError: the files are not those of the data set, or damaged.
     """
-    from dynamics_cli.datasets.catalogue import describe_counts, refuse_unless
-    from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats
-    from dynamics_cli.datasets.mnist import add_mnist
+    from dynamics_cli.datasets.files.catalogue import describe_counts, refuse_unless
+    from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
+    from dynamics_cli.datasets.files.mnist import add_mnist
 
     refuse_unless(name, ("mnist", "dogs-vs-cats"), "added")
     if name == "mnist":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
+
+from dynamics_cli.jsonable import jsonable
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LEAST_FIRST, _LEAST_OTHER = 28, 14
@@ -157,17 +157,4 @@ def to_json(document: Any) -> str:
     """Return one JSON document: numbers that are not finite are null, paths absolute."""
     import json
 
-    return json.dumps(plain(document), indent=2, allow_nan=False)
-
-
-def plain(value: Any) -> Any:
-    """Return `value` as JSON knows it: arrays as lists, non-finite numbers as None, paths as absolute text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value.absolute())
-    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(jsonable(document, absolute=True), indent=2, allow_nan=False)

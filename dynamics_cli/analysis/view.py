@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics_cli.architectures import parameter_shapes
-from dynamics_cli.config.architecture import FullyConnectedArchitecture, TwoLayerArchitecture
-from dynamics_cli.datasets import Dataset
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
@@ -37,13 +37,13 @@ class View:
     @property
     def two_layer(self) -> bool:
         """Whether the network is a two-layer one."""
-        return isinstance(self.run.config.architecture, TwoLayerArchitecture)
+        return isinstance(self.run.config.architecture, TwoLayer)
 
     @property
     def outputs(self) -> int:
         """Number of outputs of the network."""
         architecture = self.run.config.architecture
-        return architecture.outputs if isinstance(architecture, FullyConnectedArchitecture) else 1
+        return architecture.outputs if isinstance(architecture, FullyConnected) else 1
 
     @cached_property
     def layers(self) -> list[str]:
@@ -56,7 +56,7 @@ class View:
     @cached_property
     def complete(self) -> bool:
         """Whether every parameter of the network is recorded, so that the network can be evaluated."""
-        return set(parameter_shapes(self.run.config.architecture, self.dataset.d)) <= set(self.run.parameters)
+        return set(self.run.config.architecture.shapes(self.dataset.d)) <= set(self.run.parameters)
 
     @cached_property
     def states(self) -> int:
@@ -67,7 +67,7 @@ class View:
         return count
 
     @cached_property
-    def dataset(self) -> Dataset:
+    def dataset(self) -> Samples:
         """The data of the run. Raises DynError when they are not there any more, or do not fit the weights."""
         dataset = self.run.dataset()
         if self.two_layer and "hidden_weight" in self.run.parameters and self.hidden_shape[1] != dataset.d:

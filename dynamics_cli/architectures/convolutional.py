@@ -121,11 +121,3 @@ initialization: {kind: default_scaled}
                 z = next(z for k, z in enumerate(model.preactivations(part), 1) if k == number)
                 parts.append(z.flatten(1))
         return torch.cat(parts).numpy()
-
-
-def layers(config):  # interim
-    return config.layers()
-
-
-def layer_outputs(config, parameters, x, number):  # interim
-    return config.layer_outputs(parameters, x, number)

@@ -72,11 +72,3 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
             batched = name != "optimizer" or getattr(section, "batch_size", None) is not None
             if section is not None and not (section.kind in kinds and batched):
                 yield (name, "kind"), f"must be {words} for architecture.kind gan"
-
-
-def build(config, d):  # interim
-    return config.build(d)
-
-
-def generate(config, parameters, z):  # interim
-    return config.generate(parameters, z)

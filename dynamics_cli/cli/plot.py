@@ -66,7 +66,8 @@ def plot(
     depends on what the run is: --list says.
     """
     from dynamics_cli import api
-    from dynamics_cli.runs import layout, named
+    from dynamics_cli.runs import named
+    from dynamics_cli.runs.store import layout
 
     sweep = api.sweep_directory(run)
     if sweep is not None and (animate or iterations):

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config.base import Fraction, PositiveInt
 from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.datasets.dogs_vs_cats import find_place
-from dynamics_cli.datasets.images import ImageSet, load_images, split_per_class
+from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet, find_place, load_images, split_per_class
 from dynamics_cli.datasets.light import light_effect
 from dynamics_cli.datasets.samples import Samples, check_size
 from dynamics_cli.datasets.streams import Streams

@@ -10,10 +10,8 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.datasets.idx import Bytes
+from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
 from dynamics_cli.datasets.light import light_effect
-from dynamics_cli.datasets.mnist import HOW_TO_GET, is_there, load_mnist
-from dynamics_cli.datasets.mnist_subset import COUNTS
 from dynamics_cli.datasets.samples import Samples, make_samples
 from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
@@ -65,9 +63,9 @@ class Digits(Dataset):
         """
         if self.source != "auto":
             return self
-        asked = [(self.per_class, COUNTS["train"])]
+        asked = [(self.per_class, SUBSET_COUNTS["train"])]
         if self.test:
-            asked.append((self.test_per_class, COUNTS["test"]))
+            asked.append((self.test_per_class, SUBSET_COUNTS["test"]))
         if all(count is not None and count <= most for count, most in asked):
             return self.model_copy(update={"source": "subset"})
         if is_there():

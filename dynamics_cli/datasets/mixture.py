@@ -54,7 +54,3 @@ class Mixture(Dataset, kind="mixture"):
         modes = rng.integers(0, self.modes, self.n)  # (n,)
         x = self.centres()[modes] + self.deviation * rng.standard_normal((self.n, 2))
         return make_samples(x, np.ones(self.n))
-
-
-def centres(config):  # interim
-    return config.centres()

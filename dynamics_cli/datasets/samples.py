@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.memory import refuse_beyond_memory
 
 Floats = NDArray[np.float64]
-
-_GIB = 2**30
 
 
 @dataclass(frozen=True)
@@ -80,14 +79,9 @@ def check_size(rows: int, columns: int) -> None:
         InputError: with what they would need: the numbers, a copy of them and what arises in between, in float64.
 
     """
-    import psutil
-
-    needed, available = 3 * 8 * rows * columns, psutil.virtual_memory().total
-    if needed > available:
-        raise InputError(
-            f"dataset: {rows} x {columns} numbers need about {needed / _GIB:.1f} GiB of memory, this machine has "
-            f"{available / _GIB:.1f} GiB; take fewer samples or dimensions"
-        )
+    needed = 3 * 8 * rows * columns
+    remedy = "; take fewer samples or dimensions"
+    refuse_beyond_memory(needed, f"dataset: {rows} x {columns} numbers need about", remedy)
 
 
 def _with_ones(x: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.losses import Loss
+from dynamics_cli.config.bases import Loss
 from dynamics_cli.measures.arrays import Floats, as_floats, as_network
 from dynamics_cli.measures.neurons import norms
 

@@ -7,10 +7,8 @@ Nothing here depends on the user's `matplotlibrc`, and nothing touches `pyplot`.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -25,7 +23,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.runs.store import files
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -198,27 +197,10 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Raises RunError when the folder cannot be made or the file cannot be written.
     """
-    temporary: Path | None = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-    except OSError as error:
-        raise RunError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with files.os_errors_as_run_errors(target, advice=""):
+        files.make_directory(target.parent)
+        with files.replacing(target) as temporary:
+            yield temporary
 
 
 def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:

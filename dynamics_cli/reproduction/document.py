@@ -1,18 +1,19 @@
-"""The JSON beside a figure: what the figure claims, and seals of its files and of the runs it was drawn from."""
+"""The JSON beside a figure: what the figure claims, seals of its files and of its runs; and checking all of them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.reproduction.obtain import ObtainedRun
-from dynamics_cli.runs import CorruptRunError, files, outputs_root
-from dynamics_cli.runs.sealed import refuse_newer, seal, unseal
+from dynamics_cli.runs import CorruptRunError, Finding, Run, outputs_root, verify_run
+from dynamics_cli.runs.errors import unreadable_as_corrupt
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 FORMAT = 1
 """Version of the document; one of a higher version is refused, not guessed at."""
@@ -29,19 +30,17 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
     Raises:
         RunError: it cannot be written.
     """
-    told = [run.as_dict() for run in runs]
-    obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in told]
+    described = [run.as_dict() for run in runs]
+    obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]
     document = {
         "format": FORMAT,
         **about,
         "provenance": {**about["provenance"], "obtained": obtained},
         "files": [file.name for file in written],
         "sha256": {file.name: sha256(file) for file in written},
-        "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(told, runs, strict=True)],
+        "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(described, runs, strict=True)],
     }
-    with files.told(path):
-        files.make_directory(path.parent)
-        files.write_atomic(path, seal(document))
+    files.save(path, seal(document))
     return path
 
 
@@ -52,23 +51,11 @@ def read_document(path: Path) -> dict[str, Any]:
         CorruptRunError: it is missing, not what was written, or not the JSON of a figure.
         RunError: a newer version of dyn wrote it.
     """
-    try:
-        document, intact = unseal(files.read(path))
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise CorruptRunError(path, str(error)) from error
-    if intact:
-        refuse_newer(path, document.get("format"), FORMAT)
-    if "sha256" not in document and "figure" in document:
-        raise CorruptRunError(path, "it has no checksums: an earlier dyn made it, or it was edited", _again(document))
-    if not intact or not {"figure", "sha256", "runs"} <= set(document):
-        raise CorruptRunError(path, "it is not what dyn wrote beside a figure; was it edited?")
+    with unreadable_as_corrupt(path):
+        document = read_sealed(path, FORMAT)
+    if not {"figure", "sha256", "runs"} <= set(document):
+        raise CorruptRunError(path, "it is not what dyn writes beside a figure")
     return document
-
-
-def _again(document: Mapping[str, Any]) -> str:
-    return f"`dyn reproduce {document['figure']}` makes it again"
 
 
 def run_path(document_file: Path, path: str) -> Path:
@@ -90,27 +77,53 @@ def _place(run: Path, folder: Path) -> str:
     return str(run)
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Let no other process write figures to a folder meanwhile, so that pictures and JSON always belong together.
+def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run) -> list[Finding]:
+    """Check every checksum of a figure, given its JSON; return what is wrong, an empty list when nothing is.
 
-    The folder itself is locked, where the system can do that: no file of ours is left in it.
-
-    Raises:
-        RunError: the folder cannot be made.
+    `check_run` checks a run directory; figures that share runs may hand in one that remembers.
     """
+    file = Path(path)
     try:
-        files.make_directory(folder)
-    except OSError as error:
-        raise RunError(f"cannot write {folder}: {error.strerror or error}") from error
-    if os.name != "posix":
-        yield
-        return
-    import fcntl
+        document = read_document(file)
+    except RunError as error:
+        return [Finding.of(error, file)]
+    findings = list(_files(file, document))
+    seen: set[tuple[Path, str | None]] = set()
+    for run in document["runs"]:
+        where = (run_path(file, run["path"]), run["hash"])
+        if where not in seen:
+            seen.add(where)
+            findings += _run(*where, check_run)
+    return findings
 
-    handle = os.open(folder, os.O_RDONLY)
+
+def list_figures(folder: str | Path) -> list[Path]:
+    """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
+    return sorted(file for file in Path(folder).glob("*.json") if not file.name.startswith("."))
+
+
+def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
+    again = f"`dyn reproduce {document['figure']}` makes it again"
+    for name, expected in document["sha256"].items():
+        beside = file.parent / name
+        try:
+            found = sha256(beside)
+        except OSError as error:
+            yield Finding(beside, f"it cannot be read ({error.strerror})", again)
+            continue
+        if found != expected:
+            yield Finding(beside, f"it is not what was written with {file.name}: it has another SHA-256", again)
+
+
+def _run(path: Path, identity: str | None, check_run: Callable[[Path], list[Finding]]) -> list[Finding]:
+    if not path.exists():
+        usable = "the figure's own files can still be checked"
+        return [Finding(path, "this run of the figure is not there any more: was it moved or deleted?", usable)]
+    findings = check_run(path)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+        held = Run(path, verify=False).hash
+    except RunError:
+        return findings  # which say why
+    if held != identity:
+        findings = [*findings, Finding(path, "it holds another run than the one that the figure was drawn from")]
+    return findings

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +11,14 @@ from typing import Any
 from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, over_seeds
-from dynamics_cli.reproduction.document import alone_in, write_document
+from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
 from dynamics_cli.reproduction.report import claims_cells, summary
-from dynamics_cli.runs import files, outputs_root, provenance
+from dynamics_cli.runs import outputs_root
+from dynamics_cli.runs.provenance import provenance
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
 
@@ -145,7 +146,7 @@ def reproduce_figure(
     with alone_in(folder):
         written = save(drawing, folder / figure.id, formats)
         if table is not None:
-            written.append(_write(folder / f"{figure.id}.csv", _csv(*table)))
+            written.append(files.save_csv(folder / f"{figure.id}.csv", *table))
         written.append(write_document(folder / f"{figure.id}.json", about, written, runs))
     return FigureResult(figure.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
 
@@ -216,18 +217,3 @@ def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str])
         "claims": [one.as_dict() for one in claims],
         "remarks": remarks,
     }
-
-
-def _write(path: Path, text: str) -> Path:
-    with files.told(path):
-        files.make_directory(path.parent)
-        files.write_atomic(path, text.encode())
-    return path
-
-
-def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()

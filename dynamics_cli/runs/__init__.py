@@ -1,39 +1,47 @@
-"""The run directory: writing it so that nothing is lost, reading it, finding it."""
+"""The run directory: writing it so that nothing is lost, reading it, finding it.
+
+Names are loaded when they are first used: data sets and configs can share `runs.store`, which knows nothing of them,
+without the rest of this room, which does.
+"""
 
 from __future__ import annotations
 
-from dynamics_cli.runs.checkpoint import Checkpoint
-from dynamics_cli.runs.clear import clear_run
-from dynamics_cli.runs.errors import CorruptRunError, LockedRunError, NotARunError
-from dynamics_cli.runs.find import RunSummary, list_runs, prune
-from dynamics_cli.runs.info import Status, is_run
-from dynamics_cli.runs.layout import outputs_root, runs_root
-from dynamics_cli.runs.lock import is_locked, run_lock
-from dynamics_cli.runs.provenance import provenance
-from dynamics_cli.runs.run import Run, load_run
-from dynamics_cli.runs.verify import Finding, verify_run
-from dynamics_cli.runs.writer import RunWriter, check_space
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from dynamics_cli.runs.errors import CorruptRunError, LockedRunError, NotARunError
+    from dynamics_cli.runs.find import RunSummary, list_runs, prune
+    from dynamics_cli.runs.info import Status
+    from dynamics_cli.runs.run import Run, load_run
+    from dynamics_cli.runs.store.checkpoints import Checkpoint
+    from dynamics_cli.runs.store.layout import clear_run, is_run, outputs_root, runs_root
+    from dynamics_cli.runs.store.locks import is_locked, run_lock
+    from dynamics_cli.runs.verify import Finding, verify_run
+    from dynamics_cli.runs.writer import RunWriter, check_space
+
+# fmt: off
+_NAMES = {
+    "errors": ("CorruptRunError", "LockedRunError", "NotARunError"),
+    "find": ("RunSummary", "list_runs", "prune"),
+    "info": ("Status",),
+    "run": ("Run", "load_run"),
+    "store.checkpoints": ("Checkpoint",),
+    "store.layout": ("clear_run", "is_run", "outputs_root", "runs_root"),
+    "store.locks": ("is_locked", "run_lock"),
+    "verify": ("Finding", "verify_run"),
+    "writer": ("RunWriter", "check_space"),
+}
 __all__ = [
-    "Checkpoint",
-    "CorruptRunError",
-    "Finding",
-    "LockedRunError",
-    "NotARunError",
-    "Run",
-    "RunSummary",
-    "RunWriter",
-    "Status",
-    "check_space",
-    "clear_run",
-    "is_locked",
-    "is_run",
-    "list_runs",
-    "load_run",
-    "outputs_root",
-    "provenance",
-    "prune",
-    "run_lock",
-    "runs_root",
-    "verify_run",
+    "Checkpoint", "CorruptRunError", "Finding", "LockedRunError", "NotARunError", "Run", "RunSummary", "RunWriter",
+    "Status", "check_space", "clear_run", "is_locked", "is_run", "list_runs", "load_run", "outputs_root", "prune",
+    "run_lock", "runs_root", "verify_run",
 ]
+# fmt: on
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from dynamics_cli.errors import RunError
+
+# fmt: off
+ARCHIVE_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, EOFError, OSError, RuntimeError,
+    ValueError, TypeError, AttributeError, NameError, LookupError, ArithmeticError, MemoryError,
+)
+# fmt: on
+"""What the standard library and NumPy raise for archives of arrays that are damaged in one way or another."""
 
 
 class CorruptRunError(RunError):
@@ -27,3 +41,14 @@ class NotARunError(RunError):
 
 class LockedRunError(RunError):
     """Another process writes the run."""
+
+
+@contextlib.contextmanager
+def unreadable_as_corrupt(path: Path, usable: str = "", *, but: tuple[type[OSError], ...] = ()) -> Iterator[None]:
+    """Turn an error of the operating system while reading `path` into a `CorruptRunError`; those of `but` pass."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, but):
+            raise
+        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", usable) from error

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dynamics_cli.errors import DynError
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.clear import clear_run
 from dynamics_cli.runs.errors import LockedRunError
-from dynamics_cli.runs.info import is_run
-from dynamics_cli.runs.lock import is_locked, run_lock
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.layout import clear_run, is_run
+from dynamics_cli.runs.store.locks import is_locked, run_lock
 
 _DEPTH = 4
 DAMAGED = "damaged"
@@ -103,7 +102,7 @@ def _remove(path: Path) -> bool:
                 files.remove(path / name)
     except LockedRunError:
         return False
-    with files.told(path):
+    with files.os_errors_as_run_errors(path):
         files.remove_directory(path)
     return True
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.array_store import ArrayWriter, open_for_append, read_array, sums_seal
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
 
 
 class ArrayGroup:
@@ -34,7 +34,7 @@ class ArrayGroup:
             if name in rows:
                 self._arrays[name] = open_for_append(path, rows[name])
                 continue
-            with files.told(path):  # the key comes first: without it nothing is acknowledged
+            with files.os_errors_as_run_errors(path):  # the key comes first: without it nothing is acknowledged
                 files.remove(path)
                 files.remove(path.with_suffix(layout.CHECKSUM_SUFFIX))
 

@@ -6,16 +6,15 @@ import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError, ValidationInfo, field_validator
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.errors import RunError
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.errors import CorruptRunError, NotARunError
-from dynamics_cli.runs.fields import wrong_field
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.jsonable import jsonable
+from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 FORMAT = 1
 """Version of the run directory; a directory of a higher one is refused, not guessed at."""
@@ -24,28 +23,110 @@ Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
 Info = dict[str, Any]
+"""What `read_info` returns: the entries of `RunInfo` that are there, and others."""
 
 _ARRAYS = "the arrays are files of their own: `dyn verify` says which are intact"
 
 
-def plain(value: Any) -> Any:
-    """Return `value` as JSON knows it: NumPy numbers as numbers, non-finite ones as `None`, paths as text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, (np.generic, np.ndarray)):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
+def _finite(value: Any) -> Any:
+    try:
+        if type(value) in (int, float) and math.isfinite(float(value)):
+            return value
+    except OverflowError:  # an integer beyond all floats
+        pass
+    raise ValueError("not a finite number")
+
+
+Number = Annotated[Any, AfterValidator(_finite)] | None
+"""A finite number; one that was not finite is written as null."""
+Text = InstanceOf[str]
+"""A text, perhaps with the escaped bytes of a file name that is not UTF-8, which pydantic's own `str` refuses."""
+
+
+class RunInfo(BaseModel):
+    """The entries of `run.json` that are read again; a file can fit its checksum and not be one that dyn wrote.
+
+    All but the status may be absent. Other entries are shown, and nothing is done with them.
+    """
+
+    model_config = ConfigDict(strict=True)
+
+    status: Status
+    """`running` also after the process has died; the lock tells."""
+    name: Text = ""
+    """The name in the config."""
+    hash: Text | None = None
+    """Identity of the run."""
+    device: Text | None = None
+    backend: Text | None = None
+    """The device and the backend that were used, where the config may say `auto`."""
+    config_sha256: Text = ""
+    """SHA-256 of `config.yaml`; it also identifies the run in its checkpoints."""
+    messages: list[Text] = []
+    """What the user should know of the run."""
+    iterations: layout.Count | None = None
+    """Updates made."""
+    final_loss: Number = None
+    """Loss of the last state."""
+    seconds: Number = None
+    """Wall time of the training loop."""
+    rows: layout.Rows = {}
+    """Rows of each array, once the run has ended in order."""
+    seals: dict[str, Any] = {}
+    """Checksum of each array's checksum file, once the run has ended in order."""
+    versions: dict[str, Any] = {}
+    """Versions of dyn, Python and the numerical packages."""
+    provenance: dict[str, Any] = {}
+    """Where, when and by which command the run was started."""
+    resumptions: list[dict[str, Any]] = []
+    """The provenance of each process that went on with the run."""
+    replicas: list[dict[str, Any]] = []
+    """What each of R runs that are trained together changes in the config."""
+    replica_losses: list[Number] = []
+    """The final loss of each replica."""
+    replica_iterations: list[layout.Count | None] = []
+    """The updates of each replica."""
+    replica_statuses: list[Text | None] = []
+    """The status of each replica."""
+
+    @field_validator("rows")
+    @classmethod
+    def _all_are_there(cls, rows: layout.Rows) -> layout.Rows:
+        """Refuse rows without the arrays that acknowledge or date the others."""
+        losses = rows.keys() & set(layout.LOSS_GROUP)
+        if layout.SNAPSHOT_ITERATIONS not in rows and rows.keys() != losses:
+            raise ValueError("snapshots without iterations")
+        if losses and not losses >= {layout.LOSSES, layout.LOSS_ITERATIONS}:
+            raise ValueError("losses without iterations")
+        return rows
+
+    @field_validator("replica_losses", "replica_iterations", "replica_statuses")
+    @classmethod
+    def _one_for_each_replica(cls, values: list[Any], info: ValidationInfo) -> list[Any]:
+        if len(values) != len(info.data.get("replicas", [])):
+            raise ValueError("not one for each replica")
+        return values
+
+
+def check_info(path: Path, info: Mapping[str, Any]) -> None:
+    """Compare the entries of a `run.json` with `RunInfo`.
+
+    Raises:
+        CorruptRunError: one is not what dyn writes; it is named.
+    """
+    try:
+        RunInfo.model_validate(info)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        problem = f"its entry {first['loc'][0]!r} is not one that dyn writes ({first['msg']})"
+        raise CorruptRunError(path, problem, _ARRAYS) from error
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:
     """Write `run.json` in one indivisible step."""
     indent = None if "replicas" in info else 2  # a list of thousands is for machines, and indenting it takes seconds
-    with files.told(directory / layout.INFO):
-        files.write_atomic(directory / layout.INFO, seal(plain(info), indent=indent))
+    with files.os_errors_as_run_errors(directory / layout.INFO):
+        files.write_atomic(directory / layout.INFO, seal(jsonable(info), indent=indent))
 
 
 def read_info(directory: Path) -> Info:
@@ -58,25 +139,10 @@ def read_info(directory: Path) -> Info:
     """
     path = directory / layout.INFO
     try:
-        data = files.read(path)
+        info = read_sealed(path, FORMAT, _ARRAYS)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _ARRAYS) from error
-    try:
-        info, intact = unseal(data)
-    except ValueError as error:
-        raise CorruptRunError(path, str(error), _ARRAYS) from error
-    version = info.get("format")
-    if isinstance(version, int) and version > FORMAT:
-        wanted = f"format {version}, where this one reads formats up to {FORMAT}"
-        if intact:
-            raise RunError(f"{directory} was written by a newer version of dyn ({wanted}): update dyn to read it")
-        raise CorruptRunError(path, f"it does not fit its checksum, or a newer version of dyn wrote it ({wanted})")
-    if not intact or info.get("status") not in STATUSES:
-        raise CorruptRunError(path, "it does not fit its checksum; was it edited?", _ARRAYS)
-    if (wrong := wrong_field(info)) is not None:
-        raise CorruptRunError(path, f"its entry {wrong!r} is not one that dyn writes", _ARRAYS)
+    check_info(path, info)
     return info
 
 
@@ -87,10 +153,8 @@ def check_config(directory: Path, info: Info) -> None:
         CorruptRunError: it is missing, or not the one with which the run began.
     """
     path = directory / layout.CONFIG
-    try:
+    with unreadable_as_corrupt(path, _ARRAYS):
         data = files.read(path)
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _ARRAYS) from error
     if hashlib.sha256(data).hexdigest() != info.get("config_sha256"):
         problem = f"it is not the config with which the run of {layout.INFO} began; was it edited?"
         raise CorruptRunError(path, problem, _ARRAYS)
@@ -110,20 +174,6 @@ def read_config(directory: Path, info: Info) -> RunConfig:
 def _why_not(directory: Path) -> str:
     if not directory.exists():
         return f"{directory} does not exist"
-    if is_run(directory):
+    if layout.is_run(directory):
         return f"{directory} has no {layout.INFO}: it was half copied or half deleted, or never begun"
     return f"{directory} is not a run directory (it has no {layout.INFO})"
-
-
-def is_run(directory: Path) -> bool:
-    """Whether a directory is a run of ours, perhaps a damaged one: by its `run.json`, or else by its `config.yaml`."""
-    try:
-        text = files.read(directory / layout.INFO)
-        if all(word in text for word in (b'"format"', b'"status"', b'"config_sha256"')):
-            return True
-    except OSError:
-        pass
-    try:
-        return files.read(directory / layout.CONFIG).startswith(layout.CONFIG_FIRST_LINE.encode())
-    except OSError:
-        return False

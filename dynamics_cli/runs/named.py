@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.runs import layout
+from dynamics_cli.runs.store import layout
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config import RunConfig
-from dynamics_cli.config.architecture import TwoLayerArchitecture
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import files, layout, summary
-from dynamics_cli.runs.array_store import read_array, verify_array
-from dynamics_cli.runs.checkpoint import load_checkpoint
+from dynamics_cli.runs import summary
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, read_config, read_info
-from dynamics_cli.runs.lock import is_locked
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.arrays import read_array, verify_array
+from dynamics_cli.runs.store.checkpoints import load_checkpoint
+from dynamics_cli.runs.store.locks import is_locked
 
 if TYPE_CHECKING:
-    from dynamics_cli.datasets import Dataset
+    from dynamics_cli.datasets.samples import Samples
 
 Array = NDArray[Any]
 
@@ -190,15 +191,13 @@ class Run:
 
     def network(self, i: int) -> Callable[[Array], Array]:
         """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64."""
-        from dynamics_cli.architectures import network_function
+        return self.config.architecture.function(self.state(i))
 
-        return network_function(self.config.architecture, self.state(i))
-
-    def dataset(self) -> Dataset:
+    def dataset(self) -> Samples:
         """The data on which the run was trained."""
-        from dynamics_cli.datasets import build_dataset
+        from dynamics_cli.datasets.streams import Streams
 
-        return build_dataset(self.config.dataset, self.config.seed)
+        return self.config.dataset.load(Streams(self.config.seed))
 
     def array_names(self) -> list[str]:
         """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""
@@ -264,7 +263,7 @@ class Run:
             right = right and not (self._verify and (np.diff(array, prepend=-1) <= 0).any())
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
-        elif name in _TWO_LAYER and isinstance(self.config.architecture, TwoLayerArchitecture):
+        elif name in _TWO_LAYER and isinstance(self.config.architecture, TwoLayer):
             first = 1 + replicas  # the axis of the neurons
             right = array.ndim == first + _TWO_LAYER[name] and array.shape[first] == self.config.architecture.width
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.runs import layout
+from dynamics_cli.runs.store import layout
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs import layout
-from dynamics_cli.runs.array_store import verify_array
-from dynamics_cli.runs.checkpoint import read_checkpoint
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.arrays import verify_array
+from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,13 @@ class Finding:
     problem: str
     usable: str = ""
 
+    @classmethod
+    def of(cls, error: DynError, file: Path) -> Finding:
+        """Return what an error says; one that names no file is about `file`."""
+        if isinstance(error, CorruptRunError):
+            return cls(error.file, error.problem, error.usable)
+        return cls(file, str(error))
+
 
 def verify_run(path: str | Path) -> list[Finding]:
     """Check every checksum of a run directory; return what is wrong, an empty list when nothing is."""
@@ -32,20 +39,20 @@ def verify_run(path: str | Path) -> list[Finding]:
     except NotARunError as error:
         return [Finding(directory, str(error), _intact_arrays(directory))]
     except CorruptRunError as error:
-        return [Finding(error.file, error.problem, _intact_arrays(directory))]
+        return [replace(Finding.of(error, directory), usable=_intact_arrays(directory))]
     except RunError as error:
-        return [Finding(directory, str(error))]
+        return [Finding.of(error, directory)]
     findings: list[Finding] = []
     try:
         read_config(directory, run.info)
     except CorruptRunError as error:
-        findings.append(Finding(error.file, error.problem, _intact_arrays(directory)))
+        findings.append(replace(Finding.of(error, directory), usable=_intact_arrays(directory)))
     except DynError as error:
-        findings.append(Finding(directory / layout.CONFIG, str(error)))
+        findings.append(Finding.of(error, directory / layout.CONFIG))
     damaged, readable = _checkpoints(directory, run.info)
     findings += damaged
     if damaged and not readable and not run.finished:
-        return findings  # nobody knows how many rows the arrays ought to have
+        return findings  # the number of rows that the arrays must have is lost
     return findings + _arrays(run)
 
 
@@ -64,7 +71,7 @@ def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], 
     unneeded = info["status"] in ("complete", "diverged")
     left = f"--resume goes on from {readable[0]}" if readable else "the run can only be started again, with --force"
     usable = "nothing needs it any more" if unneeded else left
-    return [Finding(error.file, error.problem, usable) for error in errors], readable
+    return [replace(Finding.of(error, directory), usable=usable) for error in errors], readable
 
 
 def _arrays(run: Run) -> list[Finding]:
@@ -75,7 +82,7 @@ def _arrays(run: Run) -> list[Finding]:
         try:
             rows = run.check(name)
         except CorruptRunError as error:
-            findings.append(Finding(error.file, error.problem, error.usable))
+            findings.append(Finding.of(error, run.path))
             continue
         if name == layout.SNAPSHOT_ITERATIONS:
             snapshots = rows

@@ -13,14 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from dynamics_cli.runs.clear import clear_run, refuse_foreign
+from dynamics_cli.memory import GIB
 from dynamics_cli.runs.group import ArrayGroup
 from dynamics_cli.runs.info import FORMAT, Info, Status, read_config, read_info, write_info
 from dynamics_cli.runs.provenance import provenance
-
-_GIB = 1 << 30
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 
 
 class RunWriter:
@@ -51,8 +49,8 @@ class RunWriter:
             UsageError: the directory holds a run, or files whose names a run needs.
             RunError: the disk is full or not writable.
         """
-        refuse_foreign(directory)
-        clear_run(directory)  # of what a kill left before there was a run.json, or in the middle of a deletion
+        layout.refuse_foreign(directory)
+        layout.clear_run(directory)  # of what a kill left before there was a run.json, or in the middle of a deletion
         text = f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
         started = {"format": FORMAT, "status": "running", "name": config.name, "dtype": config.dtype}
         made = provenance()
@@ -65,7 +63,7 @@ class RunWriter:
             "messages": [],
             "config_sha256": hashlib.sha256(text).hexdigest(),
         }
-        with files.told(directory):
+        with files.os_errors_as_run_errors(directory):
             files.make_directory(directory)
             files.remove_temporaries(directory)
             files.write_atomic(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
@@ -97,7 +95,7 @@ class RunWriter:
             writer.note(f"{found.damaged.name} was damaged: the run went on from the checkpoint before it")
         write_info(directory, info)
         if found and found.damaged:
-            with files.told(directory):
+            with files.os_errors_as_run_errors(directory):
                 files.remove_tree(found.damaged)
         _make_folders(directory)
         try:
@@ -143,10 +141,6 @@ class RunWriter:
     def note(self, message: str) -> None:
         """Keep a message in `run.json`, which is written with the next change of status."""
         self._info["messages"] = [*self._info.get("messages", []), message]
-
-    def check_space(self, needed: int) -> None:
-        """Raise `RunError` when the disk obviously has less room than `needed` bytes."""
-        check_space(self.directory, needed)
 
     def append_losses(self, iterations: ArrayLike, values: ArrayLike, times: ArrayLike | None = None) -> None:
         """Record losses in one block.
@@ -239,7 +233,7 @@ class RunWriter:
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
-        with files.told(self.directory):
+        with files.os_errors_as_run_errors(self.directory):
             seals = self._losses.seals() | self._snapshots.seals()
         self._info |= {"status": status, **final, **numbers, "rows": rows, "seals": seals}
         write_info(self.directory, self._info)
@@ -261,7 +255,7 @@ class RunWriter:
     def _sync(self) -> None:
         self._losses.sync()
         self._snapshots.sync()
-        with files.told(self.directory):
+        with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
 
@@ -272,14 +266,14 @@ class RunWriter:
 
 
 def _make_folders(directory: Path) -> None:
-    with files.told(directory):
+    with files.os_errors_as_run_errors(directory):
         for folder in (directory, directory / layout.TRAJECTORY, directory / layout.MEASURES):
             files.make_directory(folder)
             files.remove_temporaries(folder)
 
 
 def _size(number: int) -> str:
-    return f"{number / _GIB:.2f} GiB" if number >= _GIB / 10 else f"{number / 1024:.1f} KiB"
+    return f"{number / GIB:.2f} GiB" if number >= GIB / 10 else f"{number / 1024:.1f} KiB"
 
 
 def check_space(directory: Path, needed: int) -> None:

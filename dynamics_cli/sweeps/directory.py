@@ -1,18 +1,21 @@
-"""The directory of a sweep, by its description `sweep.json`."""
+"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, and checking both."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import CorruptRunError, Finding, files, list_runs, verify_run
-from dynamics_cli.runs.sealed import refuse_newer, seal, unseal
+from dynamics_cli.runs import CorruptRunError, Finding, list_runs, verify_run
+from dynamics_cli.runs.errors import unreadable_as_corrupt
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.sealed import read_sealed, seal
+
+if TYPE_CHECKING:
+    from dynamics_cli.sweeps.engine import Result
 
 if TYPE_CHECKING:
     from dynamics_cli.sweeps.sweep import Result
@@ -30,47 +33,33 @@ def is_sweep(directory: Path) -> bool:
 
 
 def read_sweep(directory: Path) -> dict[str, Any]:
-    """Return what a sweep directory says of itself.
+    """Return the description of a sweep.
 
     Raises:
         RunError: it is not a sweep, or a newer version of dyn wrote it.
         CorruptRunError: its description is damaged.
-
     """
     path = directory / SWEEP
     try:
-        described, intact = unseal(files.read(path))
+        described = read_sealed(path, FORMAT, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    except ValueError as error:
-        raise CorruptRunError(path, str(error), _DELETE) from error
-    version = described.get("format")
-    if intact:
-        refuse_newer(path, version, FORMAT)
-    if not intact or version != FORMAT:
-        raise CorruptRunError(path, "it does not fit its checksum; was it edited?", _DELETE)
-    if not _has_axes(described):
+    axes = described.get("axes")
+    if not isinstance(axes, list) or not all(
+        isinstance(axis, dict) and isinstance(axis.get("key"), str) and isinstance(axis.get("values"), list)
+        for axis in axes
+    ):
         raise CorruptRunError(path, "its settings are not those of a sweep", _DELETE)
     return described
 
 
-def _has_axes(described: Mapping[str, Any]) -> bool:
-    axes = described.get("axes")
-    return isinstance(axes, list) and all(
-        isinstance(axis, dict) and isinstance(axis.get("key"), str) and isinstance(axis.get("values"), list)
-        for axis in axes
-    )
-
-
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
-    """Write what a sweep says of itself, with a checksum, in one indivisible step.
+    """Write the description of a sweep, with a checksum, in one indivisible step.
 
     Raises:
         RunError: it cannot be written.
-
     """
-    with files.told(directory / SWEEP):
-        files.write_atomic(directory / SWEEP, seal({"format": FORMAT, **described}))
+    files.save(directory / SWEEP, seal({"format": FORMAT, **described}))
 
 
 def table_seal(data: bytes) -> str:
@@ -79,7 +68,7 @@ def table_seal(data: bytes) -> str:
 
 
 def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Return header and rows: job, swept settings, seed, status, final numbers, where the run is."""
+    """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
     measures = sorted({name for result in results for name in result.measures})
     header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
     rows = [
@@ -106,15 +95,7 @@ def _cell(value: Any) -> Any:
 
 def write_table(directory: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
     """Write `results.csv` in one indivisible step and return its path."""
-    header, rows = table(results, keys)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    path = directory / RESULTS
-    with files.told(path):
-        files.write_atomic(path, text.getvalue().encode())
-    return path
+    return files.save_csv(directory / RESULTS, *table(results, keys))
 
 
 def read_table(directory: Path) -> str:
@@ -123,31 +104,30 @@ def read_table(directory: Path) -> str:
     Raises:
         RunError: there is none yet.
         CorruptRunError: it is not the one that the sweep wrote.
-
     """
     path = directory / RESULTS
     expected = read_sweep(directory).get("table")
     try:
-        data = files.read(path)
+        with unreadable_as_corrupt(path, _AGAIN, but=(FileNotFoundError,)):
+            data = files.read(path)
     except FileNotFoundError as error:
         if expected is None:
             raise RunError(f"{directory} has no {RESULTS} yet: the sweep is not finished") from error
         raise CorruptRunError(path, "it is missing", _AGAIN) from error
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})", _AGAIN) from error
     if table_seal(data) != expected:
         raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
     return data.decode()
 
 
 def verify_sweep(directory: Path) -> list[Finding]:
-    """Check every checksum of the directory of a sweep; return what is wrong, an empty list when nothing is."""
+    """Check every checksum of a sweep: its description, its table, and every run below it.
+
+    Returns what is wrong, an empty list when nothing is.
+    """
     findings = []
     try:
         if "table" in read_sweep(directory):  # without it the sweep has not ended yet
             read_table(directory)
-    except CorruptRunError as error:
-        findings.append(Finding(error.file, error.problem, error.usable))
     except RunError as error:
-        findings.append(Finding(directory, str(error)))
+        findings.append(Finding.of(error, directory))
     return [*findings, *(found for run in list_runs(directory) for found in verify_run(run.path))]

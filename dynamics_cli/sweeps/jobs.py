@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from dynamics_cli.config import ConfigError, Problem, RunConfig, load_config
-from dynamics_cli.config.checks import check_config
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.errors import key_text
+from dynamics_cli.config.load import check_config
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import Axis, as_override, combinations
 

@@ -18,9 +18,9 @@ from dynamics_cli.plotting.layout import note, place_legend
 from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.layout import is_array_name
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store.layout import is_array_name
 from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
 
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from typing import Any
 
 from dynamics_cli.config import run_hash
 from dynamics_cli.errors import DynError, UsageError
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep, write_table
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job

@@ -46,7 +46,9 @@ def new_paper(key: str, folder: Path) -> list[Path]:
 
 def _check_name(name: str) -> None:
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
-        raise UsageError(f"{name!r} must be a name in small letters, digits and underscores, such as my_{name.lower()}"[:200])
+        raise UsageError(
+            f"{name!r} must be a name in small letters, digits and underscores, such as my_{name.lower()}"[:200]
+        )
 
 
 def _template(name: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
-import psutil
-
 from dynamics_cli.errors import InputError
+from dynamics_cli.memory import GIB, refuse_beyond_memory
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.schedule import snapshot_iterations
 
-GIB = 2**30
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
 _GRIDS = 4
 """Arrays of the times of a gradient flow that there are at once."""
@@ -128,14 +126,10 @@ def refuse_if_too_large(problem: Problem, needs: Estimate, *, available_bytes: i
         InputError: more memory is needed than the machine has, or more disk than `record.limit_gib` allows.
 
     """
-    available = psutil.virtual_memory().total if available_bytes is None else available_bytes
-    if needs.memory_bytes > available:
-        of_times = _times_bytes(problem) > needs.memory_bytes / 2
-        remedy = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
-        raise InputError(
-            f"the run needs about {needs.memory_bytes / GIB:.1f} GiB of memory, this machine has "
-            f"{available / GIB:.1f} GiB: the network has {needs.parameters:.3g} weights; {remedy}"
-        )
+    of_times = _times_bytes(problem) > needs.memory_bytes / 2
+    remedy = "take fewer optimizer.points" if of_times else "take a smaller width or batch"
+    remedy = f": the network has {needs.parameters:.3g} weights; {remedy}"
+    refuse_beyond_memory(needs.memory_bytes, "the run needs about", remedy, available=available_bytes)
     limit = problem.config.record.limit_gib
     if needs.disk_bytes > limit * GIB:
         raise InputError(

@@ -16,12 +16,11 @@ from typing import Any
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import layout
-from dynamics_cli.runs.clear import clear_run
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import is_run
-from dynamics_cli.runs.lock import run_lock
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.layout import clear_run, is_run
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter, check_space
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.estimate import (
@@ -234,9 +233,7 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
     elif end.status == "interrupted":
         numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
     optimizer = plan.problem.config.optimizer
-    message = (
-        f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
-    )
+    message = f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
     messages = [message] if end.status == "diverged" else []
     writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.optimizer import GradientFlow
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.neurons import kinks, norms, signs
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.runs import Run
-from dynamics_cli.training.flow.base import grid
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +67,7 @@ def clock(run: Run, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the iterations (k,) of the states with these numbers (k,); along gradient flow times over `STEP`."""
     optimizer = run.config.optimizer
     if isinstance(optimizer, GradientFlow):
-        return np.rint(grid(optimizer)[numbers] / STEP).astype(np.int64)
+        return np.rint(optimizer.times()[numbers] / STEP).astype(np.int64)
     return np.array(numbers)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.measures.alignment_history import AlignmentHistory, alignment_history
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.correlation import Correlation, centres, correlation
@@ -77,7 +77,7 @@ def evidence(runs: Runs) -> Evidence:
     x_plus, x_minus = centres(states.x, states.y)
     history = alignment_history(states.W, states.v, x_plus, x_minus)
     both = np.fmin(history.plus.mean, history.minus.mean)
-    raw = build_dataset(run.config.dataset.model_copy(update={"center": False}), run.config.seed)
+    raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
     pictures = _pictures(states, raw.x[:, : states.x.shape[1]].mean(axis=0))
     return Evidence(
         n=len(states.x),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.losses import get_loss
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.motion import motion
 from dynamics_cli.plotting.layout import figure_legend
@@ -48,7 +47,7 @@ def evidence(runs: Runs) -> Evidence:
     """Measure the full gradient at every recorded epoch."""
     run = runs["sgd"]
     states = read_states(run)
-    loss = get_loss(run.config.loss)
+    loss = run.config.loss
     batch = getattr(run.config.optimizer, "batch_size", None) or len(states.x)
     updates = -(-len(states.x) // batch)
     x = states.x.astype(np.float32)

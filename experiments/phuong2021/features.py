@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamics_cli.config.architecture import ConvolutionalArchitecture
+from dynamics_cli.architectures.convolutional import Convolutional
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.figure import Origin, Wanted
 from dynamics_cli.runs import Run
@@ -23,12 +23,12 @@ ORIGIN: dict[str, Origin] = {
 }
 
 
-def architecture_of(run: Run) -> ConvolutionalArchitecture:
+def architecture_of(run: Run) -> Convolutional:
     """Return the architecture of a run.
 
     Raises InputError when it is not a convolutional one with at least two fully connected layers.
     """
     section = run.config.architecture
-    if not isinstance(section, ConvolutionalArchitecture) or not section.widths:
+    if not isinstance(section, Convolutional) or not section.widths:
         raise InputError(f"{run.path}: this figure needs architecture.kind convolutional with hidden widths")
     return section

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
-from dynamics_cli.architectures.convolutional import layer_outputs
 from dynamics_cli.measures.separability import PairProducts, pair_products
 from dynamics_cli.plotting.layout import figure_legend, panel_label
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
@@ -60,7 +59,7 @@ def evidence(runs: Runs) -> Evidence:
     before = [pair_products(data.x.astype(np.float32), data.y)]
     after = before[:]
     for number in range(1, len(section.convolutions) + len(section.widths) + 1):
-        z = layer_outputs(section, state, data.x, number)
+        z = section.layer_outputs(state, data.x, number)
         before.append(pair_products(z, data.y))
         after.append(pair_products(np.maximum(z, 0, out=z), data.y))
     accuracy = float(np.mean(np.sign(run.network(-1)(data.x)) == np.sign(data.y)))

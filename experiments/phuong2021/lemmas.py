@@ -11,7 +11,6 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.canonical_neurons import canonical_neurons
 from dynamics_cli.theory.extremal_sectors import extremal_directions, predicted_sector, sector_of
-from dynamics_cli.training.flow.base import grid
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def sector_history(name: str, run: Run) -> SectorHistory:
     entered = np.maximum.accumulate(inside, axis=1)
     optimizer = run.config.optimizer
     steps = np.array(run.snapshot_iterations)
-    times = grid(optimizer)[steps] if optimizer.kind == "gradient_flow" else steps * optimizer.lr
+    times = optimizer.times()[steps] if optimizer.kind == "gradient_flow" else steps * optimizer.lr
     return SectorHistory(
         name=name,
         times=times,

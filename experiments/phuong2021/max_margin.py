@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.dataset import OrthogonallySeparableDataset
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import cosines, norms
 from dynamics_cli.measures.separability import Separability, is_orthogonally_separable
@@ -113,8 +113,8 @@ def max_margin(run: Run) -> Directions:
     """
     data, section = run.dataset(), run.config.dataset
     unfiltered = float("nan")
-    if isinstance(section, OrthogonallySeparableDataset) and section.filtered:
-        other = build_dataset(section.model_copy(update={"filtered": False}), run.config.seed)
+    if isinstance(section, OrthogonallySeparable) and section.filtered:
+        other = section.model_copy(update={"filtered": False}).load(Streams(run.config.seed))
         plus, minus = (least_distance(other.x[other.y == s]).w for s in (1, -1))
         unfiltered = float(cosines(plus, minus))
     return Directions(

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli._bundled import CONFIGS
-from dynamics_cli.architectures import parameter_shapes
-from dynamics_cli.architectures.convolutional import Layer, layers
+from dynamics_cli.architectures.convolutional import Convolutional, Layer
 from dynamics_cli.config import load_config
-from dynamics_cli.config.architecture import ConvolutionalArchitecture
 from dynamics_cli.plotting.panels.table import draw_table
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
@@ -35,9 +33,9 @@ class Evidence:
 def evidence(runs: Runs) -> Evidence:
     """Read the architecture from the config of Figures 3 and 4."""
     section = load_config(CONFIGS / "phuong2021/mnist.yaml").architecture
-    assert isinstance(section, ConvolutionalArchitecture)
+    assert isinstance(section, Convolutional)
     channels, rows, columns = section.image
-    return Evidence(layers(section), parameter_shapes(section, channels * rows * columns))
+    return Evidence(section.layers(), section.shapes(channels * rows * columns))
 
 
 def claims(found: Evidence) -> list[Claim]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics_cli.datasets import Dataset
+from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.measures.arrays import Bools, Floats, Ints
 from dynamics_cli.measures.margins import normalised_margin, smoothed_margin
 from dynamics_cli.measures.two_layer import outputs
@@ -93,7 +93,7 @@ class MarginEvidence:
     """Joint cosine of the directions learned on it with the predicted ones."""
 
 
-def margin_evidence(data: Dataset, sgd: Groups, limit: Groups, predicted: Directions, symmetric: Run) -> MarginEvidence:
+def margin_evidence(data: Samples, sgd: Groups, limit: Groups, predicted: Directions, symmetric: Run) -> MarginEvidence:
     """Measure the margins of both runs on `data`, and what the run on the symmetric training set came to."""
     other, groups = symmetric.dataset(), read_groups(symmetric)
     shares = par_shares(groups, other.x, other.y)

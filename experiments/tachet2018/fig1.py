@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.architectures import network_function, parameter_shapes
-from dynamics_cli.config.architecture import TwoLayerArchitecture
+from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.plotting.panels.network import draw_network
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly
@@ -36,8 +35,8 @@ class Evidence:
 
 def evidence(_: Runs) -> Evidence:
     """Build the network and evaluate it beside the formula."""
-    architecture = TwoLayerArchitecture(kind="two_layer", width=NEURONS)
-    shapes = parameter_shapes(architecture, INPUTS)
+    architecture = TwoLayer(kind="two_layer", width=NEURONS)
+    shapes = architecture.shapes(INPUTS)
     rng = np.random.default_rng(0)
     weights = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
     x = rng.standard_normal((50, INPUTS))
@@ -47,7 +46,7 @@ def evidence(_: Runs) -> Evidence:
         widths=(INPUTS, shapes["hidden_weight"][0], 1),
         activation=architecture.activation,
         weights=sum(int(np.prod(shape)) for shape in shapes.values()),
-        difference=float(np.abs(network_function(architecture, weights)(x) - formula).max()),
+        difference=float(np.abs(architecture.function(weights)(x) - formula).max()),
     )
 
 

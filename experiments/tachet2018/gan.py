@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli.architectures.gan import generate
-from dynamics_cli.config.architecture import GanArchitecture
-from dynamics_cli.config.dataset import MixtureDataset
-from dynamics_cli.datasets.mixture import centres
+from dynamics_cli.architectures.gan import Gan
+from dynamics_cli.datasets.mixture import Mixture
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.modes import coverage
 from dynamics_cli.reproduction.figure import Runs
@@ -53,7 +51,7 @@ class Evidence:
 def evidence(runs: Runs) -> Evidence:
     """Sample every generator at all recorded states; roles are `<loss>-<seed>`."""
     first = next(iter(runs.values())).config.dataset
-    assert isinstance(first, MixtureDataset)
+    assert isinstance(first, Mixture)
     paths: dict[str, list[Path]] = {loss: [] for loss in LOSSES}
     for role, run in runs.items():
         paths[role.split("-")[0]].append(_path(run))
@@ -62,7 +60,7 @@ def evidence(runs: Runs) -> Evidence:
     shown = {"data": data, **{loss: found[0].samples for loss, found in paths.items()}}
     width = BANDWIDTH * first.deviation
     return Evidence(
-        centres=centres(first),
+        centres=first.centres(),
         deviation=first.deviation,
         data=data,
         paths=paths,
@@ -73,12 +71,12 @@ def evidence(runs: Runs) -> Evidence:
 
 def _path(run: Run) -> Path:
     architecture, dataset = run.config.architecture, run.config.dataset
-    assert isinstance(architecture, GanArchitecture)
-    assert isinstance(dataset, MixtureDataset)
+    assert isinstance(architecture, Gan)
+    assert isinstance(dataset, Mixture)
     z = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, architecture.noise_dim))
-    means, found, samples = centres(dataset), [], np.empty((0, 2))
+    means, found, samples = dataset.centres(), [], np.empty((0, 2))
     for k in range(len(run.snapshot_iterations)):
-        samples = generate(architecture, run.state(k), z)
+        samples = architecture.generate(run.state(k), z)
         found.append(coverage(samples, means, dataset.deviation))
     return Path(
         steps=np.asarray(run.snapshot_iterations),

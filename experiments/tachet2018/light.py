@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.datasets import Dataset, build_dataset
+from dynamics_cli.datasets.samples import Samples
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.layout import format_number
 from dynamics_cli.plotting.panels.table import table_figure
@@ -57,8 +58,8 @@ def accuracy(h: Floats, y: Floats) -> Accuracy:
 def evidence(run: Run, classes: tuple[str, str]) -> Evidence:
     """Score the trained network on modified and untouched images."""
     config = run.config
-    lit = build_dataset(config.dataset, config.seed)
-    untouched = build_dataset(config.dataset.model_copy(update={"light_effect": False}), config.seed)
+    lit = config.dataset.load(Streams(config.seed))
+    untouched = config.dataset.model_copy(update={"light_effect": False}).load(Streams(config.seed))
     x_lit, y_lit = _test(lit)
     x, y = _test(untouched)
     networks = [run.network(k) for k in range(1, len(run.snapshot_iterations))]
@@ -77,7 +78,7 @@ def evidence(run: Run, classes: tuple[str, str]) -> Evidence:
     )
 
 
-def _test(data: Dataset) -> tuple[Floats, Floats]:
+def _test(data: Samples) -> tuple[Floats, Floats]:
     assert data.x_test is not None
     assert data.y_test is not None
     return data.x_test, data.y_test

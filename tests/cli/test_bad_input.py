@@ -271,7 +271,7 @@ def test_disk_full_keeps_what_was_acknowledged(shell: Dyn, dyn: Dyn, place: Path
 
 
 def test_too_little_space_is_told_before_any_work(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynamics_cli.runs import files
+    from dynamics_cli.runs.store import files
 
     monkeypatch.setattr(files, "free_bytes", lambda path: 100)
     for options in ([], ["--dry-run"]):

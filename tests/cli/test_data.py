@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dynamics_cli.cli.data import NAMES
-from dynamics_cli.datasets.catalogue import list_data
+from dynamics_cli.datasets.files.catalogue import list_data
 
 from .conftest import ROOT, Dyn
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dynamics_cli.datasets.idx import Bytes, header
-from dynamics_cli.datasets.mnist import IdxFile, Part
+from dynamics_cli.datasets.files.mnist import Bytes, IdxFile, Part, header
 
 Write = Callable[[Path], Path]
 

@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from dynamics_cli.config.dataset import DogsVsCatsDataset
-from dynamics_cli.datasets import build_dataset, dogs_vs_cats, resolve_dataset
-from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats, remembered
-from dynamics_cli.datasets.images import load_images
-from dynamics_cli.datasets.pictures import open_pictures
+from dynamics_cli.datasets import build_dataset, resolve_dataset
+from dynamics_cli.datasets.files import dogs_vs_cats
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images, remembered
+from dynamics_cli.datasets.files.pictures import open_pictures
 from dynamics_cli.errors import DataMissingError, InputError
 
 from .conftest import folder_of, pets, zip_of
@@ -94,14 +94,14 @@ def test_a_path_that_is_too_long_is_no_longer_there(tmp_path: Path) -> None:
 
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dynamics_cli.datasets.pictures.MAX_FILES", 3)
+    monkeypatch.setattr("dynamics_cli.datasets.files.pictures.MAX_FILES", 3)
     for path in (folder_of(tmp_path / "folder", pets()), zip_of(tmp_path / "train.zip", pets())):
         with pytest.raises(InputError, match="holds 6 files, at most 3 are read"), open_pictures(path):
             pass
 
 
 def test_a_csv_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dynamics_cli.datasets.files import read_samples
+    from dynamics_cli.datasets.files.tables import read_samples
 
     path = tmp_path / "d.csv"
     path.write_text("9" * 200_000 + ",1\n")

@@ -9,7 +9,7 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config, run_hash
 from dynamics_cli.config.dataset import MnistDataset, MnistPairDataset
 from dynamics_cli.datasets import Dataset, build_dataset, digits, resolve_dataset
-from dynamics_cli.datasets.mnist import add_mnist, load_mnist
+from dynamics_cli.datasets.files.mnist import add_mnist, load_mnist
 from dynamics_cli.errors import DataMissingError, InputError
 
 

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dynamics_cli.datasets import dogs_vs_cats, images
-from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats, find_place, remembered
-from dynamics_cli.datasets.images import load_images, split_per_class
-from dynamics_cli.datasets.jpeg import NotAPictureError, check_jpeg, decode_jpeg
+from dynamics_cli.datasets.files import dogs_vs_cats
+from dynamics_cli.datasets.files.dogs_vs_cats import (
+    add_dogs_vs_cats,
+    find_place,
+    load_images,
+    remembered,
+    split_per_class,
+)
+from dynamics_cli.datasets.files.pictures import NotAPictureError, check_jpeg, decode_jpeg
 from dynamics_cli.errors import DataMissingError, InputError
 
 from .conftest import folder_of, jpeg, pets, zip_of
@@ -195,7 +200,8 @@ def test_a_damaged_cache_is_decoded_again(damage: str, tmp_path: Path) -> None:
 
 def test_two_processes_decode_once(tmp_path: Path) -> None:
     add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=40, dogs=40)))
-    code = "import dynamics_cli.datasets.images as i; n = []; s = i.load_images(32, progress=lambda *a: n.append(a)); "
+    code = "import dynamics_cli.datasets.files.dogs_vs_cats as i; n = []; "
+    code += "s = i.load_images(32, progress=lambda *a: n.append(a)); "
     code += "print(len(n), int(s.images.sum()))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     both = [subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=-1, text=True) for _ in range(2)]
@@ -220,7 +226,7 @@ def test_the_real_images(shared: Path, tmp_path: Path) -> None:
     place = add_dogs_vs_cats(shared / "dogs-vs-cats" / "train.zip")
     assert place.counts == {"cat": 1001, "dog": 1001}
     assert place.names[1000:1002] == ["cat.1000.jpg", "dog.0.jpg"]
-    found = images.load_images(16)
+    found = load_images(16)
     assert found.images.shape == (2002, 16, 16, 3)
     assert 90 < found.images.mean() < 140  # photographs of middle brightness
     assert abs(found.images[:1001].mean() - found.images[1001:].mean()) < 10  # without the light effect

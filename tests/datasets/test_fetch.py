@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from dynamics_cli.datasets import fetch, store
-from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
-from dynamics_cli.datasets.mnist import IdxFile
+from dynamics_cli.datasets.files import fetch, store
+from dynamics_cli.datasets.files.fetch import MIRRORS, fetch_mnist
+from dynamics_cli.datasets.files.mnist import IdxFile
 from dynamics_cli.errors import DataMissingError, RunError, UsageError
+from dynamics_cli.runs.store import files
 
 ROOT = Path(__file__).parents[2]
 BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
@@ -296,7 +297,7 @@ def test_a_full_disk_is_not_taken_for_a_bad_mirror(
     def full(handle: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "sync", full)
+    monkeypatch.setattr(files, "sync", full)
     with pytest.raises(RunError, match="disk full while writing"):
         get(mirrors, toy_files)
     assert names(store.data_root() / "mnist") == set()
@@ -305,8 +306,8 @@ def test_a_full_disk_is_not_taken_for_a_bad_mirror(
 
 TWO = """
 import sys
-from dynamics_cli.datasets.fetch import fetch_mnist
-from dynamics_cli.datasets.mnist import IdxFile
+from dynamics_cli.datasets.files.fetch import fetch_mnist
+from dynamics_cli.datasets.files.mnist import IdxFile
 files = eval(sys.argv[2], {"IdxFile": IdxFile})
 fetch_mnist(mirrors=[sys.argv[1]], files=files, schemes=("http",), on_wait=lambda message: print(message))
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.datasets.idx import header, read_idx
+from dynamics_cli.datasets.files.mnist import header, read_idx
 from dynamics_cli.errors import InputError
 
 VALUES = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.datasets import mnist, mnist_subset
-from dynamics_cli.datasets.idx import Bytes, read_idx
+from dynamics_cli.datasets.files import mnist
+from dynamics_cli.datasets.files.mnist import Bytes, read_idx
 from dynamics_cli.errors import DataMissingError, InputError
 
 # MD5 of the uncompressed files, as published by many that use them
@@ -31,14 +31,14 @@ def test_the_pinned_files_are_the_original_ones(shared: Path) -> None:
 
 
 def test_the_subset_is_built_byte_for_byte(shared: Path, tmp_path: Path) -> None:
-    mnist_subset.build(shared / "mnist", tmp_path / "again.npz")
-    assert (tmp_path / "again.npz").read_bytes() == mnist_subset.PATH.read_bytes()
+    mnist.build_subset(shared / "mnist", tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == mnist.SUBSET.read_bytes()
 
 
 def test_the_subset_is_what_was_built() -> None:
-    assert hashlib.sha256(mnist_subset.PATH.read_bytes()).hexdigest() == SUBSET_SHA256
-    assert 2.5e6 < mnist_subset.PATH.stat().st_size < 3.5e6
-    notice = (mnist_subset.PATH.parent / "README.md").read_text(encoding="utf-8")
+    assert hashlib.sha256(mnist.SUBSET.read_bytes()).hexdigest() == SUBSET_SHA256
+    assert 2.5e6 < mnist.SUBSET.stat().st_size < 3.5e6
+    notice = (mnist.SUBSET.parent / "README.md").read_text(encoding="utf-8")
     for word in ("LeCun", "Cortes", "Attribution-ShareAlike 3.0"):
         assert word in notice
 
@@ -65,16 +65,16 @@ def test_a_subset_written_and_read_is_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     images = {d: rng.integers(0, 3, (5, 28, 28), dtype=np.uint8) for d in (4, 7)}
     for name in ("a.npz", "b.npz"):
-        mnist_subset.write_subset(tmp_path / name, {"train": images})
+        mnist.write_subset(tmp_path / name, {"train": images})
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    again = mnist_subset.read_subset("train", [7, 4], tmp_path / "a.npz")
+    again = mnist.read_subset("train", [7, 4], tmp_path / "a.npz")
     assert list(again) == [7, 4]
     for digit, found in again.items():
         np.testing.assert_array_equal(found, images[digit])
 
 
 def test_the_readme_of_the_subset_says_how_it_is_read() -> None:
-    with np.load(mnist_subset.PATH, allow_pickle=False) as arrays:
+    with np.load(mnist.SUBSET, allow_pickle=False) as arrays:
         images = np.zeros((1000, 784), np.uint8)
         images[np.unpackbits(arrays["train_3_ink"], axis=1).astype(bool)] = arrays["train_3_values"]
     np.testing.assert_array_equal(images, mnist.load_mnist("subset", digits=[3]).train[3].reshape(1000, 784))
@@ -82,17 +82,17 @@ def test_the_readme_of_the_subset_says_how_it_is_read() -> None:
 
 @pytest.mark.parametrize("cut", [0, 100, 100_000])
 def test_a_damaged_subset_is_told(cut: int, tmp_path: Path) -> None:
-    (tmp_path / "subset.npz").write_bytes(mnist_subset.PATH.read_bytes()[:cut])
+    (tmp_path / "subset.npz").write_bytes(mnist.SUBSET.read_bytes()[:cut])
     with pytest.raises(InputError, match=r"this MNIST subset is damaged .*; install dyn again"):
-        mnist_subset.read_subset("train", [0], tmp_path / "subset.npz")
+        mnist.read_subset("train", [0], tmp_path / "subset.npz")
 
 
 def test_a_flipped_bit_in_the_subset_is_told(tmp_path: Path) -> None:
-    content = bytearray(mnist_subset.PATH.read_bytes())
+    content = bytearray(mnist.SUBSET.read_bytes())
     content[20_000] ^= 1
     (tmp_path / "subset.npz").write_bytes(content)
     with pytest.raises(InputError, match="Bad CRC-32"):
-        mnist_subset.read_subset("train", [0], tmp_path / "subset.npz")
+        mnist.read_subset("train", [0], tmp_path / "subset.npz")
 
 
 def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import psutil
 import pytest
 
-from dynamics_cli.datasets.archive import MAX_DIRECTORY, ArchiveError, open_archive
-from dynamics_cli.datasets.npz import read_npz
+from dynamics_cli.datasets.files.archive import MAX_DIRECTORY, ArchiveError, open_archive
+from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.errors import InputError
 from tests.fuzz.arrays import X, Y, archive, npy, of
 

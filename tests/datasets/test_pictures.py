@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.datasets.pictures import MAX_BYTES, UnreadablePictureError, open_pictures
+from dynamics_cli.datasets.files.pictures import MAX_BYTES, UnreadablePictureError, open_pictures
 from dynamics_cli.errors import InputError
 
 from .conftest import folder_of, zip_of

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.datasets import store
+from dynamics_cli.datasets.files import store
 from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.runs.store import files
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +82,7 @@ def test_the_lock_makes_others_wait_and_clears_what_a_kill_left(tmp_path: Path) 
     left = tmp_path / "place" / ".file.123.tmp"
     left.parent.mkdir()
     left.write_bytes(b"half a download")
-    code = "import sys, time; from pathlib import Path; from dynamics_cli.datasets.store import locked\n"
+    code = "import sys, time; from pathlib import Path; from dynamics_cli.datasets.files.store import locked\n"
     code += "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.readline()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -106,14 +107,15 @@ def test_links_are_deleted_not_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_bytes(b"kept")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
-    store.delete(tmp_path / "link")
-    store.delete(tmp_path / "never there")
+    files.remove_tree(tmp_path / "link")
+    files.remove_tree(tmp_path / "never there")
     assert not (tmp_path / "link").is_symlink()
     assert (tmp_path / "mine" / "file").read_bytes() == b"kept"
 
 
 def test_errors_of_the_system_are_told(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="disk full while writing .*place; free space"), store.told(tmp_path / "place"):
+    full = pytest.raises(RunError, match="disk full while writing .*place; free space")
+    with full, store.locked(tmp_path / "place"):
         raise OSError(errno.ENOSPC, "No space left on device")
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(RunError, match="cannot write .*file.*; set DYN_DATA"), store.locked(tmp_path / "file" / "x"):

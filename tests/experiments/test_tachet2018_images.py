@@ -12,7 +12,7 @@ from PIL import Image
 
 from dynamics_cli.config import load_config
 from dynamics_cli.datasets import build_dataset, resolve_dataset
-from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.plotting.style import FORMATS, style
 from dynamics_cli.reproduction.catalogue import load_figure

@@ -17,7 +17,7 @@ import psutil
 
 from dynamics_cli.config.dataset import FileDataset
 from dynamics_cli.datasets import build_dataset
-from dynamics_cli.datasets.mnist_subset import read_subset
+from dynamics_cli.datasets.files.mnist import read_subset
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics_cli.datasets.idx import header, read_idx
-from dynamics_cli.datasets.mnist import IdxFile, add_mnist
+from dynamics_cli.datasets.files.mnist import IdxFile, add_mnist, header, read_idx
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage
 from tests.fuzz.rooms import refused

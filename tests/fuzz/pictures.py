@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from dynamics_cli.datasets import store
-from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats, directory, find_place
-from dynamics_cli.datasets.images import load_images
-from dynamics_cli.datasets.jpeg import NotAPictureError, decode_jpeg, quiet_pillow
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, directory, find_place, load_images
+from dynamics_cli.datasets.files.pictures import NotAPictureError, decode_jpeg, quiet_pillow
 from dynamics_cli.errors import DynError
+from dynamics_cli.runs.store import files as disk
 from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused
 
@@ -207,7 +206,7 @@ class Room:
 
     def run(self, case: Case) -> str:
         self.archive.write_bytes(GOOD[0])
-        store.delete(self.cache)
+        disk.remove_tree(self.cache)
         self.cache.mkdir()
         for name, content in {
             **self.cached,

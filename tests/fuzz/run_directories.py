@@ -19,11 +19,12 @@ from click.testing import CliRunner
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError
+from dynamics_cli.jsonable import jsonable
 from dynamics_cli.runs import RunWriter, load_run, runs_root
-from dynamics_cli.runs.array_store import ArrayWriter
+from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.info import plain
 from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.runs.store.sealed import seal, unseal
 from tests.fuzz import nasty
 from tests.fuzz.arrays import archive
 from tests.fuzz.mutate import BYTES, damage
@@ -316,7 +317,7 @@ def _other_meaning(rng: random.Random, content: bytes) -> bytes:
                 )
             case _:
                 holder[key] = copy.deepcopy(rng.choice(VALUES))
-    return seal(plain(data), indent=rng.choice([2, None]))
+    return seal(jsonable(data), indent=rng.choice([2, None]))
 
 
 def _resealed(rng: random.Random, file: str, content: bytes) -> bytes:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from dynamics_cli.runs import files, layout
+from dynamics_cli.runs.store import files, layout
 from tests.runs.faults import CHANGING
 
 _TEAR_EVERY_BYTE = 20

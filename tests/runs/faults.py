@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynamics_cli.runs import files
+from dynamics_cli.runs.store import files
 
 CHANGING = (
     "create", "write_at", "truncate", "replace", "remove", "make_directory", "remove_directory",

@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.runs.array_store import ArrayWriter, open_for_append, read_array, verify_array
+from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, verify_array
 
 SHAPES = [(), (3,), (4, 2)]
 
@@ -51,11 +51,11 @@ def test_numpy_reads_the_file_at_any_moment(tmp_path: Path, shape: tuple[int, ..
 
 
 def test_header_length_does_not_depend_on_the_number_of_rows() -> None:
-    from dynamics_cli.runs.npy import Header, decode
+    from dynamics_cli.runs.store.array_format import Header, decode_header
 
     header = Header(np.dtype("float32"), (60, 2), 0)
     assert len({len(header.encode(rows)) for rows in (0, 1, 10**9, 10**20 - 1)}) == 1
-    found = decode(header.encode(10**19))
+    found = decode_header(header.encode(10**19))
     assert found is not None
     assert (found.dtype, found.row_shape, found.rows) == (np.dtype("float32"), (60, 2), 10**19)
 

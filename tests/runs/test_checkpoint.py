@@ -8,7 +8,7 @@ import pytest
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.runs.checkpoint import load_checkpoint, read_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.checkpoints import load_checkpoint, read_checkpoint, save_checkpoint
 
 STATE = {"w": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.array(7), "m.0.weight": np.ones((0, 2))}
 META = {"iteration": 7, "rng": 2**127 + 1, "lr": 0.1, "nan": None, "text": "ü"}

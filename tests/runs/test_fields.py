@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import numpy as np
 import pytest
 
 from dynamics_cli.runs import CorruptRunError, list_runs, load_run
-from dynamics_cli.runs.array_store import ArrayWriter
-from dynamics_cli.runs.checkpoint import read_checkpoint, save_checkpoint
-from dynamics_cli.runs.fields import wrong_field
-from dynamics_cli.runs.npy import Header, decode
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.runs.info import check_info
+from dynamics_cli.runs.store.array_format import Header, decode_header
+from dynamics_cli.runs.store.arrays import ArrayWriter
+from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.sealed import seal, unseal
 
 GOOD: dict[str, Any] = {
+    "status": "complete",
     "name": "toy",
     "hash": None,
     "messages": [],
@@ -37,14 +39,27 @@ def change(run: Path, **entries: Any) -> None:
     (run / "run.json").write_bytes(seal({**content, **entries}))
 
 
+def wrong_entry(info: dict[str, Any]) -> str | None:
+    """Return the entry that `check_info` names, if any."""
+    try:
+        check_info(Path("run.json"), info)
+    except CorruptRunError as error:
+        named = re.match(r"its entry '(\w+)' is not one that dyn writes \(.+\)$", error.problem)
+        assert named is not None
+        return named[1]
+    return None
+
+
 def test_what_is_written_is_right(finished: Path) -> None:
-    assert wrong_field(GOOD) is None
-    assert wrong_field(load_run(finished).info) is None
+    assert wrong_entry(GOOD) is None
+    assert wrong_entry(load_run(finished).info) is None
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("status", "x"),
+        ("status", ["complete"]),
         ("name", 3),
         ("hash", 3),
         ("messages", "x"),
@@ -77,11 +92,11 @@ def test_what_is_written_is_right(finished: Path) -> None:
     ],
 )
 def test_wrong_entries_are_named(name: str, value: Any) -> None:
-    assert wrong_field({**GOOD, name: value}) == name
+    assert wrong_entry({**GOOD, name: value}) == name
 
 
 def test_replicas_need_their_number() -> None:
-    assert wrong_field({"replica_losses": [1.0]}) == "replica_losses"
+    assert wrong_entry({"status": "complete", "replica_losses": [1.0]}) == "replica_losses"
 
 
 def test_a_run_with_a_wrong_entry_is_damaged(finished: Path) -> None:
@@ -126,7 +141,7 @@ def test_rows_of_a_checkpoint(rows: dict[str, int], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row_shape", [(1,) * 40, (10**17, 10**17)])
 def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...]) -> None:
-    assert decode(Header(np.dtype(np.float64), row_shape, 0).encode()) is None
+    assert decode_header(Header(np.dtype(np.float64), row_shape, 0).encode()) is None
 
 
 def test_a_pipe_in_place_of_a_file(finished: Path) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.errors import RunError
+from dynamics_cli.jsonable import jsonable
 from dynamics_cli.runs import CorruptRunError, NotARunError, is_run
-from dynamics_cli.runs.info import plain, read_info, write_info
+from dynamics_cli.runs.info import read_info, write_info
 
 INFO = {"format": 1, "status": "complete", "config_sha256": "0", "final_loss": 0.1, "messages": ["ä"]}
 
@@ -22,7 +23,7 @@ def test_round_trip_and_non_finite_numbers(tmp_path: Path) -> None:
     assert read_info(tmp_path) == expected
     assert json.loads((tmp_path / "run.json").read_text())["nan"] is None
     assert is_run(tmp_path)
-    assert plain(np.array([1.0, math.nan])) == [1.0, None]
+    assert jsonable(np.array([1.0, math.nan])) == [1.0, None]
 
 
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:

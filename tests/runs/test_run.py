@@ -128,7 +128,7 @@ def test_damage_is_never_read(finished: Path) -> None:
 
 
 def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
-    from dynamics_cli.runs.array_store import open_for_append
+    from dynamics_cli.runs.store.arrays import open_for_append
 
     open_for_append(unfinished / "losses.npy", 5).close()
     with pytest.raises(CorruptRunError, match="it has 5 rows, and the checkpoint knows of 6"):

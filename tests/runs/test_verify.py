@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.runs import verify_run
-from dynamics_cli.runs.array_store import open_for_append
 from dynamics_cli.runs.info import read_info, write_info
+from dynamics_cli.runs.store.arrays import open_for_append
 
 
 def contents(run: Path) -> list[Path]:

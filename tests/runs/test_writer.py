@@ -292,12 +292,10 @@ def test_a_directory_that_is_not_writable(tmp_path: Path, config: RunConfig) -> 
         RunWriter.create(tmp_path / "closed" / "run", config)
 
 
-def test_too_little_room_is_refused(tmp_path: Path, config: RunConfig) -> None:
+def test_too_little_room_is_refused(tmp_path: Path) -> None:
     check_space(tmp_path / "not" / "there", 1)
-    with pytest.raises(RunError, match=r"needs about 1048576\.00 GiB, and .* GiB are free"):
+    with pytest.raises(RunError, match=r"needs about 1048576\.00 GiB, and .* GiB are free .* record less"):
         check_space(tmp_path / "not" / "there", 2**50)
-    with RunWriter.create(tmp_path / "run", config) as writer, pytest.raises(RunError, match="free space, record less"):
-        writer.check_space(2**60)
 
 
 def test_memory_and_open_files_stay_flat(tmp_path: Path, config: RunConfig) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.datasets.dogs_vs_cats import remembered
-from dynamics_cli.datasets.pictures import MAX_BYTES, open_pictures
+from dynamics_cli.datasets.files.dogs_vs_cats import remembered
+from dynamics_cli.datasets.files.pictures import MAX_BYTES, open_pictures
 from dynamics_cli.errors import InputError
 from tests.fuzz import arrays
 from tests.fuzz.pictures import CAT, PETS, entry, zipped
@@ -93,7 +93,7 @@ def test_a_bomb_of_bombs_and_many_small_ones(place: Path, monkeypatch: pytest.Mo
     result = dyn("data", "add", "dogs-vs-cats", "nested.zip", "--quiet")
     assert result.exit_code == 3
     assert "train/cat.1.jpg: not a JPEG" in result.stderr
-    monkeypatch.setattr("dynamics_cli.datasets.pictures.MAX_TOTAL", 3 * 2**20)
+    monkeypatch.setattr("dynamics_cli.datasets.files.pictures.MAX_TOTAL", 3 * 2**20)
     many = [(f"train/cat.{k}.jpg", bytes(2**20)) for k in range(4)]
     (place / "many.zip").write_bytes(zipped(many, zipfile.ZIP_DEFLATED))
     with pytest.raises(InputError, match="the archive is refused"), open_pictures(place / "many.zip"):

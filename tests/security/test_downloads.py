@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from dynamics_cli.datasets.fetch import MIRRORS, fetch_mnist
-from dynamics_cli.datasets.idx import header
-from dynamics_cli.datasets.mnist import ALL_FILES, IdxFile
+from dynamics_cli.datasets.files.fetch import MIRRORS, fetch_mnist
+from dynamics_cli.datasets.files.mnist import ALL_FILES, IdxFile, header
 from dynamics_cli.errors import DataMissingError
 from tests.datasets.test_fetch import Mirror
 

@@ -9,7 +9,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_directory_name
 from dynamics_cli.runs import CorruptRunError, RunWriter, load_run, runs_root
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.runs.store.sealed import seal, unseal
 
 from .conftest import CONFIG, dyn, tree
 

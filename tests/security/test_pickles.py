@@ -15,10 +15,10 @@ import torch
 
 from dynamics_cli.config.dataset import FileDataset
 from dynamics_cli.datasets import build_dataset
-from dynamics_cli.datasets.mnist_subset import read_subset
+from dynamics_cli.datasets.files.mnist import read_subset
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.runs import CorruptRunError, load_run
-from dynamics_cli.runs.checkpoint import read_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 
 from .conftest import Harm, dyn
 
@@ -146,7 +146,7 @@ def test_checkpoints(sample: str, harm: Harm, run: Path) -> None:
 
 def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
     interrupted = run / "run.json"
-    from dynamics_cli.runs.sealed import seal, unseal
+    from dynamics_cli.runs.store.sealed import seal, unseal
 
     content, _ = unseal(interrupted.read_bytes())
     for key in ("rows", "iterations", "final_loss"):
@@ -162,8 +162,7 @@ def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
 
 
 def test_the_cache_of_images(harm: Harm, place: Path) -> None:
-    from dynamics_cli.datasets.dogs_vs_cats import add_dogs_vs_cats
-    from dynamics_cli.datasets.images import load_images
+    from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images
     from tests.fuzz.pictures import PETS, zipped
 
     (place / "train.zip").write_bytes(zipped(PETS))
@@ -178,8 +177,7 @@ def test_the_cache_of_images(harm: Harm, place: Path) -> None:
 
 def test_an_image_cache_stays_in_its_folder(place: Path) -> None:
     """The note of where images are is a file like any other; folders are named after, and deleted by, its key."""
-    from dynamics_cli.datasets.dogs_vs_cats import directory
-    from dynamics_cli.datasets.images import load_images
+    from dynamics_cli.datasets.files.dogs_vs_cats import directory, load_images
 
     precious = place / "data" / "precious-4-v1"
     precious.mkdir(parents=True)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.runs.sealed import seal, unseal
+from dynamics_cli.runs.store.sealed import seal, unseal
 
 from .conftest import CONFIG, Harm, dyn
 

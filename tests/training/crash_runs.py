@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.runs import NotARunError, Run, RunWriter, files, info, layout, verify_run
-from dynamics_cli.runs.checkpoint import load_checkpoint
+from dynamics_cli.runs import NotARunError, Run, RunWriter, info, verify_run
+from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.training import loop
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_problems

@@ -10,7 +10,8 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError, InputError, RunError
-from dynamics_cli.training.estimate import GIB, refuse_if_too_large
+from dynamics_cli.memory import GIB
+from dynamics_cli.training.estimate import refuse_if_too_large
 from dynamics_cli.training.session import obtain_run, plan_run
 from tests.training.kill_script import BASE, CONVOLUTIONAL
 

@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, NotARunError, files
-from dynamics_cli.runs.checkpoint import load_checkpoint
+from dynamics_cli.runs import CorruptRunError, NotARunError
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from tests.runs.disk import Disk, killed, power_cut
 from tests.runs.faults import Faults
 from tests.training.crash_runs import CASES, Recording, check_end, check_prefix, record, steady, trainer

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.runs import files, load_run, verify_run
+from dynamics_cli.runs import load_run, verify_run
+from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop, signals
 from dynamics_cli.training.loop import TrainingLoop
 from dynamics_cli.training.session import obtain_run, plan_run

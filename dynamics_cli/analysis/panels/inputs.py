@@ -15,9 +15,10 @@ from matplotlib.lines import Line2D
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import MANY_STARS, Shown, draw_states, shown_states
 from dynamics_cli.analysis.view import View, no_data, no_network, no_states, spread
-from dynamics_cli.config.architecture import FullyConnectedArchitecture, GanArchitecture, TwoLayerArchitecture
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.gan import Gan
+from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import UsageError
-from dynamics_cli.losses import get_loss
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.linear_pieces import Layer, LevelSets, TooManyPiecesError, level_sets, two_layer_pieces
 from dynamics_cli.measures.neurons import kinks, norms
@@ -196,7 +197,7 @@ def softmax(h: Floats) -> Floats:
 
 
 def _no_classes(view: View) -> str | None:
-    real = get_loss(view.run.config.loss).labels == "real"
+    real = view.run.config.loss.labels == "real"
     return "its labels are real numbers, not classes" if real else None
 
 
@@ -206,7 +207,7 @@ def _not_two_inputs(view: View) -> str | None:
 
 
 def _no_linear_pieces(view: View) -> str | None:
-    if not isinstance(view.run.config.architecture, TwoLayerArchitecture | FullyConnectedArchitecture):
+    if not isinstance(view.run.config.architecture, TwoLayer | FullyConnected):
         return "the network is not a fully connected one"
     return f"it shows two classes, and the network has {view.outputs} outputs" if view.outputs > 2 else None
 
@@ -236,7 +237,7 @@ def regions_figure(view: View, iteration: int | None) -> Figure:
 def state_regions(view: View, i: int, window: Window) -> LevelSets:
     """Return where the network of state `i` decides for either class; raises UsageError when it has too many pieces."""
     architecture = view.run.config.architecture
-    assert isinstance(architecture, TwoLayerArchitecture | FullyConnectedArchitecture)
+    assert isinstance(architecture, TwoLayer | FullyConnected)
     slope = {"relu": 0.0, "linear": 1.0, "leaky_relu": architecture.slope or 0.0}[architecture.activation]
     try:
         return level_sets(state_layers(view, i), slope, window)
@@ -269,7 +270,7 @@ def state_layers(view: View, i: int) -> list[Layer]:
 def _no_generator(view: View) -> str | None:
     """Return why there is no generator, or None; a GAN's data set is always a mixture in the plane."""
     architecture = view.run.config.architecture
-    if not isinstance(architecture, GanArchitecture):
+    if not isinstance(architecture, Gan):
         return "the network has no generator"
     layers = range(1, len(architecture.generator_widths) + 2)
     if not {f"generator_{kind}_{layer}" for kind in ("weight", "bias") for layer in layers} <= set(view.run.parameters):
@@ -302,9 +303,7 @@ def some_data(view: View) -> Floats:
 
 def sampler(view: View) -> Callable[[int], Floats]:
     """Return the function that gives the samples (SAMPLES, 2) of a state, by its index, of the same noise for all."""
-    from dynamics_cli.architectures.gan import generate
-
     architecture = view.run.config.architecture
-    assert isinstance(architecture, GanArchitecture)
+    assert isinstance(architecture, Gan)
     noise = np.random.default_rng(view.run.config.seed).standard_normal((SAMPLES, architecture.noise_dim))
-    return lambda i: generate(architecture, view.run.state(i), noise)
+    return lambda i: architecture.generate(view.run.state(i), noise)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.steppers.base import Floats, State
 
 SMALLEST_STEP = 1e-13
@@ -48,10 +47,6 @@ class Integrator(ABC):
     @abstractmethod
     def numbers(self) -> dict[str, float]:
         """Return what the integration took."""
-
-
-def grid(optimizer: GradientFlow) -> Floats:  # interim
-    return optimizer.times()
 
 
 def too_small(step: float, time: float, rtol: float) -> FloatingPointError:

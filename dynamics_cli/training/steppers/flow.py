@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.optimizer import GradientFlow
-from dynamics_cli.training.flow.base import Integrator, grid
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
+from dynamics_cli.training.flow.base import Integrator
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 
@@ -25,7 +25,7 @@ class FlowStepper(Stepper):
         problem = only(problems, "gradient flow")
         assert isinstance(problem.config.optimizer, GradientFlow)
         self.backend, self.device = backend, device
-        self.times = grid(problem.config.optimizer)
+        self.times = problem.config.optimizer.times()
         self.integrator = _integrator(problem, backend, device)
         self._dtype, self.stop_below = problem.dtype, problem.config.optimizer.stop_below
 

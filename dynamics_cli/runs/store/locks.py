@@ -1,4 +1,4 @@
-"""One writer per run directory: a lock that the operating system drops when its holder dies."""
+"""One writer per directory: locks that the operating system drops when their holder dies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dynamics_cli.runs import files, layout
 from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.runs.store import files, layout
 
 _GRACE = 0.3
 """Seconds to try before the lock counts as held; a reader that looks at the lock holds it for microseconds."""
@@ -30,8 +30,8 @@ def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], Non
         LockedRunError: the lock is held and `wait` is false; the message names the process.
         RunError: the lock cannot be written.
     """
-    with files.told(directory):
-        lock, waited = _acquire(directory, wait, on_wait)
+    with files.os_errors_as_run_errors(directory):
+        lock, waited = acquire(directory, layout.LOCK, wait, on_wait)
         try:
             holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
             files.write_atomic(directory / layout.LOCK_HOLDER, holder.encode())
@@ -44,8 +44,16 @@ def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], Non
         lock.release()
 
 
-def _acquire(directory: Path, wait: bool, on_wait: Callable[[str], None] | None) -> tuple[FileLock, bool]:
-    path, waited = directory / layout.LOCK, False
+def acquire(
+    directory: Path, name: str, wait: bool = True, on_wait: Callable[[str], None] | None = None
+) -> tuple[FileLock, bool]:
+    """Make a directory, take the lock that is the file `name` in it, and return it, and whether it was waited for.
+
+    Raises:
+        LockedRunError: the lock is held and `wait` is false; the message names the process.
+        OSError: the lock cannot be written.
+    """
+    path, waited = directory / name, False
     while True:
         files.make_directory(directory)
         lock = FileLock(path)
@@ -88,6 +96,30 @@ def is_locked(directory: Path) -> bool:
     except OSError:  # no lock file, or one that we may not read: then we could not know its holder
         return False
     return False
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Let no other process that asks for the same write to a folder meanwhile; it is made if it is missing.
+
+    The folder itself is locked, where the system can do that: no file of ours is left in it.
+
+    Raises:
+        RunError: the folder cannot be made.
+    """
+    with files.os_errors_as_run_errors(folder, advice=""):
+        files.make_directory(folder)
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _holder(directory: Path) -> str:

@@ -1,11 +1,12 @@
-"""Opening a zip archive that nobody vouches for."""
+"""Opening a zip archive of unknown origin."""
 
 from __future__ import annotations
 
 import struct
 import zipfile
-import zlib
 from pathlib import Path
+
+from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 
 MAX_DIRECTORY = 2**24
 """Bytes of the largest table of contents that is read: that of some hundred thousand files."""
@@ -18,20 +19,6 @@ _LONGEST_COMMENT = 2**16
 _IN_END64 = 0xFFFFFFFF
 _ENCRYPTED = 1
 
-DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    IndexError,
-    OverflowError,
-)
-"""What the standard library raises for archives that are damaged in one way or another."""
-
 
 class ArchiveError(Exception):
     """An archive, or a file in it, cannot be read; the message says why."""
@@ -42,13 +29,12 @@ def open_archive(path: Path) -> zipfile.ZipFile:
 
     Raises:
         ArchiveError: it is none, is damaged, or lists more files than fit into memory.
-
     """
     try:
         if (listed := _directory_bytes(path)) > MAX_DIRECTORY:
             raise ArchiveError(f"its table of contents takes {listed} bytes, at most {MAX_DIRECTORY} are read")
         return zipfile.ZipFile(path)
-    except DAMAGE as error:
+    except ARCHIVE_DAMAGE as error:
         raise ArchiveError(str(error) or type(error).__name__) from error
 
 

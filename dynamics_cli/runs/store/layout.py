@@ -1,12 +1,16 @@
-"""Names inside a run directory, and where run directories are."""
+"""Names inside a run directory, where run directories are, what makes a directory one, and emptying it."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
+from typing import Annotated
 
-from dynamics_cli.runs import files
+from pydantic import AfterValidator, Field
+
+from dynamics_cli.errors import UsageError
+from dynamics_cli.runs.store import files
 
 CONFIG = "config.yaml"
 """The resolved config."""
@@ -33,6 +37,8 @@ LOSS_ITERATIONS = "loss_iterations"
 """Array of the iterations of the recorded losses (L,)."""
 TIMES = "times"
 """Array of the times of the recorded losses (L,), where time is not iterations x step."""
+LOSS_GROUP = (LOSS_ITERATIONS, TIMES, LOSSES)
+"""The arrays of recorded losses, the acknowledging one last."""
 SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
 """Array of the iterations of the snapshots (K,); written last of a snapshot, which acknowledges it."""
 
@@ -78,13 +84,22 @@ def check_array_name(name: str) -> None:
         raise ValueError(f"{name!r} cannot name an array: letters, digits, '_', '-' and '.' can")
 
 
+def _stored_array(name: str) -> str:
+    folder, _, array = name.partition("/")
+    if name not in LOSS_GROUP and not (folder in (TRAJECTORY, MEASURES) and is_array_name(array)):
+        raise ValueError("not the name of an array of a run")
+    return name
+
+
+Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+"""A number of rows or iterations, where it is read from a file."""
+Rows = dict[Annotated[str, AfterValidator(_stored_array)], Count]
+"""Rows of each array, by names such as `losses` or `trajectory/hidden_weight`, where they are read from a file."""
+
+
 def array_file(directory: Path, array: str) -> Path:
     """File of an array such as `losses` or `trajectory/hidden_weight`."""
     return directory / (array + ARRAY_SUFFIX)
-
-
-LOSS_GROUP = (LOSS_ITERATIONS, TIMES, LOSSES)
-"""The arrays of recorded losses, the acknowledging one last."""
 
 
 def loss_arrays(directory: Path) -> list[str]:
@@ -106,3 +121,51 @@ def snapshot_arrays(directory: Path) -> list[str]:
 
 def _is_array(stem: Path) -> bool:
     return any(files.exists(stem.with_name(stem.name + suffix)) for suffix in (ARRAY_SUFFIX, CHECKSUM_SUFFIX))
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a directory is a run of ours, perhaps a damaged one: by its `run.json`, or else by its `config.yaml`."""
+    try:
+        text = files.read(directory / INFO)
+        if all(word in text for word in (b'"format"', b'"status"', b'"config_sha256"')):
+            return True
+    except OSError:
+        pass
+    try:
+        return files.read(directory / CONFIG).startswith(CONFIG_FIRST_LINE.encode())
+    except OSError:
+        return False
+
+
+def clear_run(directory: Path) -> None:
+    """Delete what a run holds, for `--force`; the lock, which the caller holds, and files that are not ours stay.
+
+    A directory that does not exist, or holds nothing of the names that a run uses, is left as it is.
+
+    Raises:
+        UsageError: the directory is not a run, yet holds files whose names a run needs.
+        RunError: something cannot be deleted.
+    """
+    if not is_run(directory):
+        refuse_foreign(directory)
+        return
+    with files.os_errors_as_run_errors(directory):
+        files.remove_temporaries(directory)
+        for name in RUN_FILES:
+            if name == CONFIG:
+                files.sync_directory(directory)
+            files.remove_tree(directory / name)
+            if name == INFO:
+                files.sync_directory(directory)  # a power cut, too, finds the first gone first, and the last last
+
+
+def refuse_foreign(directory: Path) -> None:
+    """Raise `UsageError` when a new run in this directory would meet another run, or files that are not ours."""
+    if files.exists(directory / INFO) and is_run(directory):
+        raise UsageError(f"{directory} holds a run already: give --resume to continue it or --force to start over")
+    ours = is_run(directory)  # a run that was killed before its first moment, or half deleted
+    met = [name for name in RUN_FILES if files.exists(directory / name)]
+    if met and not ours:
+        raise UsageError(f"{directory} is not a run, and holds {', '.join(met)}: dyn will not overwrite it")
+    if files.exists(directory) and not directory.is_dir():
+        raise UsageError(f"{directory} is a file, not a directory")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dynamics_cli.datasets import dogs_vs_cats, mnist, mnist_subset, store
+from dynamics_cli.datasets.files import dogs_vs_cats, mnist, store
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
+from dynamics_cli.runs.store import files
 
 State = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
 
@@ -46,7 +46,6 @@ def find_data(name: str) -> Entry:
         UsageError: there is none of this name.
         DataMissingError: it is not here; the message says how to get it.
         InputError: what is here is damaged.
-
     """
     entry = _named(name)
     if entry.state in _ABSENT:
@@ -62,7 +61,6 @@ def remove_data(name: str) -> int:
     Raises:
         UsageError: there is none of this name, or it is a part of dyn.
         RunError: something cannot be deleted.
-
     """
     entry = _named(name)
     if entry.state == "embedded":
@@ -70,10 +68,10 @@ def remove_data(name: str) -> int:
     directory = {"mnist": mnist.mnist_directory, "dogs-vs-cats": dogs_vs_cats.directory}[name]()
     if not directory.is_dir():
         return 0
-    with store.locked(directory), store.told(directory):
+    with store.locked(directory):
         for path in directory.iterdir():
-            if path.name != ".lock":
-                store.delete(path)
+            if path.name != store.LOCK:
+                files.remove_tree(path)
     return entry.size
 
 
@@ -82,7 +80,6 @@ def refuse_unless(name: str, allowed: Sequence[str], what: str) -> None:
 
     Raises:
         UsageError: with the names that can be, and for another data set how it is got.
-
     """
     if name in allowed:
         return
@@ -99,8 +96,8 @@ def _named(name: str) -> Entry:
 
 
 def _subset() -> Entry:
-    path = mnist_subset.PATH
-    return Entry("mnist-subset", "embedded", path, path.stat().st_size, mnist_subset.ATTRIBUTION, "")
+    path = mnist.SUBSET
+    return Entry("mnist-subset", "embedded", path, path.stat().st_size, mnist.ATTRIBUTION, "")
 
 
 def _mnist() -> Entry:
@@ -110,26 +107,22 @@ def _mnist() -> Entry:
     if lacking:
         state = "missing" if len(lacking) == len(mnist.ALL_FILES) else "incomplete"
     how = mnist.HOW_TO_GET if lacking else ""
-    return Entry("mnist", state, directory, _size(directory), "MNIST: 60 000 training and 10 000 test images", how)
+    size, title = files.used(directory)[0], "MNIST: 60 000 training and 10 000 test images"
+    return Entry("mnist", state, directory, size, title, how)
 
 
 def _dogs_vs_cats() -> Entry:
     directory, title = dogs_vs_cats.directory(), "Kaggle's Dogs vs. Cats"
-    size = _size(directory)
+    size = files.used(directory)[0]
     try:
         place = dogs_vs_cats.remembered()
     except DynError as error:
         return Entry("dogs-vs-cats", "damaged", directory, size, title, str(error))
     if place is None:
         return Entry("dogs-vs-cats", "missing", directory, size, title, dogs_vs_cats.HOW_TO_GET)
-    return Entry(
-        "dogs-vs-cats",
-        "here" if dogs_vs_cats.is_there(place) else "moved",
-        Path(place.path),
-        size,
-        f"{title}: {describe_counts(place)}",
-        "" if dogs_vs_cats.is_there(place) else dogs_vs_cats.HOW_TO_GET,
-    )
+    here, title = dogs_vs_cats.is_there(place), f"{title}: {describe_counts(place)}"
+    how = "" if here else dogs_vs_cats.HOW_TO_GET
+    return Entry("dogs-vs-cats", "here" if here else "moved", Path(place.path), size, title, how)
 
 
 def describe_counts(place: dogs_vs_cats.Place) -> str:
@@ -137,11 +130,3 @@ def describe_counts(place: dogs_vs_cats.Place) -> str:
     cats, dogs = place.counts["cat"], place.counts["dog"]
     whole = "" if cats == dogs == dogs_vs_cats.PER_CLASS else f" of {dogs_vs_cats.PER_CLASS} each"
     return f"{cats} cats and {dogs} dogs{whole}"
-
-
-def _size(directory: Path) -> int:
-    total = 0
-    for path in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # another process may be at work here
-            total += path.lstat().st_size if path.is_file() else 0
-    return total

@@ -1,9 +1,9 @@
 """Append-only arrays in plain `.npy` files that survive a kill at any moment.
 
-One append writes, in this order, the rows, the record of their checksum (`checksums.py`) and the number of rows in the
-header of the `.npy` file. The last step acknowledges the rows: before it nobody sees them, and what lies behind
-the acknowledged rows is a torn tail, dropped when the array is opened for appending. `np.load(path, mmap_mode="r")`
-works at any moment. Nothing is forced to the disk before `sync`.
+One append writes, in this order, the rows, the record of their checksum and the number of rows in the header of the
+`.npy` file (see `array_format.py`). The last step acknowledges the rows: before it nobody sees them, and what lies
+behind the acknowledged rows is a torn tail, dropped when the array is opened for appending.
+`np.load(path, mmap_mode="r")` works at any moment. Nothing is forced to the disk before `sync`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dynamics_cli.runs import checksums, files, npy
-from dynamics_cli.runs.checksums import RECORD_BYTES, Records
-from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.layout import CHECKSUM_SUFFIX
-from dynamics_cli.runs.npy import Header
+from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.store import array_format, files
+from dynamics_cli.runs.store.array_format import RECORD_BYTES, Header, Records
+from dynamics_cli.runs.store.layout import CHECKSUM_SUFFIX
 
 Array = NDArray[Any]
 
@@ -41,14 +40,14 @@ class ArrayWriter:
             ValueError: rows without bytes, or a dtype that is not a plain number.
         """
         header = Header(np.dtype(dtype), tuple(row_shape), 0)
-        if npy.decode(header.encode()) != header or header.row_bytes == 0:
+        if array_format.decode_header(header.encode()) != header or header.row_bytes == 0:
             raise ValueError(f"cannot store rows of shape {row_shape} and dtype {np.dtype(dtype)}")
         self.path = path
         self._header = header
         self.rows = self._blocks = 0
-        with files.told(path):
+        with files.os_errors_as_run_errors(path):
             files.remove(path)
-            files.write_atomic(_checksum_file(path), checksums.seal(header))
+            files.write_atomic(_checksum_file(path), array_format.first_record(header))
             files.write_atomic(path, header.encode())
             self._open()
 
@@ -84,11 +83,11 @@ class ArrayWriter:
             return
         block = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         total = self.rows + len(rows)
-        with files.told(self.path):
+        with files.os_errors_as_run_errors(self.path):
             files.write_at(self._data, block, self._header.offset + self.rows * self._header.row_bytes)
-            entry = checksums.record(total, zlib.crc32(block))
+            entry = array_format.block_record(total, zlib.crc32(block))
             files.write_at(self._sums, entry, RECORD_BYTES * (self._blocks + 1))
-            files.write_at(self._data, npy.encode_count(total), self._header.count_at)
+            files.write_at(self._data, array_format.encode_count(total), self._header.count_at)
         self.rows, self._blocks = total, self._blocks + 1
 
     def truncate(self, rows: int) -> None:
@@ -102,21 +101,21 @@ class ArrayWriter:
             raise ValueError(f"{self.path.name} has {self.rows} rows, not {rows}")
         self._ensure_named()
         records = _load(self.path).records
-        with files.told(self.path):
+        with files.os_errors_as_run_errors(self.path):
             self._cut(rows, records)
 
     def _cut(self, rows: int, records: Records) -> None:
         """Header, then checksums, then data: at every moment the rows that the header counts can be checked."""
         block = records.block_of(rows)  # the first block that does not stay whole
         whole = zip(records.ends[:block].tolist(), records.checksums[:block].tolist(), strict=True)
-        kept = b"".join(checksums.record(end, checksum) for end, checksum in whole)
+        kept = b"".join(array_format.block_record(end, checksum) for end, checksum in whole)
         if records.start(block) < rows:
             part = _intact(self._data, self._header, records, block, rows)
             if part is None:
                 raise CorruptRunError(self.path, f"rows from {records.start(block)} on do not fit their checksum")
-            kept += checksums.record(rows, part)
-        sums, data = checksums.seal(self._header) + kept, self._header.offset + rows * self._header.row_bytes
-        count = npy.encode_count(rows)
+            kept += array_format.block_record(rows, part)
+        sums, data = array_format.first_record(self._header) + kept, self._header.offset + rows * self._header.row_bytes
+        count = array_format.encode_count(rows)
         if files.read_at(self._data, self._header.count_at, len(count)) != count:
             files.write_at(self._data, count, self._header.count_at)
         if files.size(self._sums) != len(sums) or files.read_at(self._sums, 0, len(sums)) != sums:
@@ -132,12 +131,12 @@ class ArrayWriter:
     def sync(self) -> None:
         """Return when everything acknowledged is on the disk, in files that still have their names."""
         self._ensure_named()
-        with files.told(self.path):
+        with files.os_errors_as_run_errors(self.path):
             files.sync(self._data)
             files.sync(self._sums)
 
     def _ensure_named(self) -> None:
-        with files.told(self.path):
+        with files.os_errors_as_run_errors(self.path):
             files.ensure_named(self._data, self.path)
             files.ensure_named(self._sums, _checksum_file(self.path))
 
@@ -158,7 +157,7 @@ def open_for_append(path: Path, rows: int | None = None) -> ArrayWriter:
     found = _load(path)
     writer = ArrayWriter.__new__(ArrayWriter)
     writer.path, writer._header = path, found.header
-    with files.told(path):
+    with files.os_errors_as_run_errors(path):
         writer._open()
         try:
             acknowledged = found.records.total if found.header.rows is None else found.header.rows
@@ -206,7 +205,8 @@ def verify_array(path: Path, rows: int | None = None, *, least: int = 0, seal: s
     found = _load(path)
     count, records = found.header.rows, found.records
     total = records.total
-    intact = _count_intact(path, found, min(total, total if count is None else count))
+    with unreadable_as_corrupt(path), files.open_read(path) as data:
+        intact = _intact_rows(data, found, min(total, total if count is None else count))
     if seal is not None and sums_seal(path) != seal:
         problem = f"it is not what it was when the run ended, and {path.name} cannot be checked"
         raise CorruptRunError(_checksum_file(path), problem)
@@ -250,12 +250,9 @@ def _usable(rows: int) -> str:
 
 
 def _read_header(path: Path) -> tuple[Header, int]:
-    try:
-        with files.open_read(path) as handle:
-            start, size = files.read_at(handle, 0, npy.LONGEST_HEADER), files.size(handle)
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error
-    header = npy.decode(start)
+    with unreadable_as_corrupt(path), files.open_read(path) as handle:
+        start, size = files.read_at(handle, 0, array_format.LONGEST_HEADER), files.size(handle)
+    header = array_format.decode_header(start)
     if header is None or header.row_bytes == 0:
         raise CorruptRunError(path, "its header is not one that dyn writes")
     return header, size
@@ -263,11 +260,9 @@ def _read_header(path: Path) -> tuple[Header, int]:
 
 def _load(path: Path) -> _Found:
     header, size = _read_header(path)
-    try:
+    with unreadable_as_corrupt(_checksum_file(path)):
         data = files.read(_checksum_file(path))
-    except OSError as error:
-        raise CorruptRunError(_checksum_file(path), f"it cannot be read ({error.strerror})") from error
-    records = checksums.decode(data, header)
+    records = array_format.decode_records(data, header)
     if records is None:
         raise CorruptRunError(_checksum_file(path), f"it does not belong to the header of {path.name}")
     if _read_header(path)[0] != header:
@@ -278,10 +273,10 @@ def _load(path: Path) -> _Found:
 def _intact(data: BinaryIO, header: Header, records: Records, block: int, upto: int | None = None) -> int | None:
     """Check a block; return the CRC-32 of its rows, or of those before row `upto`, and `None` when it is damaged."""
     start, end = records.start(block), int(records.ends[block])
-    whole = checksums.of_rows(data, header, start, end)
+    whole = array_format.checksum_of_rows(data, header, start, end)
     if whole is None or whole != records.checksums[block]:
         return None
-    return whole if upto is None else checksums.of_rows(data, header, start, upto)
+    return whole if upto is None else array_format.checksum_of_rows(data, header, start, upto)
 
 
 def _intact_rows(data: BinaryIO, found: _Found, rows: int) -> int:
@@ -290,11 +285,3 @@ def _intact_rows(data: BinaryIO, found: _Found, rows: int) -> int:
         if _intact(data, found.header, found.records, block) is None:
             return found.records.start(block)
     return rows
-
-
-def _count_intact(path: Path, found: _Found, rows: int) -> int:
-    try:
-        with files.open_read(path) as data:
-            return _intact_rows(data, found, rows)
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error

@@ -1,16 +1,24 @@
-"""A folder or a zip archive of pictures, read without unpacking anything and trusting nothing that it says."""
+"""JPEGs in a folder or a zip archive, of unknown origin: read without unpacking, with limits on all that they claim."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import stat
+import struct
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from dynamics_cli.datasets.archive import DAMAGE, ArchiveError, open_archive, why_unreadable
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from dynamics_cli.datasets.files.archive import ArchiveError, open_archive, why_unreadable
 from dynamics_cli.errors import InputError
+from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 
 MAX_FILES = 100_000
 """More files than this are refused."""
@@ -20,13 +28,17 @@ MAX_TOTAL = 2 * 2**30
 """Size of all pictures together."""
 MAX_RATIO = 100
 """How many times its packed size a picture may have; JPEGs have one or two."""
+MAX_PIXELS = 2**22
+"""Pixels of the largest picture that is decoded."""
 
+_FORMATS = ("JPEG",)
+"""Pillow's other decoders stay out of reach."""
 _NOISE = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 """What operating systems leave in folders and archives."""
 
 
 class UnreadablePictureError(Exception):
-    """The bytes of one picture cannot be had."""
+    """The bytes of one picture cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Pictures:
 
     names: list[str]
     read: Callable[[str], bytes]
-    """Returns the bytes of one file; UnreadablePictureError when they cannot be had."""
+    """Returns the bytes of one file; UnreadablePictureError when they cannot be read."""
 
 
 @contextlib.contextmanager
@@ -45,7 +57,6 @@ def open_pictures(path: Path) -> Iterator[Pictures]:
     Raises:
         InputError: it is neither, is damaged, or holds what no collection of pictures does: links, names that lead
             elsewhere, encrypted files, more than pictures need.
-
     """
     try:
         folder = _open_folder(path) if path.is_dir() else None
@@ -139,7 +150,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as handle:
             data = handle.read(entry.file_size + 1)  # no more than the claimed size comes out
-    except DAMAGE as error:
+    except ARCHIVE_DAMAGE as error:
         raise UnreadablePictureError(f"damaged in the archive: {str(error) or type(error).__name__}") from error
     if len(data) != entry.file_size:
         raise UnreadablePictureError(f"damaged in the archive: {len(data)} bytes instead of {entry.file_size}")
@@ -148,3 +159,51 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 def _is_noise(name: str) -> bool:
     return name in _NOISE or name.startswith("._")
+
+
+class NotAPictureError(Exception):
+    """The bytes are not a JPEG that can be decoded."""
+
+
+@contextlib.contextmanager
+def quiet_pillow() -> Iterator[None]:
+    """Keep to itself what Pillow warns of while it reads pictures: odd metadata do not matter for pixels."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        yield
+
+
+def check_jpeg(data: bytes) -> None:
+    """Decode a JPEG to its end, at the smallest scale that the format offers.
+
+    Raises:
+        NotAPictureError: it cannot be decoded; the message says why.
+    """
+    _decode(data, size=None)
+
+
+def decode_jpeg(data: bytes, size: int) -> NDArray[np.uint8]:
+    """Decode a JPEG and scale it to a square, whatever its aspect ratio: (size, size, 3), red, green, blue.
+
+    Raises:
+        NotAPictureError: it cannot be decoded; the message says why.
+    """
+    return np.asarray(_decode(data, size), dtype=np.uint8)
+
+
+def _decode(data: bytes, size: int | None) -> Image.Image:
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise NotAPictureError(f"{image.width} x {image.height} pixels are too many")
+            # the format scales by 1/2, 1/4 or 1/8 while it decodes; twice the size is left for a good reduction
+            image.draft("RGB", (1, 1) if size is None else (2 * size, 2 * size))
+            image.load()
+            colour = image.convert("RGB")
+            return colour if size is None else colour.resize((size, size), Image.Resampling.BILINEAR)
+    except UnidentifiedImageError as error:
+        raise NotAPictureError("not a JPEG") from error
+    except Image.DecompressionBombError as error:
+        raise NotAPictureError("too many pixels") from error
+    except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, struct.error) as error:
+        raise NotAPictureError(str(error) or type(error).__name__) from error

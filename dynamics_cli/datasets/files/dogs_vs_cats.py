@@ -1,21 +1,40 @@
-"""Kaggle's Dogs vs. Cats: checked once where the user keeps it, remembered, never copied."""
+"""Kaggle's Dogs vs. Cats: checked once where the user keeps it, remembered, never copied.
+
+As arrays, the images are decoded once at a chosen size into a file that is memory-mapped from then on.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from dynamics_cli.datasets import store
-from dynamics_cli.datasets.jpeg import NotAPictureError, check_jpeg, quiet_pillow
-from dynamics_cli.datasets.pictures import Pictures, UnreadablePictureError, open_pictures
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.datasets.files import store
+from dynamics_cli.datasets.files.pictures import (
+    NotAPictureError,
+    Pictures,
+    UnreadablePictureError,
+    check_jpeg,
+    decode_jpeg,
+    open_pictures,
+    quiet_pillow,
+)
+from dynamics_cli.datasets.streams import stream
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.runs.store import files as disk
 
 CLASSES = ("cat", "dog")
 PER_CLASS = 12_500
@@ -25,15 +44,27 @@ HOW_TO_GET = (
     "`dyn data add dogs-vs-cats PATH` with the archive or the folder it unpacks to"
 )
 
+MAX_SIZE = 1024
+"""Pixels of the side of the largest square to which images are scaled."""
+
 Progress = Callable[[int, int], None]
 """Called with the number of images done and of all images."""
 Result = TypeVar("Result")
+Shape = tuple[int, int, int, int]
+"""Of decoded images: (n, size, size, 3)."""
 
 _NAME = re.compile(r"(?:train/)?((cat|dog)\.(0|[1-9][0-9]{0,5})\.jpg)")
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PLACE = "place.json"
 _CHUNK = 64
+"""Images whose contents are in memory at once."""
 _SHOWN = 20
+"""Broken images that are named."""
+_PIXELS, _RECORD = "images.npy", "record.json"
+_VERSION = 1
+"""Raised when images are decoded in another way, so that older caches are not used."""
+_BLOCK = 2**24
+"""Bytes of decoded images that are checked at once."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +96,6 @@ def add_dogs_vs_cats(
     Raises:
         InputError: not such an archive or folder, or images are broken (they are named); then nothing changes.
         RunError: the place cannot be written down.
-
     """
     path = path.absolute()
     broken: list[str] = []
@@ -83,8 +113,8 @@ def add_dogs_vs_cats(
         listed = "\n".join(broken[:_SHOWN] + more)
         raise InputError(f"{path}: {len(broken)} of {len(files)} images cannot be used:\n{listed}")
     place = Place(str(path), digest.hexdigest(), list(files))
-    with store.locked(directory(), on_wait), store.told(directory()), store.fresh_file(directory() / _PLACE) as handle:
-        handle.write(json.dumps(asdict(place)).encode())
+    with store.locked(directory(), on_wait):
+        disk.write_atomic(directory() / _PLACE, json.dumps(asdict(place)).encode())
     return place
 
 
@@ -93,7 +123,6 @@ def remembered() -> Place | None:
 
     Raises:
         InputError: what was written down cannot be read.
-
     """
     file = directory() / _PLACE
     try:
@@ -122,7 +151,6 @@ def find_place() -> Place:
 
     Raises:
         DataMissingError: none was; the message says how to get the data.
-
     """
     place = remembered()
     if place is None:
@@ -142,8 +170,7 @@ def decode_all(
 
     Raises:
         DataMissingError: they are no longer there.
-        InputError: they have changed; this may be told after the last image.
-
+        InputError: they have changed; this may be raised after the last image.
     """
     path = Path(place.path)
     if not is_there(place):
@@ -226,3 +253,106 @@ def _images(path: Path, pictures: Pictures) -> dict[str, str]:
 
 def _line(name: str, content: bytes) -> bytes:
     return f"{name} {hashlib.sha256(content).hexdigest()}\n".encode()
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images and what they show."""
+
+    images: NDArray[np.uint8]
+    """(n, size, size, 3), memory-mapped and read-only: red, green, blue from 0 to 255."""
+    labels: NDArray[np.int64]
+    """(n,): 0 a cat, 1 a dog."""
+    names: list[str]
+    """File names such as `cat.0.jpg`."""
+    key: str
+    """SHA-256 over names and contents of the files."""
+
+
+def load_images(
+    size: int, *, progress: Progress | None = None, on_wait: Callable[[str], None] | None = None
+) -> ImageSet:
+    """Return all images scaled to `size` x `size` pixels, decoding them when that has not been done before.
+
+    Raises:
+        DataMissingError: the images were not added, or are gone.
+        InputError: the size makes no sense, or the images have changed.
+        RunError: the decoded images cannot be written.
+    """
+    if not 1 <= size <= MAX_SIZE:
+        raise InputError(f"images can be scaled to 1 to {MAX_SIZE} pixels, not to {size}")
+    place = find_place()
+    cache = directory() / "cache" / f"{place.key[:16]}-{size}-v{_VERSION}"
+    shape = (len(place.names), size, size, 3)
+    images = _intact(cache, shape)
+    if images is None:
+        with store.locked(cache.parent, on_wait):
+            if (images := _intact(cache, shape)) is None:
+                disk.remove_tree(cache)
+                _decode_into(cache, place, shape, progress)
+                images = _map(cache, shape)
+    labels = np.array([name.startswith("dog.") for name in place.names], dtype=np.int64)
+    return ImageSet(images, labels, place.names, place.key)
+
+
+def split_per_class(
+    labels: NDArray[np.int64], test_fraction: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return indices to train on and indices held out, sorted, drawn class by class from the data stream of `seed`.
+
+    Raises:
+        InputError: a part would have no image of some class.
+    """
+    rng = stream(seed, "data")
+    train, test = [], []
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        count = round(test_fraction * len(members))
+        if not 0 < count < len(members):
+            raise InputError(f"test_fraction {test_fraction:g} of {len(members)} images of a class leaves a part empty")
+        test.append(members[:count])
+        train.append(members[count:])
+    return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
+
+
+def _decode_into(cache: Path, place: Place, shape: Shape, progress: Progress | None) -> None:
+    with quiet_pillow(), store.fresh_directory(cache) as folder:
+        checksum = 0
+        with store.synced(folder / _PIXELS) as handle:
+            handle.write(_header(shape))
+            for _, pixels in decode_all(place, partial(decode_jpeg, size=shape[1]), progress):
+                data = pixels.tobytes()
+                checksum = zlib.crc32(data, checksum)
+                handle.write(data)
+        with store.synced(folder / _RECORD) as handle:
+            handle.write(json.dumps({"crc32": checksum, "shape": shape}).encode())
+
+
+def _header(shape: Shape) -> bytes:
+    """Return how a `.npy` file of images begins."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
+def _map(cache: Path, shape: Shape) -> NDArray[np.uint8]:
+    """Map decoded images into memory; that the file begins as it should is known."""
+    return np.memmap(cache / _PIXELS, np.uint8, "r", len(_header(shape)), shape)
+
+
+def _intact(cache: Path, shape: Shape) -> NDArray[np.uint8] | None:
+    """Return decoded images when they are there and are what was written; nothing in the file is interpreted."""
+    header = _header(shape)
+    try:
+        record = json.loads((cache / _RECORD).read_bytes())
+        with (cache / _PIXELS).open("rb") as handle:
+            whole = handle.read(len(header)) == header and handle.seek(0, 2) == len(header) + math.prod(shape)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not whole or not isinstance(record, dict) or list(shape) != record.get("shape"):
+        return None
+    images = _map(cache, shape)
+    flat, checksum = images.reshape(-1), 0
+    for k in range(0, len(flat), _BLOCK):
+        checksum = zlib.crc32(flat[k : k + _BLOCK].data, checksum)
+    return images if checksum == record.get("crc32") else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -18,29 +17,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
-from dynamics_cli.runs import files, layout
-from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.fields import is_rows
+from dynamics_cli.runs.errors import ARCHIVE_DAMAGE, CorruptRunError, unreadable_as_corrupt
+from dynamics_cli.runs.store import files, layout
 
 _META = "meta.json"
 _DIGITS = 8
-_DAMAGE = (
-    zipfile.BadZipFile,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    UnboundLocalError,
-    EOFError,
-    SyntaxError,
-    tokenize.TokenError,
-    MemoryError,
-    OverflowError,
-    RuntimeError,
-    NotImplementedError,
-)
-"""What the libraries raise for contents that fit the checksum and are no checkpoint."""
+_ROWS = TypeAdapter(layout.Rows)
 
 
 @dataclass(frozen=True)
@@ -83,7 +67,7 @@ def save_checkpoint(
     data[-_DIGITS:] = _checksum(data)
     current, previous = directory / layout.CHECKPOINT, directory / layout.PREVIOUS_CHECKPOINT
     fresh = directory / f".{layout.CHECKPOINT}.new.tmp"
-    with files.told(current):
+    with files.os_errors_as_run_errors(current):
         files.write_atomic(fresh, data)  # on the disk before the one before last goes
         if files.exists(current):
             files.replace(current, previous)
@@ -98,12 +82,8 @@ def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
         FileNotFoundError: there is none.
         CorruptRunError: it is damaged, or belongs to another run than `owner`.
     """
-    try:
+    with unreadable_as_corrupt(path, but=(FileNotFoundError,)):
         data = memoryview(files.read(path))
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise CorruptRunError(path, f"it cannot be read ({error.strerror})") from error
     if len(data) <= _DIGITS or bytes(data[-_DIGITS:]) != _checksum(data):
         raise CorruptRunError(path, "it does not fit its checksum")
     arrays: dict[str, NDArray[Any]] = {}
@@ -118,12 +98,10 @@ def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
                     else:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        found = Checkpoint(arrays, dict(described["meta"]), {str(k): int(n) for k, n in described["rows"].items()})
+        found = Checkpoint(arrays, dict(described["meta"]), _ROWS.validate_python(described["rows"]))
         written_by = described.get("owner")
-    except _DAMAGE as error:
+    except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are not those of a checkpoint") from error
-    if not is_rows(found.rows):
-        raise CorruptRunError(path, "its contents are not those of a checkpoint")
     if None not in (owner, written_by) and owner != written_by:
         raise CorruptRunError(path, "it belongs to another run")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import urllib.error
@@ -13,8 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dynamics_cli import __version__
-from dynamics_cli.datasets import store
-from dynamics_cli.datasets.mnist import ALL_FILES, IdxFile, missing_files, mnist_directory
+from dynamics_cli.datasets.files import store
+from dynamics_cli.datasets.files.mnist import ALL_FILES, IdxFile, missing_files, mnist_directory
 from dynamics_cli.errors import DataMissingError, UsageError
 
 MIRRORS = (
@@ -56,7 +57,7 @@ def fetch_mnist(
         mirrors: addresses of directories with the files, gzipped.
         files: what to download, with the SHA-256 of the contents.
         offline: do not use the network (`DYN_OFFLINE` says the same).
-        progress: told about every piece that arrives.
+        progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
         schemes: protocols that a mirror, or what it redirects to, may use.
         timeout: seconds that a mirror may stay silent.
@@ -68,7 +69,6 @@ def fetch_mnist(
         UsageError: a mirror's address has another protocol.
         DataMissingError: no mirror gave the right file; the message has each one's reason and another way.
         RunError: the files cannot be written.
-
     """
     for mirror in mirrors:
         if urlsplit(mirror).scheme not in schemes:
@@ -79,7 +79,7 @@ def fetch_mnist(
     if offline or store.is_offline():
         raise DataMissingError(f"MNIST is not in {directory} and the network may not be used (offline); {_BY_HAND}")
     opener = urllib.request.build_opener(_Redirects(schemes))
-    with store.locked(directory, on_wait), store.told(directory):
+    with store.locked(directory, on_wait):
         for file in missing_files(directory, files):
             good = _fetch_one(opener, mirrors, file, directory / file.name, progress, timeout)
             mirrors = [good, *(mirror for mirror in mirrors if mirror != good)]  # one that is down is waited for once
@@ -118,11 +118,14 @@ def _received(
     opener: urllib.request.OpenerDirector, address: str, file: IdxFile, progress: Progress | None, timeout: float
 ) -> Iterator[bytes]:
     """Yield what a mirror sends; all that can go wrong on the way is a `MirrorError`."""
-    with _open(opener, address, timeout) as answer:
+    request = urllib.request.Request(address, headers={"User-Agent": f"dyn/{__version__}"})
+    with _mirror_errors():
+        answer = opener.open(request, timeout=timeout)
+    with answer:
         length = answer.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() and len(length) < _DIGITS else None
         done = 0
-        while piece := _read(answer):
+        while piece := _piece(answer):
             done += len(piece)
             if done > file.size + _SLACK:
                 raise MirrorError(f"it sends more than {file.size} bytes")
@@ -133,27 +136,22 @@ def _received(
             raise MirrorError(f"the connection ended after {done} of {total} bytes")
 
 
-# Errors of the network are told apart from those of the disk here: nothing but these two functions uses the network.
-
-
-def _open(opener: urllib.request.OpenerDirector, address: str, timeout: float) -> Any:
-    request = urllib.request.Request(address, headers={"User-Agent": f"dyn/{__version__}"})
+@contextlib.contextmanager
+def _mirror_errors() -> Iterator[None]:
+    """Turn errors of the network into `MirrorError`; those of the disk do not arise where this is used."""
     try:
-        return opener.open(request, timeout=timeout)
+        yield
     except urllib.error.HTTPError as error:
         with error:
             raise MirrorError(f"it answers {error.code} {error.reason}") from error
-    except urllib.error.URLError as error:
-        raise MirrorError(str(error.reason)) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise MirrorError(str(error) or type(error).__name__) from error
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise MirrorError(str(reason) or type(error).__name__) from error
 
 
-def _read(answer: Any) -> bytes:
-    try:
+def _piece(answer: Any) -> bytes:
+    with _mirror_errors():
         piece: bytes = answer.read(_CHUNK)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise MirrorError(str(error) or type(error).__name__) from error
     return piece
 
 

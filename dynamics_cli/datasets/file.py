@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from dynamics_cli.config.base import Finding, Fraction, Sections
-from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.datasets.npz import read_npz
+from dynamics_cli.config.bases import Dataset
+from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.datasets.samples import Samples, make_samples
 from dynamics_cli.datasets.streams import Streams
-from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.errors import InputError
 
 
 class File(Dataset, kind="file"):
@@ -66,67 +65,3 @@ class File(Dataset, kind="file"):
             test, train = np.sort(order[:count]), np.sort(order[count:])
             x, y, x_test, y_test = x[train], y[train], x[test], y[test]
         return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias, origin=self.path)
-
-
-def read_samples(path: Path) -> dict[str, Floats]:
-    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them).
-
-    Raises:
-        DataMissingError: the file is not there.
-        InputError: it cannot be read; the message says where.
-
-    """
-    if not _is_file(path):
-        raise DataMissingError(f"{path}: no such data file; name an existing .npz or .csv under dataset.path")
-    if path.suffix == ".npz":
-        return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
-    if path.suffix == ".csv":
-        return _read_csv(path)
-    raise InputError(f"{path}: unknown kind of data file {path.suffix!r}; known are .npz and .csv")
-
-
-def _read_csv(path: Path) -> dict[str, Floats]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        lines = enumerate(csv.reader(text.splitlines()), 1)
-        rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except csv.Error as error:
-        raise InputError(f"{path}: not a table of numbers ({error})") from error
-    if rows and not any(_is_number(cell) for cell in rows[0][1]):
-        rows = rows[1:]  # a header
-    if not rows:
-        raise InputError(f"{path}: the file holds no samples")
-    columns = len(rows[0][1])
-    if columns < 2:
-        raise InputError(f"{path}:{rows[0][0]}: one column only; needed are inputs and, last, the label")
-    for number, row in rows:
-        if len(row) != columns:
-            raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {columns}")
-        for column, cell in enumerate(row, 1):
-            if not _is_number(cell):
-                raise InputError(f"{path}:{number}: column {column} holds {_short(cell)}, not a number")
-    table = np.array([[float(cell) for cell in row] for _, row in rows], dtype=np.float64)
-    return {"x": table[:, :-1], "y": table[:, -1]}
-
-
-def _short(cell: str) -> str:
-    return repr(cell) if len(cell) <= 60 else f"{cell[:60]!r}..."
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # too long a name, or a directory that may not be looked into
-        return False
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

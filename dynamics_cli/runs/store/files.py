@@ -1,19 +1,22 @@
 """Every input and output of a run directory, in few primitives, so that faults can be put under all of it at once.
 
-The other modules of this room call these functions as `files.name(...)` and touch no file otherwise. Errors of the
-operating system pass through; `told` turns them into the one message that a user reads.
+Modules that write runs call these functions as `files.name(...)` and touch no file otherwise; data files and pictures
+share the last step of all writing, `replacing`. Errors of the operating system pass through;
+`os_errors_as_run_errors` turns them into the one message that a user reads.
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
+import io
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dynamics_cli.errors import RunError
 
@@ -25,16 +28,25 @@ _GONE = frozenset({errno.ENOENT, errno.ESTALE})
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turn an error of the operating system while writing below `path` into a `RunError` that says what to do."""
+def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[None]:
+    """Turn an error of the operating system while writing at or below `path` into a `RunError` that says what to do.
+
+    What is written is a run, which can be resumed, unless there is other `advice` (which may be empty).
+    """
     try:
         yield
     except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else str(path)
-        raise RunError(_explain(error, where)) from error
+        raise RunError(_explain(error, path) if advice is None else _explain_other(error, path, advice)) from error
 
 
-def _explain(error: OSError, where: str) -> str:
+def _explain_other(error: OSError, path: Path, advice: str) -> str:
+    if error.errno in _FULL:
+        return f"disk full while writing {path}; free space and try again"
+    return f"cannot write {path}: {error.strerror or error}" + (f"; {advice}" if advice else "")
+
+
+def _explain(error: OSError, path: Path) -> str:
+    where = error.filename if isinstance(error.filename, str) else str(path)
     kept = "what was acknowledged is kept"
     if error.errno in _FULL:
         return f"disk full while writing {where}: {kept}; free space and continue with --resume"
@@ -142,7 +154,7 @@ def read(path: Path) -> bytes:
 def ensure_named(handle: BinaryIO, path: Path) -> None:
     """Raise `FileNotFoundError` unless `path` still is a name of the open file.
 
-    What is written to a file that was deleted or moved goes well, and nobody finds it.
+    Writing to a file that was deleted or moved succeeds, and what was written is lost.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
@@ -193,26 +205,60 @@ TEMPORARY = (".", ".tmp")
 """First and last characters of the names of files that are not finished yet."""
 
 
-def write_atomic(path: Path, data: Buffer) -> None:
-    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or the new ones."""
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a free name beside `path`; what is there when the block ends well becomes `path` in one step.
+
+    After an error it is deleted. Its contents are synced by the block, if they must survive a power cut.
+    """
     temporary = path.with_name(f"{TEMPORARY[0]}{path.name}.{os.getpid()}{TEMPORARY[1]}")
     try:
-        with create(temporary) as handle:
-            write_at(handle, data, 0)
-            sync(handle)
+        yield temporary
         replace(temporary, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):  # the first error is the one to tell
-            remove(temporary)
+            remove_tree(temporary)
         raise
     sync_directory(path.parent)
+
+
+def write_atomic(path: Path, data: Buffer) -> None:
+    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or the new ones."""
+    with replacing(path) as temporary, create(temporary) as handle:
+        write_at(handle, data, 0)
+        sync(handle)
+
+
+def save(path: Path, data: Buffer) -> None:
+    """Write a file by `write_atomic`, in a folder that is made if it is missing.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    with os_errors_as_run_errors(path):
+        make_directory(path.parent)
+        write_atomic(path, data)
+
+
+def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """Write a table by `save` and return its path.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    save(path, text.getvalue().encode())
+    return path
 
 
 def remove_temporaries(directory: Path) -> None:
     """Delete what interrupted atomic writes left in a directory."""
     for name in names(directory):
         if name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]):
-            remove(directory / name)
+            remove_tree(directory / name)
 
 
 def remove_tree(path: Path) -> None:
