@@ -136,7 +136,7 @@ def draw_state(axes: Axes, view: View, i: int, frame: Frame) -> tuple[FunctionPa
     handles: list[Artist] = [panel.points, panel.function]
     if data.x_test is not None and data.y_test is not None:  # rings, under the training data and on top of the line
         ring: dict[str, Any] = {"marker": "o", "ms": 4.5, "mfc": "white", "mec": PALETTE.data, "mew": 0.9, "ls": "none"}
-        look = {"label": "held-out data", "zorder": 3.5, "transform": axes.transData, **ring}
+        look: dict[str, Any] = {"label": "held-out data", "zorder": 3.5, "transform": axes.transData, **ring}
         handles[1:1] = twin.plot(data.x_test[:, 0], data.y_test, **look)
         layers.insert(2, handles[1])
     if view.two_layer:  # a handle that stays as it is when the stars are made smaller

@@ -19,6 +19,7 @@ from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.spectra import explained_variance, singular_values
 from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.panels.spectrum import SpectrumPanel, draw_explained_variance, draw_spectrum
+from dynamics_cli.plotting.time_axis import TimeScale
 
 SVD_SPEED = 5
 """Multiplications of a decomposition that take as long as reading one weight."""
@@ -37,7 +38,7 @@ def spectrum_figure(view: View, iteration: int | None) -> Figure:
     """Draw the spectrum of the hidden weights, or of every layer of a deep network; `iteration` is marked."""
     spectra = [read_spectrum(view, name) for name in view.layers]
     titles = [layer_title(name) for name in view.layers]
-    scale = "log" if "log" in {time_scale(s.iterations, s.values, s.rank) for s in spectra} else "linear"
+    scale: TimeScale = "log" if "log" in {time_scale(s.iterations, s.values, s.rank) for s in spectra} else "linear"
     drawn: list[SpectrumPanel] = []
 
     def drawer(spectrum: Spectrum, title: str) -> Callable[[Axes], None]:

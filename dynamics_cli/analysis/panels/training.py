@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -74,7 +75,7 @@ def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None
     times, losses, iterations = times[finite], view.run.losses[finite], view.run.loss_iterations[finite]
     scale = time_scale(times, losses)
     kept = times > 0 if scale == "log" else np.ones(len(times), dtype=bool)
-    options = {"scale": value_scale(losses[kept]), "time_scale": scale, "xlabel": "time", "ylabel": ""}
+    options: dict[str, Any] = {"scale": value_scale(losses[kept]), "time_scale": scale, "xlabel": "time", "ylabel": ""}
     draw_loss(axes, times[kept], losses[kept], **options)
     if iteration is not None:
         i = int(np.argmin(np.abs(iterations - iteration)))

@@ -185,7 +185,7 @@ class PolarPanel:
     def move(self, coordinates: ArrayLike, signs: ArrayLike) -> None:
         """Put the stars where finite neurons of another state are, (m, 2), in the colours of their signs (m,)."""
         self.stars.set_offsets(disc_positions(np.asarray(coordinates, dtype=np.float64), self.limit))
-        self.stars.set_facecolor([PALETTE.sign(s) for s in as_signs(signs, len(self.stars.get_offsets()))])
+        self.stars.set_facecolor([PALETTE.sign(s) for s in as_signs(signs, len(np.asarray(self.stars.get_offsets())))])
 
 
 @styled
@@ -284,7 +284,7 @@ def _draw_by_sign(
     curves = {}
     for value, group in _groups(sign):
         x, y = cut_wraps(times, values[:, group]) if angles else (times, values[:, group])
-        look = {"colors": PALETTE.sign(value), "zorder": 2, **thin}
+        look: dict[str, Any] = {"colors": PALETTE.sign(value), "zorder": 2, **thin}
         curves[value] = draw_curves(axes, x, y, log_time=time_scale == "log", **look)
     return curves
 
