@@ -14,7 +14,6 @@ from dynamics_cli.analysis.panels.inputs import SAMPLES, sampler
 from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View
 from dynamics_cli.api import train
-from dynamics_cli.architectures.gan import generate
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs import Run
 
@@ -42,7 +41,7 @@ def test_samples_are_those_of_the_state_and_of_the_same_noise(tmp_path: Path) ->
     for axes, state in zip(figure.axes, (0, 2, 4, 6), strict=True):
         data, samples = axes.lines
         np.testing.assert_array_equal(data.get_xydata(), run.dataset().x)
-        np.testing.assert_array_equal(samples.get_xydata(), generate(run.config.architecture, run.state(state), noise))
+        np.testing.assert_array_equal(samples.get_xydata(), run.config.architecture.generate(run.state(state), noise))
     (single,) = draw_panel(run, "samples", 33).axes
     assert single.get_title() == "iteration 30 (nearest to 33)"
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
 
-from dynamics_cli.architectures import blocks, network_function, parameter_shapes
+from dynamics_cli.architectures import blocks
 from dynamics_cli.architectures.blocks import block_samples
-from dynamics_cli.config.architecture import Architecture
+from dynamics_cli.config.registry import get_kind
 
 NETWORKS: list[tuple[dict[str, Any], int]] = [
     ({"kind": "two_layer", "width": 5, "activation": "relu"}, 4),
@@ -35,14 +34,14 @@ def test_a_block_holds_to_both_limits_and_has_a_sample(monkeypatch: pytest.Monke
 @pytest.fixture(params=NETWORKS, ids=lambda network: network[0]["kind"])
 def network(request: pytest.FixtureRequest) -> tuple[Any, int]:
     section, d = request.param
-    return TypeAdapter(Architecture).validate_python(section), d
+    return get_kind("architecture", section["kind"])(**section), d
 
 
 def test_a_network_gives_the_same_in_blocks(network: tuple[Any, int], monkeypatch: pytest.MonkeyPatch) -> None:
     config, d = network
     rng = np.random.default_rng(0)
-    weights = {name: rng.standard_normal(shape) for name, shape in parameter_shapes(config, d).items()}
-    h, x = network_function(config, weights), rng.standard_normal((11, d))
+    weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(d).items()}
+    h, x = config.function(weights), rng.standard_normal((11, d))
     whole = h(x)
     monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1)  # a sample at a time
     np.testing.assert_allclose(h(x), whole, rtol=1e-11, atol=1e-13)

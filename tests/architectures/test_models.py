@@ -6,25 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.architectures import build_model, network_function, parameter_shapes
-from dynamics_cli.config.architecture import (
-    ConvolutionalArchitecture,
-    FullyConnectedArchitecture,
-    TwoLayerArchitecture,
-    Vgg16Architecture,
-)
+from dynamics_cli.architectures.convolutional import Convolutional
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.architectures.vgg16 import Vgg16
 from dynamics_cli.errors import InputError
 
 ACTIVATIONS = [("relu", None), ("leaky_relu", 0.2), ("linear", None)]
 
 
 def two_layer(activation="relu", slope=None, width=3):
-    return TwoLayerArchitecture(kind="two_layer", width=width, activation=activation, slope=slope)
+    return TwoLayer(width=width, activation=activation, slope=slope)
 
 
 def test_two_layer_by_hand():
-    h = network_function(
-        two_layer("leaky_relu", 0.5, width=2),
+    h = two_layer("leaky_relu", 0.5, width=2).function(
         {"hidden_weight": np.array([[1.0, -1.0], [2.0, 0.0]]), "output_weight": np.array([3.0, -1.0])},
     )
     # <w_1, x> = -1 -> -0.5, <w_2, x> = 4 -> 4
@@ -34,45 +30,46 @@ def test_two_layer_by_hand():
 @pytest.mark.parametrize(("activation", "slope"), ACTIVATIONS)
 def test_torch_and_numpy_agree(activation, slope):
     config = two_layer(activation, slope)
-    model = build_model(config, 4).double()
+    model = config.build(4).double()
     rng = np.random.default_rng(0)
     for parameter in model.parameters():
         parameter.data = torch.from_numpy(rng.standard_normal(tuple(parameter.shape)))
     x = rng.standard_normal((6, 4))
     parameters = {name: p.detach().numpy() for name, p in model.named_parameters()}
-    np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), network_function(config, parameters)(x), rtol=1e-13)
+    np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), config.function(parameters)(x), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("activation", "slope", "at_zero"), [("relu", None, 0.0), ("leaky_relu", 0.2, 0.2)])
 def test_derivative_at_the_kink(activation, slope, at_zero):
-    model = build_model(two_layer(activation, slope, width=1), 1)
+    model = two_layer(activation, slope, width=1).build(1)
     model.output_weight.data.fill_(1.0)
     model(torch.ones(1, 1)).sum().backward()  # hidden weight 0: the pre-activation is exactly 0
     assert model.hidden_weight.grad.item() == pytest.approx(at_zero)
 
 
 def test_replicas_are_independent_networks():
-    model = build_model(two_layer(width=5), 2).double()
+    config = two_layer(width=5)
+    model = config.build(2).double()
     rng = np.random.default_rng(1)
     W, a = rng.standard_normal((4, 5, 2)), rng.standard_normal((4, 5))
     x = rng.standard_normal((7, 2))
     model.hidden_weight.data, model.output_weight.data = torch.from_numpy(W), torch.from_numpy(a)
     together = model(torch.from_numpy(x)).detach().numpy()
     for r in range(4):
-        alone = network_function(model.config, {"hidden_weight": W[r], "output_weight": a[r]})(x)
+        alone = config.function({"hidden_weight": W[r], "output_weight": a[r]})(x)
         np.testing.assert_allclose(together[r], alone, rtol=1e-13)
 
 
 def test_fixed_output_weights_are_not_trained():
-    config = TwoLayerArchitecture(kind="two_layer", width=2, train_output=False)
-    names = {name for name, p in build_model(config, 3).named_parameters() if p.requires_grad}
+    config = TwoLayer(width=2, train_output=False)
+    names = {name for name, p in config.build(3).named_parameters() if p.requires_grad}
     assert names == {"hidden_weight"}
 
 
 @pytest.mark.parametrize(("outputs", "shape"), [(1, (6,)), (3, (6, 3))])
 def test_fully_connected_shapes_and_function(outputs, shape):
-    config = FullyConnectedArchitecture(kind="fully_connected", widths=[5, 4], outputs=outputs)
-    model = build_model(config, 2).double()
+    config = FullyConnected(widths=[5, 4], outputs=outputs)
+    model = config.build(2).double()
     assert [name for name, _ in model.named_parameters()] == [
         "weight_1", "bias_1", "weight_2", "bias_2", "weight_3", "bias_3"
     ]  # fmt: skip
@@ -82,7 +79,7 @@ def test_fully_connected_shapes_and_function(outputs, shape):
     x = rng.standard_normal((6, 2))
     W1, b1, W2, b2, W3, b3 = (p.detach().numpy() for p in model.parameters())
     by_hand = np.maximum(np.maximum(x @ W1.T + b1, 0) @ W2.T + b2, 0) @ W3.T + b3
-    outputs_numpy = network_function(config, {n: p.detach().numpy() for n, p in model.named_parameters()})(x)
+    outputs_numpy = config.function({n: p.detach().numpy() for n, p in model.named_parameters()})(x)
     assert outputs_numpy.shape == shape
     np.testing.assert_allclose(outputs_numpy, by_hand.reshape(shape), rtol=1e-13)
     np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), by_hand.reshape(shape), rtol=1e-13)
@@ -91,12 +88,12 @@ def test_fully_connected_shapes_and_function(outputs, shape):
 @pytest.mark.parametrize(
     ("architecture", "d"),
     [
-        (FullyConnectedArchitecture(kind="fully_connected", widths=[2**62, 2**62]), 3),
-        (Vgg16Architecture(kind="vgg16", width_multiplier=1e308), 150_528),
-        (Vgg16Architecture(kind="vgg16", width_multiplier=1e30), 150_528),
-        (ConvolutionalArchitecture(kind="convolutional", convolutions=[[2**62, 3, 1, 1], [2**62, 3, 1, 1]]), 784),
+        (FullyConnected(widths=[2**62, 2**62]), 3),
+        (Vgg16(width_multiplier=1e308), 150_528),
+        (Vgg16(width_multiplier=1e30), 150_528),
+        (Convolutional(convolutions=[[2**62, 3, 1, 1], [2**62, 3, 1, 1]]), 784),
     ],
 )
 def test_networks_of_more_weights_than_can_be_counted(architecture, d):
     with pytest.raises(InputError, match="architecture: the network is too large"):
-        parameter_shapes(architecture, d)
+        architecture.shapes(d)

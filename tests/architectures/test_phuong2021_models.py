@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from dynamics_cli.architectures import blocks, build_model, network_function, parameter_shapes
-from dynamics_cli.architectures.convolutional import layer_outputs, layers
+from dynamics_cli.architectures import blocks
+from dynamics_cli.architectures.convolutional import Convolutional
+from dynamics_cli.architectures.residual import Residual
 from dynamics_cli.config import load_config
-from dynamics_cli.config.architecture import ConvolutionalArchitecture, ResidualArchitecture
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
@@ -19,7 +19,7 @@ SMALL = {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1,
 
 
 def random_model(config, d, seed=0):
-    model = build_model(config, d).double()
+    model = config.build(d).double()
     rng = np.random.default_rng(seed)
     for parameter in model.parameters():
         parameter.data = torch.from_numpy(rng.standard_normal(tuple(parameter.shape)))
@@ -27,9 +27,9 @@ def random_model(config, d, seed=0):
 
 
 def test_residual_by_hand_and_in_numpy():
-    config = ResidualArchitecture(kind="residual", width=3, depth=4)
+    config = Residual(width=3, depth=4)
     model, weights = random_model(config, 2)
-    assert parameter_shapes(config, 2) == {
+    assert config.shapes(2) == {
         "weight_1": (3, 2), "weight_2": (3, 3), "weight_3": (3, 3), "weight_4": (1, 3),
     }  # fmt: skip
     x = np.array([[1.0, -2.0], [0.5, 0.3]])
@@ -37,21 +37,21 @@ def test_residual_by_hand_and_in_numpy():
     f = f + np.maximum(f, 0) @ weights["weight_2"].T
     f = f + np.maximum(f, 0) @ weights["weight_3"].T
     expected = (np.maximum(f, 0) @ weights["weight_4"].T)[:, 0]
-    np.testing.assert_allclose(network_function(config, weights)(x), expected)
+    np.testing.assert_allclose(config.function(weights)(x), expected)
     np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), expected)
 
 
 def test_residual_of_depth_2_is_the_two_layer_network():
-    config = ResidualArchitecture(kind="residual", width=4, depth=2)
+    config = Residual(width=4, depth=2)
     _, weights = random_model(config, 3)
     x = np.random.default_rng(1).standard_normal((5, 3))
     expected = np.maximum(x @ weights["weight_1"].T, 0) @ weights["weight_2"][0]
-    np.testing.assert_allclose(network_function(config, weights)(x), expected)
+    np.testing.assert_allclose(config.function(weights)(x), expected)
 
 
 @pytest.mark.parametrize(("outputs", "shape"), [(1, (700,)), (3, (700, 3))])
 def test_convolutional_is_that_of_pytorch_in_parts_and_as_a_whole(outputs, shape, monkeypatch):
-    config = ConvolutionalArchitecture(**SMALL, outputs=outputs)
+    config = Convolutional(**SMALL, outputs=outputs)
     model, weights = random_model(config, 36)
     reference = nn.Sequential(
         nn.Unflatten(1, (1, 6, 6)), nn.Conv2d(1, 3, 3, 1, 1), nn.ReLU(), nn.Conv2d(3, 2, 4, 2, 1), nn.ReLU(),
@@ -64,35 +64,33 @@ def test_convolutional_is_that_of_pytorch_in_parts_and_as_a_whole(outputs, shape
     monkeypatch.setattr(blocks, "NUMBERS", 50_000)
     with torch.no_grad():
         expected = reference(torch.from_numpy(x)).numpy().reshape(shape)
-    np.testing.assert_allclose(network_function(config, weights)(x), expected, rtol=1e-9)
+    np.testing.assert_allclose(config.function(weights)(x), expected, rtol=1e-9)
     np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), expected, rtol=1e-9)
 
 
 def test_named_layers_and_their_outputs():
-    config = ConvolutionalArchitecture(**SMALL)
-    found = layers(config)
+    config = Convolutional(**SMALL)
+    found = config.layers()
     assert [layer.name for layer in found] == ["conv(3,3,1,1)", "conv(2,4,2,1)", "fc(18,5)", "fc(5,1)"]
     assert [layer.output for layer in found] == [(3, 6, 6), (2, 3, 3), (5,), (1,)]
-    assert sum(layer.parameters for layer in found) == sum(
-        int(np.prod(shape)) for shape in parameter_shapes(config, 36).values()
-    )
+    assert sum(layer.parameters for layer in found) == sum(int(np.prod(shape)) for shape in config.shapes(36).values())
     _, weights = random_model(config, 36)
     x = np.random.default_rng(1).standard_normal((4, 36))
-    third = layer_outputs(config, weights, x, 3)
+    third = config.layer_outputs(weights, x, 3)
     assert third.shape == (4, 5)
     last = np.maximum(third, 0) @ weights["weight_4"][0] + weights["bias_4"]
-    np.testing.assert_allclose(last, network_function(config, weights)(x), rtol=1e-10)
-    assert layer_outputs(config, weights, x, 1).shape == (4, 108)
+    np.testing.assert_allclose(last, config.function(weights)(x), rtol=1e-10)
+    assert config.layer_outputs(weights, x, 1).shape == (4, 108)
     with pytest.raises(ValueError, match="no layer 5"):
-        layer_outputs(config, weights, x, 5)
+        config.layer_outputs(weights, x, 5)
 
 
 def test_images_and_kernels_that_do_not_fit_are_refused():
-    config = ConvolutionalArchitecture(**SMALL)
+    config = Convolutional(**SMALL)
     with pytest.raises(InputError, match="has 36 pixels, the inputs have 35"):
-        build_model(config, 35)
+        config.build(35)
     with pytest.raises(InputError, match=r"convolutions\[0\]: conv\(1,9,1,0\) does not fit 6 x 6"):
-        layers(ConvolutionalArchitecture(**{**SMALL, "convolutions": [[1, 9, 1, 0]]}))
+        Convolutional(**{**SMALL, "convolutions": [[1, 9, 1, 0]]}).layers()
 
 
 CONFIG = {

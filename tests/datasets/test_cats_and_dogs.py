@@ -11,26 +11,27 @@ import numpy as np
 import psutil
 import pytest
 
-from dynamics_cli.config.dataset import DogsVsCatsDataset
-from dynamics_cli.datasets import build_dataset, resolve_dataset
 from dynamics_cli.datasets.files import dogs_vs_cats
-from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images, remembered
+from dynamics_cli.datasets.cats_and_dogs import DogsVsCats
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, remembered
+from dynamics_cli.datasets.files.dogs_vs_cats import load_images
 from dynamics_cli.datasets.files.pictures import open_pictures
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 
 from .conftest import folder_of, pets, zip_of
 
 
-def config(**settings: Any) -> DogsVsCatsDataset:
-    return DogsVsCatsDataset(kind="dogs_vs_cats", **{"size": 4, **settings})
+def config(**settings: Any) -> DogsVsCats:
+    return DogsVsCats(**{"size": 4, **settings})
 
 
 def test_rows_are_planes_of_colours_from_0_to_1(tmp_path: Path) -> None:
     place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=4, dogs=8)))
-    resolved = resolve_dataset(config(light_effect=False))
+    resolved = config(light_effect=False).resolve()
     assert resolved.images == place.key
-    assert resolve_dataset(resolved) is resolved
-    data = build_dataset(resolved, seed=0)
+    assert resolved.resolve() is resolved
+    data = resolved.load(Streams(0))
     assert data.x_test is not None
     assert data.y_test is not None
     assert (data.x.shape, data.x_test.shape, data.x.dtype) == ((9, 48), (3, 48), np.float32)
@@ -42,20 +43,20 @@ def test_rows_are_planes_of_colours_from_0_to_1(tmp_path: Path) -> None:
 
 def test_the_light_effect_parts_cats_from_dogs(tmp_path: Path) -> None:
     add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets(cats=4, dogs=4)))
-    data = build_dataset(config(), seed=0)
+    data = config().load(Streams(0))
     assert data.x[data.y > 0].max() <= np.float32(127 / 255)
     assert data.x[data.y < 0].min() >= np.float32(128 / 255)
 
 
 def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataMissingError):
-        resolve_dataset(config())
+        config().resolve()
     place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
     with pytest.raises(InputError, match=f"names other images than those added, whose SHA-256 is {place.key}"):
-        build_dataset(config(images="0" * 64), seed=0)
+        config(images="0" * 64).load(Streams(0))
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000))
     with pytest.raises(InputError, match="6 x 16 numbers need about"):
-        build_dataset(config(), seed=0)
+        config().load(Streams(0))
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config.dataset import FileDataset, OrthonormalDataset, PointsDataset
-from dynamics_cli.datasets import build_dataset
-from dynamics_cli.datasets.streams import stream
+from dynamics_cli.datasets.files import File
+from dynamics_cli.datasets.orthonormal import Orthonormal
+from dynamics_cli.datasets.points import Points
+from dynamics_cli.datasets.streams import Streams, stream
 from dynamics_cli.errors import DataMissingError, InputError
 
 
 def file_dataset(path, **settings):
-    return build_dataset(FileDataset(kind="file", path=str(path), **settings), seed=0)
+    return File(path=str(path), **settings).load(Streams(0))
 
 
 def test_points_with_bias():
-    config = PointsDataset(
-        kind="points", x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True
-    )
-    data = build_dataset(config, seed=0)
+    config = Points(x=[[-0.5], [2.0]], y=[-1.0, 1.0], x_test=[[3.0]], y_test=[2.0], append_bias=True)
+    data = config.load(Streams(0))
     np.testing.assert_array_equal(data.x, [[-0.5, 1], [2, 1]])
     np.testing.assert_array_equal(data.x_test, [[3, 1]])
     assert (data.n, data.d, data.input_dim) == (2, 2, 1)
@@ -48,7 +47,7 @@ def test_held_out_files_and_fractions(tmp_path):
     split = file_dataset(tmp_path / "train.csv", test_fraction=0.3)
     assert (split.n, len(split.y_test)) == (7, 3)
     assert sorted([*split.y, *split.y_test]) == list(range(1, 20, 2))
-    other = build_dataset(FileDataset(kind="file", path=str(tmp_path / "train.csv"), test_fraction=0.3), seed=1)
+    other = File(path=str(tmp_path / "train.csv"), test_fraction=0.3).load(Streams(1))
     assert not np.array_equal(split.y_test, other.y_test)
 
 
@@ -114,10 +113,10 @@ def test_damaged_pickled_missing_and_unknown_files(tmp_path):
 
 
 def test_orthonormal():
-    data = build_dataset(OrthonormalDataset(kind="orthonormal", n=4, dim=7), seed=5)
+    data = Orthonormal(n=4, dim=7).load(Streams(5))
     np.testing.assert_allclose(data.x @ data.x.T, np.eye(4), atol=1e-14)
     assert data.y.shape == (4,)
-    other = build_dataset(OrthonormalDataset(kind="orthonormal", n=4, dim=7, y=[1.0, 2.0, 3.0, 4.0]), seed=5)
+    other = Orthonormal(n=4, dim=7, y=[1.0, 2.0, 3.0, 4.0]).load(Streams(5))
     np.testing.assert_array_equal(other.x, data.x)
     assert other.y.tolist() == [1, 2, 3, 4]
 

@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash
-from dynamics_cli.config.dataset import MnistDataset, MnistPairDataset
-from dynamics_cli.datasets import Dataset, build_dataset, digits, resolve_dataset
+from dynamics_cli.datasets import digits
+from dynamics_cli.datasets.digits import Mnist, MnistPair
 from dynamics_cli.datasets.files.mnist import add_mnist, load_mnist
+from dynamics_cli.datasets.samples import Samples
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 
 
-def pair(**settings: Any) -> MnistPairDataset:
-    return MnistPairDataset(kind="mnist_pair", **{"digits": [1, 0], "source": "subset", **settings})
+def pair(**settings: Any) -> MnistPair:
+    return MnistPair(**{"digits": [1, 0], "source": "subset", **settings})
 
 
-def build(**settings: Any) -> Dataset:
-    return build_dataset(pair(**settings), seed=0)
+def build(**settings: Any) -> Samples:
+    return pair(**settings).load(Streams(0))
 
 
 def test_a_pair_is_ordered_by_class_and_labelled() -> None:
@@ -34,7 +36,7 @@ def test_a_pair_is_ordered_by_class_and_labelled() -> None:
     np.testing.assert_array_equal(data.x[1000:], raw.train[0].reshape(1000, 784) / 255)
     np.testing.assert_array_equal(data.x_test[200:], raw.test[0].reshape(200, 784) / 255)
     assert (data.x.min(), data.x.max()) == (0.0, 1.0)
-    np.testing.assert_array_equal(build_dataset(pair(), seed=7).x, data.x)
+    np.testing.assert_array_equal(pair().load(Streams(7)).x, data.x)
 
 
 def test_options() -> None:
@@ -83,7 +85,7 @@ def test_the_light_effect_separates_digits_by_brightness() -> None:
 
 
 def test_all_digits() -> None:
-    data = build_dataset(MnistDataset(kind="mnist", source="subset", per_class=3, test_per_class=2), seed=0)
+    data = Mnist(source="subset", per_class=3, test_per_class=2).load(Streams(0))
     raw = load_mnist("subset")
     np.testing.assert_array_equal(data.y, np.repeat(np.arange(10.0), 3))
     np.testing.assert_array_equal(data.x[12:15], raw.train[4][:3].reshape(3, 784) / 255)
@@ -118,11 +120,11 @@ def test_auto_is_resolved(
     config = pair(source="auto", **settings)
     if without is None:
         with pytest.raises(DataMissingError):
-            resolve_dataset(config)
+            config.resolve()
     else:
-        assert resolve_dataset(config) == pair(source=without, **settings)
+        assert config.resolve() == pair(source=without, **settings)
     monkeypatch.setattr(digits, "is_there", lambda: True)
-    assert resolve_dataset(config) == pair(source=with_full, **settings)
+    assert config.resolve() == pair(source=with_full, **settings)
 
 
 def test_the_full_set_begins_with_the_subset(shared: Path) -> None:

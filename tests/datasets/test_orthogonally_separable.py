@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config.dataset import OrthogonallySeparableDataset
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.separability import is_orthogonally_separable
 
 
 def draw(seed=0, **keys):
-    return build_dataset(OrthogonallySeparableDataset(kind="orthogonally_separable", **keys), seed)
+    return OrthogonallySeparable(**keys).load(Streams(seed))
 
 
 @pytest.mark.parametrize(("n", "dim"), [(2, 2), (500, 20), (50, 300), (3, 7)])

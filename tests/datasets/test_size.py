@@ -7,30 +7,27 @@ from typing import Any
 
 import pytest
 
-from dynamics_cli.config.dataset import (
-    GaussiansDataset,
-    LinearTeacherDataset,
-    MixtureDataset,
-    OrthogonallySeparableDataset,
-    OrthonormalDataset,
-)
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
+from dynamics_cli.datasets.mixture import Mixture
+from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
+from dynamics_cli.datasets.orthonormal import Orthonormal
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 MANY = 2**62
 LARGE = [
-    OrthonormalDataset(kind="orthonormal", n=MANY, dim=MANY),
-    OrthonormalDataset(kind="orthonormal", n=1, dim=MANY),
-    GaussiansDataset(kind="gaussians", per_class=MANY, mean=[1.0], deviation=1.0),
-    GaussiansDataset(kind="gaussians", per_class=1, mean=[1.0], deviation=1.0, dim=MANY),
-    GaussiansDataset(kind="gaussians", per_class=1, mean=[1.0], deviation=1.0, test_per_class=MANY),
-    LinearTeacherDataset(kind="linear_teacher", n=MANY, dim=2),
-    LinearTeacherDataset(kind="linear_teacher", n=2, dim=MANY),
-    LinearTeacherDataset(kind="linear_teacher", n=2, dim=2, n_test=MANY),
-    OrthogonallySeparableDataset(kind="orthogonally_separable", n=MANY, dim=2),
-    OrthogonallySeparableDataset(kind="orthogonally_separable", n=2, dim=MANY),
-    MixtureDataset(kind="mixture", n=MANY),
-    MixtureDataset(kind="mixture", modes=MANY),
+    Orthonormal(n=MANY, dim=MANY),
+    Orthonormal(n=1, dim=MANY),
+    Gaussians(per_class=MANY, mean=[1.0], deviation=1.0),
+    Gaussians(per_class=1, mean=[1.0], deviation=1.0, dim=MANY),
+    Gaussians(per_class=1, mean=[1.0], deviation=1.0, test_per_class=MANY),
+    LinearTeacher(n=MANY, dim=2),
+    LinearTeacher(n=2, dim=MANY),
+    LinearTeacher(n=2, dim=2, n_test=MANY),
+    OrthogonallySeparable(n=MANY, dim=2),
+    OrthogonallySeparable(n=2, dim=MANY),
+    Mixture(n=MANY),
+    Mixture(modes=MANY),
 ]
 
 
@@ -39,13 +36,13 @@ def test_refused_with_the_size(config: Any) -> None:
     with pytest.raises(
         InputError, match=r"^dataset: \d+ x \d+ numbers need about [0-9.e+]+ GiB of memory, this machine has"
     ):
-        build_dataset(config, seed=0)
+        config.load(Streams(0))
 
 
 def test_a_margin_that_no_point_has_is_told_soon() -> None:
     start = time.process_time()
     with pytest.raises(InputError, match="hardly any point is on its side of the teacher"):
-        build_dataset(LinearTeacherDataset(kind="linear_teacher", n=100_000, dim=20, margin=30.0), seed=0)
+        LinearTeacher(n=100_000, dim=20, margin=30.0).load(Streams(0))
     assert time.process_time() - start < 10  # a thousand rounds would take minutes
     with pytest.raises(InputError, match="hardly any point is on its side of the teacher"):
-        build_dataset(LinearTeacherDataset(kind="linear_teacher", n=3, dim=2, margin=30.0), seed=0)
+        LinearTeacher(n=3, dim=2, margin=30.0).load(Streams(0))

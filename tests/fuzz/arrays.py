@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import psutil
 
-from dynamics_cli.config.dataset import FileDataset
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.file import File
 from dynamics_cli.datasets.files.mnist import read_subset
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused
@@ -168,7 +168,7 @@ class Room:
         except DynError as error:
             refused(error)
         try:
-            data = build_dataset(FileDataset(kind="file", path=str(self.file)), seed=0)
+            data = File(path=str(self.file)).load(Streams(0))
         except DynError as error:
             return refused(error)
         assert data.x.ndim == 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from dynamics_cli.config.dataset import FileDataset
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.files import File
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage
 from tests.fuzz.nasty import SCALARS
@@ -95,7 +95,7 @@ class Room:
     def run(self, case: bytes) -> str:
         self.file.write_bytes(case)
         try:
-            data = build_dataset(FileDataset(kind="file", path=str(self.file)), seed=0)
+            data = File(path=str(self.file)).load(Streams(0))
         except DynError as error:
             return refused(error)
         assert data.x.ndim == 2

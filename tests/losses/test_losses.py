@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.loss import MseLoss
-from dynamics_cli.losses import LOSSES, CrossEntropy, Exponential, HalfMse, Hinge, Logistic, Mse, get_loss
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
+from dynamics_cli.losses.softmax import CrossEntropy
+from dynamics_cli.losses.squared import HalfMse, Mse
 
+LOSSES: dict[str, Any] = all_kinds("loss")
 SCALAR = [name for name in LOSSES if name != "cross_entropy"]
 
 
@@ -79,7 +84,7 @@ def test_logistic_tends_to_exponential_for_large_margins(h, y):
 def test_reduction(name):
     rng = np.random.default_rng(2)
     h, y = rng.standard_normal((3, 5)), labels_for(name, 5, rng)
-    mean, total = LOSSES[name]("mean"), LOSSES[name]("sum")
+    mean, total = LOSSES[name](reduction="mean"), LOSSES[name](reduction="sum")
     assert mean.total(h, y).shape == (3,)
     np.testing.assert_allclose(mean.total(h, y) * 5, total.total(h, y))
     assert (mean.sample_weight(5), total.sample_weight(5)) == (0.2, 1.0)
@@ -87,5 +92,5 @@ def test_reduction(name):
 
 def test_regression_losses_do_not_classify():
     with pytest.raises(TypeError, match="Mse does not classify"):
-        get_loss(MseLoss(kind="mse")).predictions(np.zeros(2))
+        Mse().predictions(np.zeros(2))
     np.testing.assert_array_equal(Hinge().predictions(np.array([-2.0, 0.5])), [-1, 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.losses import Exponential
+from dynamics_cli.losses.margin import Exponential
 from dynamics_cli.measures.alignment_history import alignment_history
 from dynamics_cli.measures.correlation import BLOCK, centres, correlation
 from dynamics_cli.measures.motion import hidden_gradient, motion

@@ -76,7 +76,9 @@ def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
-    assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title=catalogue.find("other2030-fig1").title)
+    assert catalogue.load_figure("other2030-fig1") == replace(
+        plugin.FIGURE, title=catalogue.find("other2030-fig1").title
+    )
 
 
 def test_a_broken_package_is_named_and_does_not_keep_bundled_figures_away(

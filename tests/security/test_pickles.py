@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config.dataset import FileDataset
-from dynamics_cli.datasets import build_dataset
+from dynamics_cli.datasets.file import File
 from dynamics_cli.datasets.files.mnist import read_subset
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
@@ -82,7 +82,7 @@ def test_data_and_initial_weights(sample: str, harm: Harm, place: Path) -> None:
     naive(path)
     assert harm.done
     with pytest.raises(InputError, match="not a readable .npz file of plain arrays|no array 'x'"):
-        build_dataset(FileDataset(kind="file", path=str(path)), seed=0)
+        File(path=str(path)).load(Streams(0))
     with pytest.raises(InputError, match="this MNIST subset is damaged"):
         read_subset("train", [0], path)
     (place / "weights.npz").write_bytes(path.read_bytes().replace(b"x.npy", b"hidden_weight.npy"))

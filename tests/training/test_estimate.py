@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import TypeAdapter
 from torch.utils.flop_counter import FlopCounterMode
 
-from dynamics_cli.architectures import build_model, multiply_adds, parameter_shapes
-from dynamics_cli.config.architecture import Architecture
+from dynamics_cli.config.registry import get_kind
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.estimate import Estimate, estimate
 from tests.training.problems import random_problem
@@ -29,12 +27,12 @@ CONVOLUTIONS = [[6, 3, 1, 1], [5, 4, 2, 1]]
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
 def test_the_work_of_a_network_is_what_torch_counts(architecture: dict[str, Any], d: int) -> None:
-    config: Any = TypeAdapter(Architecture).validate_python(architecture)
+    config: Any = get_kind("architecture", architecture["kind"])(**architecture)
     with torch.device("meta"):
-        model, x = build_model(config, d), torch.empty(1, d)
+        model, x = config.build(d), torch.empty(1, d)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(x)
-    assert multiply_adds(config, parameter_shapes(config, d), d) == counter.get_total_flops() // 2
+    assert config.multiply_adds(config.shapes(d), d) == counter.get_total_flops() // 2
 
 
 def needs(**settings: Any) -> Estimate:

@@ -18,7 +18,6 @@ from dynamics_cli.theory.saddle import logistic_growth
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training import loop
 from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.flow.base import grid
 from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
 from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.signals import Interrupted
@@ -373,10 +372,10 @@ def test_a_flow_that_stands_still_goes_on(tmp_path):
 
 def test_times_are_a_grid():
     uniform = load_config(random_problem(optimizer=flow(2.0, 8)).config.model_dump()).optimizer
-    np.testing.assert_allclose(grid(uniform), np.linspace(0, 2, 9), rtol=1e-15)
+    np.testing.assert_allclose(uniform.times(), np.linspace(0, 2, 9), rtol=1e-15)
     geometric = random_problem(optimizer=flow(100.0, 5, spacing="geometric", first=0.01)).config.optimizer
-    np.testing.assert_allclose(grid(geometric), [0, 0.01, 0.1, 1, 10, 100], rtol=1e-12)
-    assert grid(geometric)[-1] == 100.0
+    np.testing.assert_allclose(geometric.times(), [0, 0.01, 0.1, 1, 10, 100], rtol=1e-12)
+    assert geometric.times()[-1] == 100.0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The recording schedule: the released code's geometric one, regular and listed ones; batches; clock."""
+"""The recording schedule: the released code's geometric one, regular and listed ones; batches."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.record import GeometricSnapshots, ListedSnapshots, RegularSnapshots, Snapshots
+from dynamics_cli.config.bases import Snapshots
 from dynamics_cli.errors import InputError
+from dynamics_cli.measures.snapshots import Every, Geometric, Listed
 from dynamics_cli.training.batches import Batches
-from dynamics_cli.training.clock import RescaledClock
 from dynamics_cli.training.schedule import next_after, snapshot_iterations
 
 
@@ -19,18 +19,18 @@ def test_geometric_is_that_of_the_released_code():
     while last <= 20000:
         expected.append(last)
         last = int(1.05 * last) + 1
-    assert snapshot_iterations(GeometricSnapshots(ratio=1.05), 20000).tolist() == [*expected, 20000]
+    assert snapshot_iterations(Geometric(ratio=1.05), 20000).tolist() == [*expected, 20000]
 
 
 def test_included_iterations_and_the_ends():
-    assert snapshot_iterations(ListedSnapshots(kind="list", include=[7, 3]), 10).tolist() == [0, 3, 7, 10]
-    regular = RegularSnapshots(kind="every", interval=4, include=[5])
+    assert snapshot_iterations(Listed(include=[7, 3]), 10).tolist() == [0, 3, 7, 10]
+    regular = Every(interval=4, include=[5])
     assert snapshot_iterations(regular, 10).tolist() == [0, 4, 5, 8, 10]
 
 
 @given(st.integers(1, 10**6), st.floats(1.001, 3), st.integers(0, 10**6))
 def test_next_after(total, ratio, at):
-    schedule = snapshot_iterations(GeometricSnapshots(ratio=ratio), total)
+    schedule = snapshot_iterations(Geometric(ratio=ratio), total)
     assert (np.diff(schedule) > 0).all()
     assert (schedule[0], schedule[-1]) == (0, total)
     assert next_after(schedule, at) == min((i for i in schedule if i > at), default=total)
@@ -49,23 +49,15 @@ def test_batches_are_a_function_of_seed_epoch_and_step():
     assert [len(drawn.at(i)) for i in range(3)] == [4, 4, 4]
 
 
-def test_rescaled_time_is_the_sum_of_steps_over_losses():
-    losses = np.array([4.0, 2.0, 1.0, 0.5])
-    clock = RescaledClock(0.1)
-    times = np.concatenate([clock.advance(i, losses[i:j]) for i, j in ((0, 1), (1, 3), (3, 4))])
-    np.testing.assert_allclose(times, [0.0, 0.025, 0.075, 0.175])
-    assert clock.time == pytest.approx(0.375)
-
-
 @pytest.mark.parametrize(
     ("snapshots", "message"),
     [
         (
-            RegularSnapshots(kind="every", interval=3),
+            Every(interval=3),
             "6e+17 states would be recorded, too many to list; take a larger interval",
         ),
         (
-            GeometricSnapshots(ratio=1.0000001),
+            Geometric(ratio=1.0000001),
             "more than 1e+03 states would be recorded, too many to list; take a larger ratio",
         ),
     ],
@@ -77,4 +69,4 @@ def test_schedules_that_are_too_long_to_list(
     with pytest.raises(InputError) as caught:
         snapshot_iterations(snapshots, 18 * 10**17)
     assert str(caught.value) == f"record.snapshots: {message}"
-    assert len(snapshot_iterations(RegularSnapshots(kind="every", interval=2), 2000)) == 1001
+    assert len(snapshot_iterations(Every(interval=2), 2000)) == 1001

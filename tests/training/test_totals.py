@@ -13,7 +13,8 @@ import torch
 
 from dynamics_cli.architectures import blocks
 from dynamics_cli.config import load_config
-from dynamics_cli.losses import LOSSES
+from dynamics_cli.config.bases import Loss
+from dynamics_cli.config.registry import all_kinds
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.problem import Problem, build_problem
@@ -44,10 +45,11 @@ def stepper(problem: Problem, backend: str = "autograd") -> Stepper:
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize("kind", LOSSES)
-def test_blocks_add_up(kind: str, reduction: Any) -> None:
+@pytest.mark.parametrize("cls", all_kinds("loss").values())
+def test_blocks_add_up(cls: type[Loss], reduction: Any) -> None:
     torch.manual_seed(0)
-    loss, outputs = LOSSES[kind](reduction), 3 if kind == "cross_entropy" else 1
+    loss = cls(reduction=reduction)
+    outputs = 3 if loss.labels == "classes" else 1
     linear = torch.nn.Linear(4, outputs, dtype=torch.float64)
     model = linear if outputs == 3 else torch.nn.Sequential(linear, torch.nn.Flatten(0))
     x = torch.randn(10, 4, dtype=torch.float64)

@@ -10,6 +10,7 @@ from dynamics_cli.training.independent_modes import class_points
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
+from dynamics_cli.initializations.independent_modes import class_points
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import Problem, build_problem
 
@@ -132,4 +133,4 @@ def test_configs_that_make_no_sense_are_refused(changes: dict[str, Any], message
 
 def test_points_of_a_class_are_counted_once() -> None:
     dataset = problem(dataset={"kind": "points", "x": [[1, 0], [1, 0], [0, 2]], "y": [1, 1, -1]}).dataset
-    assert [len(points) for points in class_points(dataset, 2, "logistic")] == [1, 1]
+    assert [len(points) for points in class_points(dataset, 2, numbered=False)] == [1, 1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from dynamics_cli.config import load_config
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
-from dynamics_cli.training.initialization import initial_parameters
 
 SHAPES = {"hidden_weight": (4000, 3), "output_weight": (4000,)}
 
@@ -25,7 +27,10 @@ def weights(initialization, *, seed=0, shapes=SHAPES, input_dim=2, architecture=
         },
         check_files_exist=False,
     )
-    return initial_parameters(config, shapes, input_dim)
+    problem = SimpleNamespace(
+        config=config, shapes=shapes, dataset=SimpleNamespace(input_dim=input_dim), loss=config.loss
+    )
+    return config.initialization.draw(problem, Streams(seed))
 
 
 @pytest.mark.parametrize(
