@@ -27,61 +27,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dynamics_cli.api import (
-        add_data,
-        animate,
-        compare,
-        describe,
-        fetch_data,
-        find_data,
-        list_architectures,
-        list_configs,
-        list_data,
-        list_datasets,
-        list_figures,
-        list_panels,
-        list_papers,
-        list_runs,
-        load_config,
-        load_run,
-        plan,
-        plot,
-        prune_runs,
-        remove_data,
-        reproduce,
-        sweep,
-        train,
-        verify,
-    )
+    from dynamics_cli.api import *  # noqa: F403
 
 __version__ = "0.1.0"
-__all__ = [
-    "__version__",
-    "add_data",
-    "animate",
-    "compare",
-    "describe",
-    "fetch_data",
-    "find_data",
-    "list_architectures",
-    "list_configs",
-    "list_data",
-    "list_datasets",
-    "list_figures",
-    "list_panels",
-    "list_papers",
-    "list_runs",
-    "load_config",
-    "load_run",
-    "plan",
-    "plot",
-    "prune_runs",
-    "remove_data",
-    "reproduce",
-    "sweep",
-    "train",
-    "verify",
+# fmt: off
+__all__ = [  # noqa: F405 - names of `dynamics_cli.api`
+    "__version__", "add_data", "animate", "compare", "describe", "explain", "fetch_data", "find_data",
+    "list_architectures", "list_configs", "list_data", "list_datasets", "list_figures", "list_kinds", "list_panels",
+    "list_papers", "list_runs", "load_config", "load_run", "plan", "plot", "prune_runs", "remove_data", "reproduce",
+    "sweep", "train", "use", "verify",
 ]
+# fmt: on
 
 
 def __getattr__(name: str) -> Any:

@@ -89,6 +89,11 @@ def config_file(text: str) -> Path:
     if name in known:
         return known[name]
     from dynamics_cli.config import ConfigError, Problem
+    from dynamics_cli.reproduction.catalogue import configs_of_others
+
+    known = {**known, **configs_of_others()}
+    if name in known:
+        return known[name]
 
     hint = did_you_mean(name, known) or _similar_file(path)
     raise ConfigError([Problem(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
@@ -124,6 +129,7 @@ def train(
     resume: bool = False,
     force: bool = False,
     wait: bool = True,
+    measures: Sequence[str | Mapping[str, Any] | Callable[[Any], Any]] | None = None,
     progress: Progress | None = None,
     messages: Messages | None = None,
     **settings: Any,
@@ -137,6 +143,8 @@ def train(
         resume: continue an interrupted run.
         force: train again even when the run is there.
         wait: wait for another process that trains the same run, or raise `RunError`.
+        measures: what is recorded beside the weights, in place of what the config says: names, or functions of a state
+            (`config.bases.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for.
         settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
@@ -147,8 +155,20 @@ def train(
     """
     from dynamics_cli.training.session import obtain_run, plan_run
 
-    plan = plan_run(load_config(config, overrides, **settings), None if out is None else Path(out))
+    loaded = load_config(config, overrides, **settings)
+    if measures is not None:
+        loaded = _measuring(loaded, measures)
+    plan = plan_run(loaded, None if out is None else Path(out))
     return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
+
+
+def _measuring(config: RunConfig, measures: Sequence[Any]) -> RunConfig:
+    """Return a config that records the given measures."""
+    from dynamics_cli.config.registry import measure_of
+
+    given = [measure_of(one) if callable(one) else one for one in measures]
+    record = type(config.record).model_validate({**dict(config.record), "measures": given})
+    return config.model_copy(update={"record": record})
 
 
 def plan(
@@ -619,8 +639,11 @@ def list_papers() -> Table:
 
 
 def list_configs() -> Table:
-    """Return the bundled configs: name, path, and the first line of comment that speaks to people."""
-    return Table({"name": name, "path": path, "title": _title(path)} for name, path in bundled_configs().items())
+    """Return the configs of all papers: name, path, and the first line of comment that speaks to people."""
+    from dynamics_cli.reproduction.catalogue import configs_of_others
+
+    known = {**bundled_configs(), **configs_of_others()}
+    return Table({"name": name, "path": path, "title": _title(path)} for name, path in known.items())
 
 
 def _title(path: Path) -> str:
@@ -633,38 +656,57 @@ def _title(path: Path) -> str:
     return ""
 
 
-def list_kinds(section: str) -> Table:
-    """Return the kinds that a section of a config, such as `dataset`, can have: kind, description, keys."""
-    from dynamics_cli.config import json_schema
+def list_kinds(section: str | None = None) -> Table:
+    """Return the kinds that a config can name: section, kind, where it comes from, what it is: `dyn list kinds`.
 
-    def flat(node: Mapping[str, Any]) -> str:
-        return " ".join(node.get("description", "").split())
+    Raises:
+        UsageError: there is no such section.
+    """
+    from dynamics_cli.config.describe import kind_rows
 
-    definitions = json_schema()["$defs"]
-    choices = definitions["RunConfig"]["properties"][section]["oneOf"]
-    nodes = [definitions[choice["$ref"].rpartition("/")[2]] for choice in choices]
-    return Table(
-        {
-            "kind": node["properties"]["kind"]["const"],
-            "description": flat(node),
-            "keys": [
-                {"name": name, "description": flat(key), "required": name in node.get("required", ())}
-                for name, key in node["properties"].items()
-                if name != "kind"
-            ],
-        }
-        for node in nodes
-    )
+    return Table(kind_rows(section))
+
+
+def explain(kind: str) -> str:
+    """Return what a kind does, its keys, and a config that uses it: `dyn explain`.
+
+    Raises:
+        UsageError: there is no such kind; the message names the closest one.
+    """
+    from dynamics_cli.config.describe import explain
+
+    return explain(kind)
+
+
+def use(path: str | Path) -> None:
+    """Load kinds of your own: a Python file, the folder of a paper, or the copies in a run directory: `dyn --with`.
+
+    Raises:
+        InputError: it cannot be imported.
+    """
+    from dynamics_cli.config.registry import use
+
+    use(path)
 
 
 def list_datasets() -> Table:
     """Return the kinds of data set that a config can name, with their keys."""
-    return list_kinds("dataset")
+    return _with_keys("dataset")
 
 
 def list_architectures() -> Table:
     """Return the kinds of network that a config can name, with their keys."""
-    return list_kinds("architecture")
+    return _with_keys("architecture")
+
+
+def _with_keys(section: str) -> Table:
+    from dynamics_cli.config.describe import described_keys, kind_rows
+    from dynamics_cli.config.registry import get_kind
+
+    return Table(
+        {"kind": one["kind"], "description": one["what"], "keys": described_keys(get_kind(section, one["kind"]))}
+        for one in kind_rows(section)
+    )
 
 
 def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:

@@ -21,10 +21,10 @@ from dynamics_cli.measures.curves import (
 from dynamics_cli.measures.neurons import (
     angle_of, balancedness, cosines, directions, kinks, norms, parameter_norm_squared, relative_movement, signs)
 from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values, stable_rank
-from dynamics_cli.plotting.decimate import decimate
+from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.plotting.layout import figure_legend, format_number, panel_label, place_legend, set_axis_label
 from dynamics_cli.plotting.panels.loss import draw_loss
-from dynamics_cli.plotting.panels.shared import round_up, sign_handle
+from dynamics_cli.plotting.panels.neurons import round_up, sign_handle
 from dynamics_cli.plotting.panels.table import draw_table, table_figure
 from dynamics_cli.plotting.style import COLUMN_WIDTH, PALETTE, SERIES, SMALL, TEXT_WIDTH, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis

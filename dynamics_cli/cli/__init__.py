@@ -25,6 +25,8 @@ COMMANDS = {
     "data": "dynamics_cli.cli.data:data",
     "runs": "dynamics_cli.cli.runs:runs",
     "config": "dynamics_cli.cli.config:config",
+    "explain": "dynamics_cli.cli.explain:explain",
+    "new": "dynamics_cli.cli.new:new",
     "completion": "dynamics_cli.cli.completion:completion",
 }
 """Name of a command -> `module:attribute`."""
@@ -50,9 +52,22 @@ Exit codes:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="dyn", message="%(prog)s %(version)s")
-def main() -> None:
+@click.option(
+    "--with",
+    "parts",
+    multiple=True,
+    type=click.Path(),
+    metavar="PATH",
+    help="Code of your own: a file of kinds, the folder of a paper, or a run directory (its copies); repeatable.",
+)
+def main(parts: tuple[str, ...]) -> None:
     """Train, plot and reproduce experiments on the learning dynamics of neural networks."""
     # A thread that waits for the others gives up its core after 0.5 ms instead of 10: where another program has a core,
     # an iteration of a wide network then takes 0.6 ms, not 8. GNU's OpenMP reads this when torch or numba loads it.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if parts:
+        from dynamics_cli.config.registry import use
+
+        for path in parts:
+            use(path)

@@ -72,6 +72,21 @@ def configs(as_json: bool) -> None:
     emit(text_table(["config", "what it is"], [[one["name"], one["title"]] for one in found]))
 
 
+@list_.command(epilog="Example: dyn list kinds optimizer")
+@click.argument("section", required=False)
+@json_option
+def kinds(section: str | None, as_json: bool) -> None:
+    """List the kinds that a config can name, of all sections or of one; `dyn explain SECTION.KIND` says more."""
+    from dynamics_cli import api
+
+    found = api.list_kinds(section)
+    if as_json:
+        emit_json(found)
+        return
+    rows = [[f"{one['section']}.{one['kind']}", one["from"], one["what"]] for one in found]
+    emit(text_table(["kind", "from", "what it is"], rows))
+
+
 @list_.command(epilog="Example: dyn list datasets")
 @json_option
 def datasets(as_json: bool) -> None:

@@ -85,6 +85,14 @@ def key_rows(cls: type[Kind]) -> list[dict[str, str]]:
     return rows
 
 
+def described_keys(cls: type[Kind]) -> list[dict[str, Any]]:
+    """Return name and description of the keys of a kind, and whether they must be given."""
+    return [
+        {"name": row["key"], "description": " ".join(row["what"].split()), "required": row["default"] == " (required)"}
+        for row in key_rows(cls)
+    ]
+
+
 def example(cls: type[Kind]) -> str:
     """Return a config in YAML that uses a kind: that of two points with the sections that the kind's example says."""
     name = cls.model_fields["kind"].default

@@ -169,6 +169,12 @@ def _load_file(path: Path) -> None:
         raise InputError(f"--with {path}: it cannot be imported: {_told(error)}") from error
 
 
+def loaded_packages() -> list[Path]:
+    """Return the folders of packages that `--with` and `DYN_WITH` name."""
+    named = (Path(path) for path in os.environ.get(WITH, "").split(os.pathsep) if path)
+    return [path for path in named if (path / "__init__.py").is_file()]
+
+
 def load_package(path: Path) -> ModuleType:
     """Import the package in a folder, and its module `kinds` where it has one; return the package.
 

@@ -1,4 +1,4 @@
-"""The papers and figures that there are: the bundled ones, and those of installed packages.
+"""The papers and figures that there are: the bundled ones, those of folders named by `--with`, of installed packages.
 
 Listing imports no figure, and neither torch nor matplotlib; `load_figure` imports the one that is asked for.
 """
@@ -6,12 +6,15 @@ Listing imports no figure, and neither torch nor matplotlib; `load_figure` impor
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dynamics_cli.config.registry import load_package, loaded_packages, report_if_broken
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 
@@ -40,16 +43,43 @@ class Listed:
 
 
 def papers() -> dict[str, PaperEntry]:
-    """Return all papers by key, the bundled ones first.
+    """Return all papers by key: the bundled ones, those of folders named by `--with`, those of installed packages.
+
+    A broken package is reported once, on stderr, and hides no other.
 
     Raises:
-        InputError: an installed package offers a paper that cannot be read, or whose key is taken.
+        InputError: a folder named by `--with` offers no paper, or one whose key is taken.
     """
-    found = _bundled()
+    found = dict(_bundled())
+    for path in loaded_packages():
+        paper = getattr(load_package(path), "PAPER", None)
+        if not isinstance(paper, PaperEntry):
+            raise InputError(f"--with {path}: {path.name}/__init__.py defines no PAPER, a PaperEntry")
+        if path.name in found:
+            raise InputError(f"--with {path}: there is a paper {path.name!r} already; rename the folder")
+        found[path.name] = paper
+    for key, paper in _installed().items():
+        found.setdefault(key, paper)
+    return found
+
+
+@cache
+def _installed() -> dict[str, PaperEntry]:
+    """Return the papers of installed packages."""
+    found: dict[str, PaperEntry] = {}
     for point in entry_points(group=GROUP):
-        if point.name in found:
-            raise InputError(f"{_owner(point)} adds the paper {point.name!r}, which is there already; uninstall one")
-        found[point.name] = _entry(point)
+
+        def load(point: EntryPoint = point) -> PaperEntry:
+            paper = point.load()
+            if not isinstance(paper, PaperEntry):
+                raise TypeError(f"{point.value} is not a PaperEntry")
+            if point.name in found or point.name in _bundled():
+                raise ValueError(f"there is a paper {point.name!r} already")
+            return paper
+
+        paper = report_if_broken(point, load)
+        if paper is not None:
+            found[point.name] = paper
     return found
 
 
@@ -113,7 +143,8 @@ def _closest(word: str, known: Iterable[str]) -> str:
 
 
 def _bundled() -> dict[str, PaperEntry]:
-    return dict(importlib.import_module(f"{EXPERIMENTS}.index").PAPERS)
+    index: dict[str, PaperEntry] = importlib.import_module(f"{EXPERIMENTS}.index").PAPERS
+    return index
 
 
 def _listed(paper: str, figure_id: str, entry: FigureEntry) -> Listed:
@@ -121,15 +152,17 @@ def _listed(paper: str, figure_id: str, entry: FigureEntry) -> Listed:
     return Listed(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
 
 
-def _entry(point: importlib.metadata.EntryPoint) -> PaperEntry:
-    try:
-        paper = point.load()
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"{_owner(point)} adds the paper {point.name!r}, which cannot be imported: {error}") from error
-    if not isinstance(paper, PaperEntry):
-        raise InputError(f"{_owner(point)} adds the paper {point.name!r}, but {point.value} is not a PaperEntry")
-    return paper
+def configs_of_others() -> dict[str, Path]:
+    """Return the configs of papers that are not bundled, by names such as `mine2026/two_points`.
 
-
-def _owner(point: importlib.metadata.EntryPoint) -> str:
-    return f"the package {point.dist.name}" if point.dist is not None else f"the entry point {point.value}"
+    They stand in a folder `configs` beside the module of the paper's figures.
+    """
+    found = {}
+    for key, paper in papers().items():
+        modules = {entry.module.rpartition(".")[0] for entry in paper.figures.values()} if key not in _bundled() else ()
+        for package in sorted(filter(None, modules)):
+            spec = find_spec(package)
+            for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+                files = sorted((Path(folder) / "configs").glob("*.yaml"))
+                found.update({f"{key}/{file.stem}": file for file in files})
+    return found

@@ -80,6 +80,8 @@ class RunInfo(BaseModel):
     """Where, when and by which command the run was started."""
     resumptions: list[dict[str, Any]] = []
     """The provenance of each process that went on with the run."""
+    kinds: dict[str, dict[str, Text]] = {}
+    """Where each kind came from that is not bundled: its file or package, checksum, and the copy in the run."""
     replicas: list[dict[str, Any]] = []
     """What each of R runs that are trained together changes in the config."""
     replica_losses: list[Number] = []
@@ -161,14 +163,14 @@ def check_config(directory: Path, info: Info) -> None:
 
 
 def read_config(directory: Path, info: Info) -> RunConfig:
-    """Read the resolved config of a run.
+    """Read the resolved config of a run; it can be read when its data have moved and its own kinds are not loaded.
 
     Raises:
         CorruptRunError: it is missing, or not the one with which the run began.
         ConfigError: this version of dyn does not understand it.
     """
     check_config(directory, info)
-    return load_config(directory / layout.CONFIG, check_files_exist=False)  # a run can be read when its data have moved
+    return load_config(directory / layout.CONFIG, check_files_exist=False, keep_unknown=True)
 
 
 def _why_not(directory: Path) -> str:

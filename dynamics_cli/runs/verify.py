@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dynamics_cli.config.registry import Source
 from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import verify_array
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
@@ -49,11 +51,23 @@ def verify_run(path: str | Path) -> list[Finding]:
         findings.append(replace(Finding.of(error, directory), usable=_intact_arrays(directory)))
     except DynError as error:
         findings.append(Finding.of(error, directory / layout.CONFIG))
+    findings += _copies(directory, run.info.get("kinds", {}))
     damaged, readable = _checkpoints(directory, run.info)
     findings += damaged
     if damaged and not readable and not run.finished:
         return findings  # the number of rows that the arrays must have is lost
     return findings + _arrays(run)
+
+
+def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> list[Finding]:
+    """Return which copies of the sources of foreign kinds are not what they were."""
+    findings = {}
+    for kind in kinds.values():
+        folder = directory / kind["copy"]
+        there = {file.relative_to(folder).as_posix(): files.read(file) for file in sorted(folder.rglob("*.py"))}
+        if Source(kind["from"], there).sha256 != kind["sha256"]:
+            findings[folder] = Finding(folder, "the copied source is not the one that the run used", "all arrays")
+    return list(findings.values())
 
 
 def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], list[str]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
+from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.group import ArrayGroup
@@ -68,6 +69,8 @@ class RunWriter:
             files.remove_temporaries(directory)
             files.write_atomic(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
         _make_folders(directory)
+        if sources := foreign_sources(config):
+            content["kinds"] = _keep(directory, sources)
         write_info(directory, content)
         return cls(directory, config, content)
 
@@ -263,6 +266,20 @@ class RunWriter:
     def _check_increase(steps: NDArray[np.int64], last: int) -> None:
         if steps.ndim != 1 or steps[0] <= last or (np.diff(steps) <= 0).any():
             raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
+
+
+def _keep(directory: Path, sources: Mapping[str, Source]) -> dict[str, dict[str, str]]:
+    """Copy the sources of foreign kinds; return what `run.json` says of each, by `section.kind`."""
+    for source in sources.values():
+        for name, contents in source.files.items():
+            place = directory / layout.PARTS / source.folder / name
+            with files.os_errors_as_run_errors(place):
+                files.make_directory(place.parent)
+                files.write_atomic(place, contents)
+    return {
+        kind: {"from": source.origin, "sha256": source.sha256, "copy": f"{layout.PARTS}/{source.folder}"}
+        for kind, source in sources.items()
+    }
 
 
 def _make_folders(directory: Path) -> None:

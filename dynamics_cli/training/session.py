@@ -9,12 +9,15 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import RunConfig, run_hash
+from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import run_directory_name
+from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
@@ -140,6 +143,7 @@ def obtain_run(
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
             run = Run(plan.directory)
             if run.hash != plan.hash:
+                _refuse_other_code(run, plan)
                 raise UsageError(
                     f"{plan.directory} holds a run of another config: "
                     "give --out another directory, or --force to replace it"
@@ -153,10 +157,37 @@ def obtain_run(
                 )
             writer = RunWriter.reopen(plan.directory)
         else:
+            if resume:
+                _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         with writer:
             _train(plan, writer, progress)
         return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
+
+
+def _refuse_other_code(run: Run, plan: Plan) -> None:
+    """Refuse to go on with an unfinished run whose own kinds have changed since it began.
+
+    Raises:
+        UsageError: its config is the same, but not the source of one of its kinds.
+    """
+    now, then = foreign_sources(plan.config), run.info.get("kinds", {})
+    changed = [kind for kind in sorted(now.keys() & then.keys()) if now[kind].sha256 != then[kind]["sha256"]]
+    if changed and not run.finished and to_plain(run.config) == to_plain(plan.config):
+        raise UsageError(
+            f"{run.path} began with another source of {', '.join(changed)}: `dyn --with {run.path} ...` goes on with "
+            "the copy that it keeps, in place of the file; without --resume the changed code is a run of its own"
+        )
+
+
+def _refuse_runs_of_other_code(plan: Plan) -> None:
+    """Refuse to begin a run where one is to be resumed that the same config has begun with other code."""
+    if not foreign_sources(plan.config):
+        return
+    for directory in sorted(plan.directory.parent.glob(f"{plan.config.name}-*")):
+        if directory != plan.directory and (directory / layout.INFO).exists():
+            with suppress(RunError):  # a damaged one is none to go on with
+                _refuse_other_code(Run(directory), plan)
 
 
 def _reached(run: Run) -> str:

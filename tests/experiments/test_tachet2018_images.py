@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from dynamics_cli.config import load_config
-from dynamics_cli.datasets import build_dataset, resolve_dataset
+from dynamics_cli.datasets import resolve_dataset
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
+from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.plotting.style import FORMATS, style
 from dynamics_cli.reproduction.catalogue import load_figure
@@ -112,15 +113,15 @@ def test_rows_are_planes_with_the_light_of_their_class() -> None:
     config = load_config(config_path("tachet2018/cats_and_dogs.yaml"), ["dataset.size=8"]).dataset
     resolved = resolve_dataset(config)
     assert len(resolved.images) == 64
-    lit = build_dataset(resolved, 0)
-    plain = build_dataset(resolved.model_copy(update={"light_effect": False}), 0)
+    lit = resolved.load(Streams(0))
+    plain = resolved.model_copy(update={"light_effect": False}).load(Streams(0))
     assert lit.x.shape == (18, 3 * 8 * 8)
     assert lit.x.dtype == np.float32
     np.testing.assert_array_equal(lit.y, plain.y)
     values, shown = np.rint(255 * lit.x).astype(int), np.rint(255 * plain.x).astype(int)
     np.testing.assert_array_equal(values, shown // 2 + 128 * (lit.y[:, None] < 0))
     with pytest.raises(InputError, match="other images"):
-        build_dataset(config.model_copy(update={"images": "0" * 64}), 0)
+        config.model_copy(update={"images": "0" * 64}).load(Streams(0))
 
 
 def test_accuracy_counts_each_class() -> None:

@@ -31,6 +31,9 @@ MEASURES = "measures"
 PLOTS = "plots"
 """Folder of the pictures drawn of the run."""
 
+PARTS = "parts"
+"""Folder of copies of the sources of kinds that are not bundled; `config.registry` reads it."""
+
 LOSSES = "losses"
 """Array of recorded losses (L,); its last row acknowledges that of the two arrays below."""
 LOSS_ITERATIONS = "loss_iterations"
@@ -53,6 +56,7 @@ RUN_FILES = (
     TRAJECTORY,
     MEASURES,
     PLOTS,
+    PARTS,
     CONFIG,  # last: by it what is left is recognised as ours
 )
 """What a run directory holds besides its lock, in the order of deletion."""

@@ -1,0 +1,51 @@
+"""`dyn new`: begin a kind or a paper of one's own from a template that runs as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.output import emit, say
+
+_into = click.option(
+    "--into", default=".", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write to (default: here)."
+)
+
+
+def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from dynamics_cli.config.registry import SECTIONS
+
+    return [CompletionItem(name) for name in SECTIONS if name.startswith(incomplete)]
+
+
+@click.group("new", cls=Group, epilog="Example: dyn new kind measure distance")
+def new() -> None:
+    """Begin a kind or a paper of your own."""
+
+
+@new.command(epilog="Example: dyn new kind optimizer heavy_ball")
+@click.argument("section", shell_complete=_complete_section)
+@click.argument("name")
+@_into
+def kind(section: str, name: str, into: Path) -> None:
+    """Write a new kind of SECTION, a config that uses it, and a test."""
+    from dynamics_cli.templates import new_kind
+
+    for path in new_kind(section, name, into):
+        emit(str(path))
+    say(f"try: dyn --with {into / name}.py train {into / name}.yaml")
+
+
+@new.command(epilog="Example: dyn new paper mine2026")
+@click.argument("key")
+@_into
+def paper(key: str, into: Path) -> None:
+    """Write a new paper with one figure, its config, notes and a test."""
+    from dynamics_cli.templates import new_paper
+
+    for path in new_paper(key, into):
+        emit(str(path))
+    say(f"try: dyn --with {into / key} reproduce {key}-fig1")
