@@ -34,7 +34,7 @@ def evidence_of(
     seed_offset: int = 0,
     only: Callable[[str], bool] = lambda role: True,
 ) -> Evidence:
-    """Return the evidence of a figure (or of the one with this id) on finished runs of the roles that `only` lets by."""
+    """Return the evidence of a figure, or of the one with this id, on finished runs of the roles that `only` allows."""
     figure = load_figure(figure) if isinstance(figure, str) else figure
     wanted = {role: one for role, one in figure.wanted(first_seed=not seed_offset).items() if only(role)}
     runs = RunSource().obtain(wanted, overrides, seed_offset=seed_offset)
