@@ -19,10 +19,10 @@ from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding, more_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.minimum_norm import orthonormal_value
 
 from .orthogonal import Setting, assumption_claim, read_setting, violations
 from .states import initial_scale, state_at
+from .theory.minimum_norm import orthonormal_value
 
 CONFIG = "boursier2022/orthonormal.yaml"
 SCALES = ("10.0", "1.0", "1.0e-2", "1.0e-4", "1.0e-6", "1.0e-8", "1.0e-12", "1.0e-16")

@@ -16,7 +16,6 @@ from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding, less_than
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
 
 from .orthogonal import (
     CONFIG,
@@ -30,6 +29,7 @@ from .orthogonal import (
     violations,
 )
 from .states import LOSS_FACTOR, clock, horizon, is_flow, loss_curve, state_at, time_label
+from .theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
 
 EPSILON = 0.05
 """The epsilon of the predicted times: any up to `largest_epsilon`, 1/8 for these data, is allowed."""

@@ -23,11 +23,11 @@ from dynamics_cli.reproduction.claims import (
     near,
 )
 from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.minimum_norm import minimum_norm_value
 
 from .line_panels import draw_states
 from .orthogonal import CONFIG, ORIGIN, VARIANTS, Setting, assumption_claim, least_cosines, read_setting, violations
 from .states import LineState, horizon, line_state
+from .theory.minimum_norm import minimum_norm_value
 
 ITERATIONS = (0, 4000, 8000, 15000)
 """Of panels a to d."""

@@ -19,7 +19,6 @@ from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
 from dynamics_cli.reproduction.claims import Claim, around, at_most, claim, finding, less_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.saddle import intermediate_saddle
 
 from .orthogonal import (
     CONFIG,
@@ -33,6 +32,7 @@ from .orthogonal import (
     violations,
 )
 from .states import LOSS_FACTOR, is_flow, loss_curve, time_label, time_text
+from .theory.growth import intermediate_saddle
 
 DROP = 0.01
 """A saddle is left when the loss has fallen by this share for good: the width of the line in the figure."""

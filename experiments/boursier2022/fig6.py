@@ -20,10 +20,10 @@ from dynamics_cli.plotting.panels.shared import sign_handle
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding, less_than, more_than
 from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.alignment import D_minus, D_plus
 
 from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS, VARIANTS
 from .states import State, loss_curve, states_at
+from .theory.alignment import D_minus, D_plus
 
 ITERATIONS = (0, 40000, 80000, 200000)
 """Of panels a to d."""

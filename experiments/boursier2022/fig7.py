@@ -22,10 +22,10 @@ from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, around, claim, finding, less_than
 from dynamics_cli.reproduction.figure import Figure, Runs
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.phases import leading_time
 
 from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS, VARIANTS
 from .states import LOSS_FACTOR, horizon, initial_scale, is_flow, learning_rate, loss_curve, state_at, time_label
+from .theory.phases import leading_time
 
 WINDOW = 4000
 """Iterations over which the relative fall of the loss is measured."""

@@ -12,12 +12,10 @@ from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.reproduction.claims import Claim, at_least, claim
 from dynamics_cli.reproduction.figure import Origin, Variant
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1, orthogonality
-from dynamics_cli.theory.assumptions import Assumption, check_assumptions
-from dynamics_cli.theory.saddle import growth_loss, growth_time, intermediate_saddle, logistic_growth
-from dynamics_cli.theory.sphere_flow import aligned_mass
 
 from .states import FLOW_CAPTION, FLOW_TITLE, LOSS_FACTOR, State, initial_scale, learning_rate, minimum_over, state_at
+from .theory.alignment import Assumption, D_minus, D_plus, S_minus_1, S_plus_1, check_assumptions, orthogonality
+from .theory.growth import aligned_mass, growth_loss, growth_time, intermediate_saddle, logistic_growth
 
 ORIGIN: dict[str, Origin] = {
     "data": "stated",

@@ -8,7 +8,7 @@ import pytest
 
 
 def _folders():
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     named = os.environ.get("DYN_REFERENCE")
     return [Path(named)] if named else [root / "tests" / "reference", root.parent / "shared" / "reference"]
 
@@ -42,19 +42,3 @@ def _read(path):
 def two_points():
     """Return the two orthogonal points of Figures 2 and 3, the bias as second column."""
     return np.array([[-0.5, 1.0], [2.0, 1.0]]), np.array([-1.0, 1.0])
-
-
-@pytest.fixture
-def descend():
-    """Return plain gradient descent in float64, written out on its own: x, y, W, a -> W, a."""
-
-    def run(x, y, W, a, *, lr, steps, factor=1.0):
-        W, a = W.copy(), a.copy()
-        for _ in range(steps):
-            z = x @ W.T
-            r = np.maximum(z, 0.0) @ a - y
-            g = factor / len(y) * r[:, None] * (z > 0)
-            W, a = W - lr * (g * a).T @ x, a - lr * np.sum(g * z, axis=0)
-        return W, a
-
-    return run

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import as_points
-from dynamics_cli.theory.alignment import D_minus, D_plus, D_sign, require_orthogonal
+
+from .alignment import D_minus, D_plus, D_sign
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,6 @@ class PhaseTimes:
     """End of the saddle: `-(1 - eps) ln(lambda) / ||D_second||` (Fact 1)."""
     second_fitted: float
     """Bound on t_3: `-(1 + 3 r eps) ln(lambda) / ||D_second||` with `r = ||D_first|| / ||D_second||` (Lemma 4)."""
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the intermediate saddle lasts a positive time (false when eps is too large for these data)."""
-        return self.aligned < self.first_fitted < self.saddle_left < self.second_fitted
 
 
 def _ordered_norms(x: ArrayLike, y: ArrayLike) -> tuple[int, float, float]:
@@ -101,22 +97,3 @@ def largest_epsilon(x: ArrayLike, y: ArrayLike) -> float:
     from_first = (1.0 - largest) / (1.0 + 3.0 * largest)
     from_second = beta / (1.0 + 3.0 * (first / second) * (1.0 - beta))
     return float(min(from_first, from_second))
-
-
-def limit_exponent(x: ArrayLike, y: ArrayLike) -> float:
-    """Return q such that `||theta||^2` of the limit of training exceeds its minimum by about `lambda^q`.
-
-    Not in the paper; for orthogonal inputs. A neuron of sign s that is active on all labels of that sign but k grows at
-    the rate `||D_s without k||` instead of `||D_s||`, so when these labels are fitted its squared norm is
-    `lambda^(2 (1 - ||D_s without k|| / ||D_s||))`; the slowest such power decides. It is small when a label is small
-    next to the others of its sign or when there are many: the scale needed is exponential in n (Section 3.2). Infinite
-    when no sign has two labels. Raises ValueError when inputs are not orthogonal.
-    """
-    points, labels = as_points(x, y)
-    require_orthogonal(points)
-    slowest = np.inf
-    for sign in (1, -1):
-        parts = (labels * np.linalg.norm(points, axis=1))[sign * labels > 0] ** 2  # |y_k x_k|^2
-        if len(parts) > 1:
-            slowest = min(slowest, 2.0 * (1.0 - float(np.sqrt(1.0 - parts.min() / parts.sum()))))
-    return slowest

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, as_network, as_points
-from dynamics_cli.theory.alignment import D_minus, D_plus, check_sign, require_orthogonal
-from dynamics_cli.theory.assumptions import check_orthonormal
+from dynamics_cli.measures.arrays import Floats, as_points
+
+from .alignment import D_minus, D_plus, check_orthonormal, check_sign, require_orthogonal
 
 
 def interpolating_neuron(x: ArrayLike, y: ArrayLike, sign: int, *, tolerance: float = 1e-6) -> tuple[Floats, float]:
@@ -65,32 +65,3 @@ def orthonormal_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) ->
         raise ValueError(str(check))
     lengths = np.linalg.norm(D_plus(points, labels)) + np.linalg.norm(D_minus(points, labels))
     return float(2 * len(labels) * lengths)
-
-
-def distance_to_minimum_norm(
-    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, *, tolerance: float = 1e-6
-) -> float:
-    """Return the distance from `theta = (W, a)` to the set of minimum-norm interpolators, at the signs of `a`.
-
-    The set is that of Proposition 1: neurons along `v_+` (or `-v_-`) with squared norms that sum to `||v||`. Neurons
-    of each sign are projected on the cone of their direction and rescaled together. Raises ValueError when no neuron
-    has a sign that the labels need; otherwise as `interpolating_neuron`.
-    """
-    hidden, output = as_network(W, a)
-    total = 0.0
-    for sign in (1, -1):
-        w, head = interpolating_neuron(x, y, sign, tolerance=tolerance)
-        chosen = sign * output > 0
-        if head == 0:
-            total += float(np.sum(hidden[chosen] ** 2) + np.sum(output[chosen] ** 2))
-            continue
-        if not chosen.any():
-            raise ValueError(f"no neuron has an output weight of sign {sign:+d}")
-        u = w / np.linalg.norm(w)
-        # nearest point (c_j u, sign c_j): maximise sum_j c_j p_j over c >= 0 with sum c_j^2 = a^2
-        raw = hidden[chosen] @ u + np.abs(output[chosen])
-        p = np.maximum(raw, 0.0) if (raw > 0).any() else (np.arange(len(raw)) == np.argmax(raw)).astype(np.float64)
-        c = abs(head) * p / np.linalg.norm(p)
-        total += float(np.sum((hidden[chosen] - c[:, None] * u) ** 2) + np.sum((np.abs(output[chosen]) - c) ** 2))
-    total += float(np.sum(hidden[output == 0] ** 2))
-    return float(np.sqrt(total))

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.theory.minimum_norm import minimum_norm_value
-from dynamics_cli.theory.phases import largest_epsilon, leading_time, limit_exponent, phase_times
+from experiments.boursier2022.theory.phases import largest_epsilon, leading_time, phase_times
 
 LAMBDA = 1e-6 / np.sqrt(60)
 
@@ -17,7 +16,6 @@ def test_times_by_hand_for_orthonormal_points():
         [times.first_aligned, times.aligned, times.first_fitted, times.saddle_left, times.second_fitted],
         [0.1, 0.2, 10.3, 19.8, 21.2],
     )
-    assert times.ordered
 
 
 def test_mean_squared_error_is_twice_as_fast(two_points):
@@ -67,7 +65,8 @@ def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():
         ]
         assert min(slack) == pytest.approx(0.0, abs=1e-12)
         assert 0 < eps < 1
-        assert phase_times(np.eye(6), y, 1e-6, 0.999 * eps).ordered
+        times = phase_times(np.eye(6), y, 1e-6, 0.999 * eps)
+        assert times.aligned < times.first_fitted < times.saddle_left < times.second_fitted
 
 
 def test_dropping_a_point_needs_the_n_squared_that_the_paper_omits():
@@ -79,27 +78,7 @@ def test_dropping_a_point_needs_the_n_squared_that_the_paper_omits():
     assert without <= (1 - 1 / (2 * 16 * D**2)) * D
 
 
-def test_exponent_of_the_limit_by_hand():
-    assert limit_exponent(np.eye(3), [1.0, 1.0, -5.0]) == pytest.approx(2 - np.sqrt(2))
-    assert limit_exponent(np.eye(4), [1.0, 1.0, -3.0, -4.0]) == pytest.approx(2 * (1 - 4 / 5))
-    assert limit_exponent(np.diag([1.0, 1.0, 3.0, 2.0]), [1.0, 1.0, -1.0, -2.0]) == pytest.approx(2 * (1 - 4 / 5))
-    assert limit_exponent(np.eye(2), [1.0, -1.0]) == np.inf
-
-
-def test_exponent_of_the_limit_of_trained_networks(descend):
-    x, y = np.eye(3), np.array([1.0, -1.7, 1.0])
-    rng = np.random.default_rng(5)
-    W, s = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], 40)
-    gaps = []
-    for scale in (1e-5, 1e-8):
-        V, b = descend(x, y, scale * W, scale * s * np.linalg.norm(W, axis=1), lr=0.05, steps=7000)
-        gaps.append(float(np.sum(V**2) + np.sum(b**2)) - minimum_norm_value(x, y))
-    assert np.log10(gaps[0] / gaps[1]) / 3 == pytest.approx(limit_exponent(x, y), rel=0.05)
-
-
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="orthogonal"):
-        limit_exponent([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0])
     with pytest.raises(ValueError, match="lambda"):
         phase_times(np.eye(2), [1.0, -2.0], 1.0, 0.1)
     with pytest.raises(ValueError, match="epsilon"):

@@ -2,26 +2,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
+from dynamics_cli.measures.neurons import norms
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.alignment import D_minus, D_plus
-from dynamics_cli.theory.saddle import (
+from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_plus_1
+from experiments.boursier2022.theory.growth import (
+    aligned_mass,
     growth_limit,
     growth_loss,
     growth_rate,
-    growth_time,
     intermediate_saddle,
     logistic_growth,
 )
-from dynamics_cli.theory.vector_field import square_loss, velocity
+from tests.theory.descent import descend
 
-seeds = st.integers(0, 2**32 - 1)
 # orthogonal; equal norms among the positive labels (2) and among the negative ones (0.5)
 X = np.diag([2.0, 2.0, 0.5, 0.5])
 Y = np.array([1.0, 0.4, -2.0, -0.7])
+
+
+def square_loss(x, y, W, a, *, loss_factor=1.0):
+    """Return Eq. 1 times `loss_factor`, of the shape of the batch of `W (..., m, d)`."""
+    return 0.5 * loss_factor * np.mean((outputs(x, W, a) - y) ** 2, axis=-1)
+
+
+def velocity(x, y, W, a, *, loss_factor=1.0):
+    """Return `dW/dt = D_j a_j` `(m, d)` and `da/dt = <D_j, w_j>` `(m,)` (Eq. 3)."""
+    z = x @ W.T
+    D = loss_factor / len(y) * ((y - np.maximum(z, 0.0) @ a)[:, None] * (z > 0)).T @ x
+    return D * a[:, None], np.sum(D * W, axis=1)
 
 
 def flow_of_aligned_neurons(x, y, *, sign, times, u_0, factor):
@@ -72,22 +82,6 @@ def test_start_limit_and_slope_of_the_logistic():
     assert above[0] > above[1] > above[2] == pytest.approx(U)
 
 
-@given(seeds, st.floats(0.05, 0.95))
-def test_growth_time_inverts_the_growth(seed, fraction):
-    rng = np.random.default_rng(seed)
-    u_0 = 10.0 ** rng.uniform(-40, -2) * growth_limit(X, Y, -1)
-    t = growth_time(u_0, X, Y, -1, fraction=fraction, loss_factor=2.0)
-    reached = logistic_growth(t, u_0, X, Y, -1, loss_factor=2.0)
-    assert reached == pytest.approx(fraction * growth_limit(X, Y, -1), rel=1e-9)
-
-
-def test_growth_time_is_the_leading_time_plus_a_constant():
-    gaps = []
-    for lambda_ in (1e-5, 1e-10, 1e-20):
-        gaps.append(growth_time(lambda_**2, X, Y) + np.log(lambda_) / np.linalg.norm(D_plus(X, Y)))
-    np.testing.assert_allclose(gaps, gaps[0], rtol=1e-6)
-
-
 def test_for_unequal_norms_the_law_holds_while_the_loss_is_small_only():
     x, y = np.diag([1.0, 2.0]), np.array([1.0, 1.0])
     times = np.linspace(0, 40, 41)
@@ -136,13 +130,26 @@ def test_loss_of_the_saddle_of_figure_3(two_points):
     assert intermediate_saddle(*two_points).loss == pytest.approx(0.25)
 
 
+def test_aligned_mass_predicts_the_loss_curve_of_a_trained_network(two_points):
+    x, y = two_points
+    rng = np.random.default_rng(2)
+    W = 1e-5 * rng.normal(size=(30, 2))
+    a = rng.choice([-1.0, 1.0], 30) * norms(W)
+    u_plus, u_minus = (aligned_mass(x, y, W, a, sign) for sign in (1, -1))
+    assert 0 < u_plus <= np.sum(W[S_plus_1(x, y, W, a)] ** 2)
+    lr, block, V, b = 1e-3, 500, W, a
+    for k in range(1, 40):
+        V, b = descend(x, y, V, b, lr=lr, steps=block, factor=2.0)
+        t = k * block * lr
+        u = [logistic_growth(t, u_0, x, y, s, loss_factor=2.0) for u_0, s in ((u_plus, 1), (u_minus, -1))]
+        loss = np.mean((np.maximum(x @ V.T, 0) @ b - y) ** 2)
+        assert growth_loss(*u, x, y, loss_factor=2.0) == pytest.approx(loss, abs=0.01)
+    assert loss < 1e-3
+
+
 def test_bad_arguments(two_points):
     with pytest.raises(ValueError, match="u_0"):
         logistic_growth(1.0, 0.0, *two_points)
-    with pytest.raises(ValueError, match="fraction"):
-        growth_time(1e-6, *two_points, fraction=1.0)
-    with pytest.raises(ValueError, match="u_0 < U"):
-        growth_time(10.0, *two_points)
     with pytest.raises(ValueError, match="sign -1"):
         growth_limit(np.eye(2), [1.0, 1.0], -1)
     with pytest.raises(ValueError, match="orthogonal"):
@@ -151,3 +158,7 @@ def test_bad_arguments(two_points):
         intermediate_saddle(np.eye(2), [1.0, -1.0])
     with pytest.raises(ValueError, match="positive"):
         intermediate_saddle(np.eye(2), [1.0, 1.0])
+    with pytest.raises(ValueError, match="no neuron"):
+        aligned_mass(np.eye(2), [1.0, -1.0], [[-1.0, 0.0]], [1.0], 1)
+    with pytest.raises(ValueError, match="sign"):
+        aligned_mass(np.eye(2), [1.0, -1.0], np.eye(2), [1.0, -1.0], 0)

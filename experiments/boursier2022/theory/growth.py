@@ -16,9 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_points
-from dynamics_cli.theory.alignment import D_minus, D_plus, D_sign, require_orthogonal
-from dynamics_cli.theory.minimum_norm import interpolating_neuron
+from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
+from dynamics_cli.measures.neurons import norms
+from dynamics_cli.theory.sphere_flow import sphere_flow
+
+from .alignment import D_minus, D_plus, D_sign, S_minus_1, S_plus_1, check_sign, require_orthogonal
+from .minimum_norm import interpolating_neuron
 
 
 def growth_rate(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1.0) -> float:
@@ -47,32 +50,32 @@ def logistic_growth(
 
     Raises ValueError when `u_0` is not positive; otherwise as `growth_limit`.
     """
-    _check_start(u_0)
+    if not u_0 > 0:
+        raise ValueError(f"u_0, the squared norm to grow from, must be positive, not {u_0}")
     U = growth_limit(x, y, sign)
     times = as_floats(t, "t", axes=0, batched=True)
     decay = np.exp(-growth_rate(x, y, sign, loss_factor=loss_factor) * times)
     return np.asarray(U / (1.0 + (U / u_0 - 1.0) * decay))
 
 
-def growth_time(
-    u_0: float, x: ArrayLike, y: ArrayLike, sign: int = 1, *, fraction: float = 0.5, loss_factor: float = 1.0
+def aligned_mass(
+    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int, *, alignments: float = 40.0
 ) -> float:
-    """Return when `u` reaches `fraction * U` from `u_0`: `ln((U/u_0 - 1) f / (1 - f)) / (2 ||D||)`.
+    """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
 
-    With `u_0` of order `lambda^2` this is `-ln(lambda) / ||D||` plus a constant. Raises ValueError unless
-    `0 < fraction < 1` and `0 < u_0 < U`.
+    Neurons lose time while they turn towards D. With t = `alignments / ||D||`, late enough for all to be aligned,
+    `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
+    balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
     """
-    _check_start(u_0)
-    U = growth_limit(x, y, sign)
-    if not 0.0 < fraction < 1.0 or u_0 >= U:
-        raise ValueError(f"need 0 < fraction < 1 and u_0 < U = {U:.6g}, not fraction {fraction} and u_0 {u_0}")
-    odds = np.log(U / u_0 - 1.0) + np.log(fraction / (1.0 - fraction))
-    return float(odds / growth_rate(x, y, sign, loss_factor=loss_factor))
-
-
-def _check_start(u_0: float) -> None:
-    if not u_0 > 0:
-        raise ValueError(f"u_0, the squared norm to grow from, must be positive, not {u_0}")
+    check_sign(sign)
+    hidden, output = as_network(W, a)
+    chosen = (S_plus_1 if sign > 0 else S_minus_1)(x, y, hidden, output)
+    length = float(np.linalg.norm(D_sign(x, y, sign)))
+    if not chosen.any() or length == 0:
+        raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
+    late = alignments / length
+    growth = sphere_flow(x, y, hidden[chosen], output[chosen], [late]).log_growth[0]
+    return float(np.sum(norms(hidden[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))
 
 
 def growth_loss(

@@ -8,14 +8,14 @@ from scipy.optimize import minimize
 
 from dynamics_cli.measures.neurons import balancedness, parameter_norm_squared, path_norm
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.alignment import D_minus, D_plus
-from dynamics_cli.theory.minimum_norm import (
-    distance_to_minimum_norm,
+from experiments.boursier2022.theory.alignment import D_minus, D_plus
+from experiments.boursier2022.theory.minimum_norm import (
     interpolating_neuron,
     minimum_norm_interpolator,
     minimum_norm_value,
     orthonormal_value,
 )
+from tests.theory.descent import descend
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -45,7 +45,6 @@ def test_interpolator_fits_is_balanced_and_has_the_value(seed):
     np.testing.assert_allclose(balancedness(W, a), 0.0, atol=1e-9 * np.max(a**2))
     assert parameter_norm_squared(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
     assert 2 * path_norm(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-9)  # Eq. 8
-    assert distance_to_minimum_norm(x, y, W, a) == pytest.approx(0.0, abs=1e-6)
 
 
 @given(seeds)
@@ -91,7 +90,7 @@ def test_no_interpolator_found_by_a_solver_is_shorter():
     assert best == pytest.approx(minimum_norm_value(x, y), rel=1e-4)
 
 
-def test_gradient_descent_from_a_small_scale_ends_at_the_minimum_norm(descend):
+def test_gradient_descent_from_a_small_scale_ends_at_the_minimum_norm():
     """Theorem 1, orthonormal inputs: ||theta||^2 -> 2 n (||D+|| + ||D-||), the closer the smaller lambda.
 
     Equal positive labels: a neuron that misses one of them then grows at most 1/sqrt(2) times as fast as ||D+||. With
@@ -101,16 +100,13 @@ def test_gradient_descent_from_a_small_scale_ends_at_the_minimum_norm(descend):
     rng = np.random.default_rng(5)
     W = rng.normal(size=(40, 3))
     s = rng.choice([-1.0, 1.0], 40)
-    gaps, distances = [], []
+    gaps = []
     for scale in (1e-2, 1e-5):
         W_0 = scale * W
         end = descend(x, y, W_0, s * np.linalg.norm(W_0, axis=1), lr=0.05, steps=6000)
         np.testing.assert_allclose(outputs(x, *end), y, atol=1e-6)
         gaps.append(float(parameter_norm_squared(*end)) / orthonormal_value(x, y) - 1)
-        distances.append(distance_to_minimum_norm(x, y, *end))
     assert -1e-3 <= gaps[1] < 1e-3 < gaps[0]
-    assert distances[1] < 0.1
-    assert distances[1] < distances[0] / 4
 
 
 def test_one_sign_only_and_zero_labels():
@@ -120,21 +116,6 @@ def test_one_sign_only_and_zero_labels():
     np.testing.assert_allclose(W, [np.array([3.0, 4.0, 0.0]) / np.sqrt(5), np.zeros(3)])
     assert minimum_norm_value(x, [3.0, 4.0, 0.0]) == pytest.approx(10.0)
     assert minimum_norm_value(x, np.zeros(3)) == 0.0
-
-
-def test_distance_to_the_set_of_minimisers():
-    x, y = np.eye(2), np.array([1.0, -1.0])
-    half = np.sqrt(0.5)
-    W = np.array([[half, 0.0], [half, 0.0], [0.0, 1.0]])  # the positive neuron split in two
-    a = np.array([half, half, -1.0])
-    assert distance_to_minimum_norm(x, y, W, a) == pytest.approx(0.0, abs=1e-12)
-    assert distance_to_minimum_norm(x, y, [[1.0, 0.3], [0.0, 1.0]], [1.0, -1.0]) == pytest.approx(0.3)
-    spare = distance_to_minimum_norm(x, y, [[1.0, 0.0], [0.0, 1.0], [0.2, 0.0]], [1.0, -1.0, 0.0])
-    assert spare == pytest.approx(0.2)
-    one_sign = distance_to_minimum_norm(x, [1.0, 0.0], [[1.0, 0.0], [0.0, 0.6]], [1.0, -0.8])
-    assert one_sign == pytest.approx(1.0)  # the negative neuron should be 0
-    with pytest.raises(ValueError, match="sign -1"):
-        distance_to_minimum_norm(x, y, [[1.0, 0.0]], [1.0])
 
 
 def test_what_is_not_covered_is_refused():

@@ -5,16 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.theory.alignment import (
+from experiments.boursier2022.theory.alignment import (
     D_minus,
     D_plus,
     D_sign,
     S_minus_1,
     S_plus_1,
+    check_assumptions,
+    check_labels,
+    check_neurons,
+    check_orthonormal,
     orthogonality,
     require_orthogonal,
 )
-from dynamics_cli.theory.assumptions import check_assumptions, check_labels, check_neurons, check_orthonormal
 
 seeds = st.integers(0, 2**32 - 1)
 
