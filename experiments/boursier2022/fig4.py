@@ -84,7 +84,7 @@ def _up_to_the_saddle(e: Evidence) -> list[kit.Claim]:
     return [
         kit.claim("alignment", "Early alignment by iteration 15000 "
                   "(share of visible neurons within 5 degrees of their limit in Eq. 10)",
-                  "Appendix A.1, Figure 4(b), Eq. 10", kit.more_than(0.5), np.mean(to_limit <= ALIGNED)),
+                  "Appendix A.1, Figure 4(b), Eq. 10", kit.more_than(0.5), float(np.mean(to_limit <= ALIGNED))),
         kit.claim("alignment-loss", "while norms are still negligible (loss over loss at the start)",
                   "Appendix A.1, Figure 4(b), (f)", kit.more_than(0.999), e.curve.at(15000) / e.curve.start),
         kit.claim("two-groups", "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
