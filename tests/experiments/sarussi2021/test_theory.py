@@ -1,4 +1,4 @@
-"""The PAR's convex program, Theorem 5.1 and Lemma 6.1 (Sarussi et al. 2021), against networks that were trained."""
+"""Clustering, agreement, the PAR's convex program, Theorem 5.1 and Lemma 6.1, by hand and against trained networks."""
 
 from __future__ import annotations
 
@@ -7,25 +7,86 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.measures.agreement import agreement_share
 from dynamics_cli.measures.margins import normalised_margin
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.agreement import (
+from dynamics_cli.theory.least_distance import InfeasibleError
+from dynamics_cli.training.api import train
+from experiments.sarussi2021.theory.agreement import (
+    agreed_pattern,
     agreement_directions,
+    agreement_margin,
+    agreement_share,
     hard_margin_svm,
-    is_symmetric,
     largest_margin,
     margin_of_assumption_3,
+    most_disagreements,
     patterns_hold,
+    perfect_agreement,
     perfect_agreement_directions,
     wrongly_classifiable,
 )
-from dynamics_cli.theory.clustered import largest_bend, linear_classifier, tightness, violations
-from dynamics_cli.theory.least_distance import InfeasibleError
-from dynamics_cli.training.api import train
+from experiments.sarussi2021.theory.clustering import (
+    cluster_radius,
+    clustering_ratio,
+    group_means,
+    largest_angle,
+    largest_bend,
+    linear_classifier,
+    outside_linear_regime,
+    tightness,
+    violations,
+)
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
 Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+W = np.array([[2.0, 1.0], [2.0, -1.0]])
+U = np.array([[-1.0, 0.5], [-1.0, -0.5]])
+
+
+def test_radius_ratio_and_regime_by_hand():
+    w_bar, u_bar = group_means(W, U)
+    assert w_bar.tolist() == [2.0, 0.0]
+    assert u_bar.tolist() == [-1.0, 0.0]
+    assert cluster_radius(W, U) == pytest.approx(1.0)
+    assert clustering_ratio(W, U) == pytest.approx(2 / 3)
+    # |<(3, 0), x>| < 2 ||x||: outside where |cosine| < 2/3
+    x = np.array([[1.0, 0.0], [0.0, 1.0], [0.66, np.sqrt(1 - 0.66**2)], [0.67, np.sqrt(1 - 0.67**2)]])
+    assert outside_linear_regime(x, W, U).tolist() == [False, True, True, False]
+    assert np.isinf(clustering_ratio(W, W))
+
+
+def test_measures_take_snapshots():
+    many_w, many_u = np.stack([W, 10 * W]), np.stack([U, 10 * U])
+    np.testing.assert_allclose(clustering_ratio(many_w, many_u), 2 / 3)
+    np.testing.assert_allclose(cluster_radius(many_w, many_u), [1, 10])
+    np.testing.assert_allclose(largest_angle(many_w), 2 * np.degrees(np.arctan(0.5)))
+    assert outside_linear_regime(np.eye(2), many_w, many_u).shape == (2, 2)
+    with pytest.raises(ValueError, match="two halves"):
+        cluster_radius(W, np.ones((2, 3)))
+
+
+def test_tiny_angles_are_accurate():
+    assert largest_angle([[1.0, 0.0], [1.0, 1e-9]]) == pytest.approx(np.degrees(1e-9), rel=1e-6)
+    assert np.isnan(largest_angle([[1.0, 0.0], [0.0, 0.0]]))
+
+
+def test_agreement_by_hand():
+    x, y = np.array([[1.0, 0.0], [-1.0, 0.2], [0.1, 1.0]]), np.array([1.0, -1.0, 1.0])
+    assert perfect_agreement(x, y, W).tolist() == [True, False]  # (2, -1) puts (0.1, 1) on the wrong side
+    assert agreement_share(x, y, W) == 0.5
+    assert agreement_share(x, y, np.stack([W, W[[0, 0]]])).tolist() == [0.5, 1.0]
+    assert perfect_agreement(x, y, -W, sign=-1).tolist() == [True, False]
+    assert most_disagreements(x, W) == 1
+    assert most_disagreements(x, np.stack([W, W[[0, 0]]])).tolist() == [1, 0]
+    assert agreed_pattern(x, W).tolist() == [1.0, -1.0, 1.0]
+
+
+def test_margin_of_a_regime_is_scale_free_and_negative_outside():
+    x, c = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
+    norm = np.sqrt((W**2).sum() + (U**2).sum())
+    assert agreement_margin(x, W, U, c, -c) == pytest.approx(1 / norm)
+    assert agreement_margin(x, 7 * W, 7 * U, c, -c) == pytest.approx(1 / norm)
+    assert agreement_margin(x, W, U, c, c) < 0
 
 
 def test_equation_8_against_a_general_solver():
@@ -66,12 +127,6 @@ def test_one_point_and_a_linear_network_by_hand():
         perfect_agreement_directions(X, Y, 0.0)
 
 
-def test_lemma_6_1():
-    assert is_symmetric(np.concatenate([X, -X]), np.concatenate([Y, -Y]))
-    assert not is_symmetric(X, Y)
-    assert not is_symmetric([[1.0, 0.0]], [1.0])
-
-
 def test_assumption_4_against_linear_programs():
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -86,7 +141,6 @@ def test_assumption_4_against_linear_programs():
 
 def test_lemma_6_1_implies_assumption_4():
     symmetric = np.concatenate([X, -X]), np.concatenate([Y, -Y])
-    assert is_symmetric(*symmetric)
     assert not wrongly_classifiable(*symmetric).any()
     # without the mirror image of (1, 1) a vector such as (-1, 2) gets it wrong and (-1, 0) right
     assert wrongly_classifiable([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]], [1.0, -1.0, 1.0]).tolist() == [

@@ -1,8 +1,10 @@
-"""Where gradient flow ends in a neural agreement regime (Sarussi et al. 2021, Theorems 6.1 and 6.2, Lemma 6.1).
+"""Whether neurons of one group agree on the training data, and where gradient flow ends if they do (Section 6).
 
-In an NAR with patterns `c^w`, `c^u` the network is perfectly clustered at the end, and its margins are linear in the
-two directions: `y_i (s_i <w, x_i> - t_i <u, x_i>)` with `s_i` = 1 where `c^w_i = 1` and `alpha` elsewhere, `t_i`
-likewise. The directions minimise `||w||^2 + ||u||^2` subject to margins of at least 1: a support vector machine on
+`W` (..., k, d) are the neurons with output weight `+v`, `U` (..., k', d) those with `-v`; leading axes are snapshots.
+In a neural agreement regime (NAR) each group has one pattern of signs, `c^w` and `c^u`; in the perfect one (PAR) these
+are `y` and `-y`. At the end the network is perfectly clustered, and its margins are linear in the two directions:
+`y_i (s_i <w, x_i> - t_i <u, x_i>)` with `s_i` = 1 where `c^w_i = 1` and `alpha` elsewhere, `t_i` likewise. The
+directions minimise `||w||^2 + ||u||^2` subject to margins of at least 1: a support vector machine on
 `phi(x_i) = y_i (s_i x_i, -t_i x_i)`, solved exactly.
 """
 
@@ -13,8 +15,55 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_points
+from dynamics_cli.measures.arrays import Bools, Floats, Ints, as_floats, as_points
+from dynamics_cli.measures.two_layer import preactivations
 from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, least_distance
+
+
+def agreement_margin(x: ArrayLike, W: ArrayLike, U: ArrayLike, c_w: ArrayLike, c_u: ArrayLike) -> Floats:
+    """Return the largest beta `(...)` of the NAR with patterns `c_w`, `c_u` (n,) in {-1, +1}.
+
+    It is the least of `c_w_i <w_j, x_i>` and `c_u_i <u_j, x_i>` over the Frobenius norm of all weights; the network is
+    in the NAR (beta, c_w, c_u) when this is at least beta > 0 (Definition 6.2).
+    """
+    w = as_floats(c_w, "c_w", axes=1)[:, None] * preactivations(x, W)  # (..., n, k)
+    u = as_floats(c_u, "c_u", axes=1)[:, None] * preactivations(x, U)
+    least = np.minimum(w.min(axis=(-2, -1)), u.min(axis=(-2, -1)))
+    norm = np.sqrt(_squares(W) + _squares(U))
+    return np.asarray(np.divide(least, norm, out=np.full(np.shape(norm), np.nan), where=norm > 0))
+
+
+def perfect_agreement(x: ArrayLike, y: ArrayLike, W: ArrayLike, *, sign: int = 1) -> Bools:
+    """Return which neurons `(..., k)` classify all data like `sign * y`: those in the PAR (Definition 6.3).
+
+    `sign` is 1 for neurons `w` with output weight `+v` and -1 for neurons `u`.
+    """
+    points, labels = as_points(x, y)
+    return np.asarray((sign * labels[:, None] * preactivations(points, W) > 0).all(axis=-2))
+
+
+def agreement_share(x: ArrayLike, y: ArrayLike, W: ArrayLike, *, sign: int = 1) -> Floats:
+    """Return the share `(...)` of neurons that are in the PAR."""
+    return np.asarray(perfect_agreement(x, y, W, sign=sign).mean(axis=-1))
+
+
+def most_disagreements(x: ArrayLike, W: ArrayLike) -> Ints:
+    """Return the largest number `(...)` of points that two neurons of one group classify differently (Appendix J)."""
+    signs = np.where(preactivations(x, W) > 0, 1.0, -1.0)  # (..., n, k)
+    n = signs.shape[-2]
+    agreed = np.swapaxes(signs, -1, -2) @ signs  # (..., k, k): agreements minus disagreements
+    return np.asarray(np.rint((n - agreed.min(axis=(-2, -1))) / 2), dtype=np.int64)
+
+
+def agreed_pattern(x: ArrayLike, W: ArrayLike) -> Floats:
+    """Return the sign (n,) that the mean of the group `W (k, d)` gives every point: `c` where all neurons agree."""
+    mean = as_floats(W, "W", axes=2).mean(axis=0)
+    return np.where(as_floats(x, "x", axes=2) @ mean > 0, 1.0, -1.0)
+
+
+def _squares(W: ArrayLike) -> Floats:
+    weights = as_floats(W, "W", axes=2, batched=True)
+    return np.asarray(np.sum(weights**2, axis=(-2, -1)))
 
 
 @dataclass(frozen=True)
@@ -113,19 +162,3 @@ def hard_margin_svm(x: ArrayLike, y: ArrayLike) -> LeastDistance:
     """
     points, labels = as_points(x, y)
     return least_distance(labels[:, None] * points)
-
-
-def is_symmetric(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-12) -> bool:
-    """Return whether with every `x_i` the set contains `-x_i` with the opposite label: the condition of Lemma 6.1.
-
-    Then no vector classifies one class right and a point of the other wrong, so Assumption 4 of Theorem 6.2 holds.
-    """
-    points, labels = as_points(x, y)
-    signed = labels[:, None] * points
-    size = max(float(np.abs(points).max()), np.finfo(float).tiny)
-    for label in (1.0, -1.0):
-        other = signed[labels == -label]
-        for point in signed[labels == label]:
-            if not len(other) or np.abs(other - point).max(axis=1).min() > tolerance * size:
-                return False
-    return True

@@ -1,4 +1,4 @@
-"""How tightly the two groups of a network with a fixed second layer are clustered (Sarussi et al. 2021, Section 5).
+"""How tightly the two groups of neurons are clustered, and how linear that makes the boundary (Section 5, Theorem 5.1).
 
 `W` (..., k, d) are the neurons with output weight `+v`, `U` (..., k', d) those with `-v`; leading axes are snapshots.
 """
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats
 from dynamics_cli.measures.neurons import directions, norms
+from dynamics_cli.measures.two_layer import outputs
 
 
 def group_means(W: ArrayLike, U: ArrayLike) -> tuple[Floats, Floats]:
@@ -72,3 +73,47 @@ def _groups(W: ArrayLike, U: ArrayLike) -> tuple[Floats, Floats]:
     if w.shape[-1] != u.shape[-1] or not w.shape[-2] or not u.shape[-2]:
         raise ValueError(f"groups of shapes {w.shape} and {u.shape} are not the two halves of one network")
     return w, u
+
+
+def linear_classifier(W: ArrayLike, U: ArrayLike) -> Floats:
+    """Return the normal `w_bar - u_bar` (d,) of the classifier that the network agrees with."""
+    w_bar, u_bar = group_means(W, U)
+    return w_bar - u_bar
+
+
+def signs_differ(x: ArrayLike, W: ArrayLike, U: ArrayLike, alpha: float) -> Bools:
+    """Return where (n,) the network and the linear classifier have different signs."""
+    points = as_floats(x, "x", axes=2)
+    weights = np.concatenate([np.asarray(W, dtype=np.float64), np.asarray(U, dtype=np.float64)])
+    a = np.concatenate([np.ones(len(np.asarray(W))), -np.ones(len(np.asarray(U)))])
+    h = outputs(points, weights, a, alpha)
+    result: Bools = np.sign(h) != np.sign(points @ linear_classifier(W, U))
+    return result
+
+
+def violations(x: ArrayLike, W: ArrayLike, U: ArrayLike, alpha: float) -> int:
+    """Return the number of points of `x (n, d)` in the linear regime at which the signs differ; 0 by Theorem 5.1."""
+    inside = ~outside_linear_regime(x, W, U)
+    return int(np.count_nonzero(signs_differ(x, W, U, alpha) & inside))
+
+
+def tightness(x: ArrayLike, W: ArrayLike, U: ArrayLike, alpha: float) -> float:
+    """Return the largest `|<w_bar - u_bar, x>| / (r ||x||)` at which the signs differ; 2 would make the bound tight.
+
+    0 when they differ nowhere.
+    """
+    points = as_floats(x, "x", axes=2)
+    differ = signs_differ(points, W, U, alpha)
+    radius = float(cluster_radius(W, U))
+    if not differ.any() or radius == 0:
+        return 0.0
+    scores = np.abs(points[differ] @ linear_classifier(W, U))
+    return float(np.max(scores / (radius * np.linalg.norm(points[differ], axis=1))))
+
+
+def largest_bend(W: ArrayLike, U: ArrayLike) -> float:
+    """Return by how many degrees the boundary may leave the linear one: `arcsin` of the clustering ratio (Eq. 7).
+
+    90, no bound at all, when the ratio is 1 or more.
+    """
+    return float(np.degrees(np.arcsin(min(float(clustering_ratio(W, U)), 1.0))))
