@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.measures.neurons import directions
 from dynamics_cli.reproduction.catalogue import figures, load_figure
 from dynamics_cli.reproduction.obtain import RunSource
 from tests.experiments.helpers import (
@@ -124,9 +125,9 @@ def test_figure_2_draws_ratio_shares_and_every_slope() -> None:
 def test_figure_3_draws_every_level_and_both_directions() -> None:
     figure = load_figure("sarussi2021-fig3")
     evidence = evidence_of(figure)
-    levels, directions = drawing(figure, evidence).axes
+    levels, neurons = drawing(figure, evidence).axes
     assert len(levels.collections[1].get_segments()) == sum(len(one) for one in evidence.sets.segments)
-    check_neurons(directions, [[(1.0, 0.6)], [(-0.4, 0.9)]])
+    check_neurons(neurons, [[(1.0, 0.6)], [(-0.4, 0.9)]])
     assert evidence.inside >= 1_000_000  # the points that Theorem 5.1 speaks of
 
 
@@ -190,9 +191,9 @@ def test_figures_7_and_8_draw_both_measures_and_both_groups() -> None:
 def test_figure_9_draws_directions_disagreements_and_shares() -> None:
     figure = load_figure("sarussi2021-fig9")
     evidence = evidence_of(figure)
-    _, directions, disagreements, shares = drawing(figure, evidence).axes
+    _, drawn, disagreements, shares = drawing(figure, evidence).axes
     groups = evidence.plane.groups
-    check_neurons(directions, [group / np.linalg.norm(group, axis=1)[:, None] for group in groups.last])
+    check_neurons(drawn, [directions(group) for group in groups.last])
     for kind in "wu":
         check_curve(disagreements, f"neurons ${kind}_i$", groups.epochs, evidence.disagreements[kind])
         check_curve(shares, f"neurons ${kind}_i$", groups.epochs, evidence.shares[kind])
