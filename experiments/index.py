@@ -86,7 +86,7 @@ PAPERS: dict[str, PaperEntry] = {
                 "Decision regions and neurons for large and small initialisation", 3, "sarussi2021.fig1"
             ),
             "sarussi2021-fig2": FigureEntry(
-                "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 10, "sarussi2021.fig2"
+                "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 10, "sarussi2021.digits"
             ),
             "sarussi2021-fig3": FigureEntry(
                 "A linear decision boundary of an output that is not linear", 3, "sarussi2021.fig3"
@@ -96,9 +96,9 @@ PAPERS: dict[str, PaperEntry] = {
             ),
             "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 2, "sarussi2021.fig5"),
             "sarussi2021-fig6": FigureEntry(
-                "More MNIST pairs: points outside the linear regime", 11, "sarussi2021.fig6"
+                "More MNIST pairs: points outside the linear regime", 11, "sarussi2021.digits"
             ),
-            "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "sarussi2021.fig7"),
+            "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "sarussi2021.digits"),
             "sarussi2021-fig8": FigureEntry(
                 "Entrance into the PAR, Gaussians in many dimensions", 2, "sarussi2021.fig8"
             ),

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
-from dynamics_cli.measures.neurons import directions, norms
-from dynamics_cli.theory.alignment import D_sign, S_minus_1, S_plus_1, check_sign
+from dynamics_cli.measures.neurons import directions
 
 BOUNDARY = 1e-11
 """A direction with `|<w, x_k>|` below this times `||x_k||` is on the boundary of sample k."""
@@ -186,23 +185,3 @@ class _Arc:
 
 def _log_cosh(tau: float) -> float:
     return float(abs(tau) + np.log1p(np.exp(-2.0 * abs(tau))) - np.log(2.0))
-
-
-def aligned_mass(
-    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int, *, alignments: float = 40.0
-) -> float:
-    """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
-
-    Neurons lose time while they turn towards D. With t = `alignments / ||D||`, late enough for all to be aligned,
-    `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
-    balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
-    """
-    check_sign(sign)
-    hidden, output = as_network(W, a)
-    chosen = (S_plus_1 if sign > 0 else S_minus_1)(x, y, hidden, output)
-    length = float(np.linalg.norm(D_sign(x, y, sign)))
-    if not chosen.any() or length == 0:
-        raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
-    late = alignments / length
-    growth = sphere_flow(x, y, hidden[chosen], output[chosen], [late]).log_growth[0]
-    return float(np.sum(norms(hidden[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))

@@ -1,225 +1,196 @@
-"""Figure 4: five points that are not orthogonal, small initialisation: five states and the loss profile.
-
-`dyn reproduce boursier2022-fig4`. About 2 s.
-"""
+"""Figure 4: five points that are not orthogonal, small initialisation: five states and the loss profile."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.neurons import angle_of
-from dynamics_cli.plotting.layout import panel_label
-from dynamics_cli.plotting.panels.loss import Plateau as DrawnPlateau
-from dynamics_cli.plotting.panels.loss import draw_loss
-from dynamics_cli.plotting.style import PALETTE, SMALL
-from dynamics_cli.reproduction.claims import (
-    Claim,
-    at_least,
-    at_most,
-    claim,
-    exactly,
-    finding,
-    less_than,
-    more_than,
-    near,
-)
-from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli import kit
+from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .fig4_evidence import TURN, Evidence, evidence
-from .five_points import ORIGIN, VARIANTS
-from .line_panels import draw_states
-from .states import time_label
+from .panels import draw_profile, draw_states
+from .states import LOSS_FACTOR, ORIGIN, LineState, LossCurve, line_state, loss_curve, on_flow, turns
+
+ITERATIONS = (0, 15000, 94000, 150000, 300000)
+"""Of panels a to e."""
+VISIBLE = 0.05
+"""Neurons of at least this share of the largest norm can be seen in the figure."""
+ALIGNED = 5.0
+"""Angle in degrees up to which a neuron counts as aligned."""
+GROUP_ANGLE = 30.0
+"""Neurons linked by steps of at most this angle (degrees) are one group of the figure."""
+NARROW_ANGLE = 10.0
+"""A stricter choice, reported as a finding."""
+TURN = 1.0
+"""A turn of one degree counts; for orthogonal data neurons that have grown turn by less than 1e-6 degrees."""
 
 
-def claims(found: Evidence) -> list[Claim]:
+@dataclass(frozen=True)
+class Evidence:
+    """Five states, the loss, and the directions to which alignment leads."""
+
+    x: kit.Floats
+    """(n, 2) inputs with the constant."""
+    y: kit.Floats
+    states: list[LineState]
+    """At `ITERATIONS`: start, end of alignment, saddle, growth, end."""
+    limits: kit.Floats
+    """(m, 2) limits of the directions of the neurons in Eq. 10."""
+    curve: LossCurve
+    plateau: kit.Plateau
+    """Around iteration 94 000, within 1 % of the loss there."""
+
+    @property
+    def flipped(self) -> int:
+        """Output weights that changed their sign by the saddle."""
+        return int(np.sum(self.states[2].signs != self.states[0].signs))
+
+    @property
+    def negative(self) -> int:
+        """Neurons with a negative output weight that are active on some point at the saddle."""
+        saddle = self.states[2]
+        return int(np.sum((saddle.a < 0) & (self.x @ saddle.W.T > 0).any(axis=0)))
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the states and the loss of the five-point run, and follow its neurons along Eq. 10."""
+    run = runs["five_points"]
+    x, y = run.dataset().x, run.dataset().y
+    states, curve = [line_state(run, iteration) for iteration in ITERATIONS], loss_curve(run)
+    start, saddle = states[0], states[2].iteration
+    limits = sphere_flow(x, y, start.W, start.a, [np.inf], loss_factor=LOSS_FACTOR).directions[0]
+    return Evidence(x, y, states, limits, curve, curve.plateau(saddle, 0.01 * curve.at(saddle)))
+
+
+def groups(state: LineState, angle: float = GROUP_ANGLE) -> kit.Clusters:
+    """Return the groups of visible neurons."""
+    return kit.cluster_directions(state.W, signs=state.a, relative_norm=VISIBLE, angle_tolerance=angle)
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare the states and the loss with Appendix A.1."""
-    return [*_up_to_the_saddle(found), *_after_the_saddle(found), *_findings(found)]
+    return [*_up_to_the_saddle(e), *_after_the_saddle(e), *_findings(e)]
 
 
-def _up_to_the_saddle(found: Evidence) -> list[Claim]:
+def _up_to_the_saddle(e: Evidence) -> list[kit.Claim]:
     """Alignment, the growth of two groups, the intermediate saddle."""
-    at = {int(i): float(found.losses[np.argmin(np.abs(found.iterations - i))]) for i in (15000, 94000, 150000, 300000)}
-    start = float(found.losses[0])
+    _, early, saddle, _, _ = e.states
+    visible = kit.significant(early.W, VISIBLE)
+    to_limit = np.degrees(np.arccos(kit.cosines(early.W[visible], e.limits[visible])))
+    turned = turns(early, saddle)[kit.significant(saddle.W, VISIBLE)]
+    # fmt: off
     return [
-        claim(
-            "alignment",
-            "Early alignment by iteration 15000 (share of visible neurons within 5 degrees of their limit in Eq. 10)",
-            "Appendix A.1, Figure 4(b), Eq. 10",
-            expected=more_than(0.5),
-            measured=found.aligned,
-        ),
-        claim(
-            "alignment-loss",
-            "while norms are still negligible (loss over loss at the start)",
-            "Appendix A.1, Figure 4(b), (f)",
-            expected=more_than(0.999),
-            measured=at[15000] / start,
-        ),
-        claim(
-            "two-groups",
-            "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
-            "Appendix A.1, Figure 4(c)",
-            expected=exactly(2),
-            measured=found.groups.count,
-        ),
-        claim(
-            "turn-before",
-            "They do not keep a fixed direction meanwhile (least turn of a visible neuron, degrees)",
-            "Appendix A.1",
-            expected=at_least(TURN),
-            measured=found.turn_before,
-        ),
-        claim(
-            "saddle-loss",
-            "The loss at the intermediate saddle, iteration 94000",
-            "Figure 4(c), (f); independent run of the released loop",
-            expected=near(0.0636, 1e-4),
-            measured=at[94000],
-        ),
-        claim(
-            "saddle-flat",
-            "It is flat from 80000 to 120000 (iterations of these 40000 with a loss within 1 %)",
-            "Figure 4(f); independent run of the released loop",
-            expected=at_least(40000),
-            measured=min(found.plateau.last, 120000) - max(found.plateau.first, 80000),
-        ),
+        kit.claim("alignment", "Early alignment by iteration 15000 "
+                  "(share of visible neurons within 5 degrees of their limit in Eq. 10)",
+                  "Appendix A.1, Figure 4(b), Eq. 10", kit.more_than(0.5), float(np.mean(to_limit <= ALIGNED))),
+        kit.claim("alignment-loss", "while norms are still negligible (loss over loss at the start)",
+                  "Appendix A.1, Figure 4(b), (f)", kit.more_than(0.999), e.curve.at(15000) / e.curve.start),
+        kit.claim("two-groups", "Two groups of neurons grow until the intermediate saddle (orthogonal data: one)",
+                  "Appendix A.1, Figure 4(c)", kit.exactly(2), groups(saddle).count),
+        kit.claim("turn-before",
+                  "They do not keep a fixed direction meanwhile (least turn of a visible neuron, degrees)",
+                  "Appendix A.1", kit.at_least(TURN), turned.min()),
+        kit.claim("saddle-loss", "The loss at the intermediate saddle, iteration 94000",
+                  "Figure 4(c), (f); independent run of the released loop", kit.near(0.0636, 1e-4), e.curve.at(94000)),
+        kit.claim("saddle-flat",
+                  "It is flat from 80000 to 120000 (iterations of these 40000 with a loss within 1 %)",
+                  "Figure 4(f); independent run of the released loop",
+                  kit.at_least(40000), min(e.plateau.last, 120000) - max(e.plateau.first, 80000)),
     ]
+    # fmt: on
 
 
-def _after_the_saddle(found: Evidence) -> list[Claim]:
+def _after_the_saddle(e: Evidence) -> list[kit.Claim]:
     """Growth with realignment, and the final state."""
-    at = {int(i): float(found.losses[np.argmin(np.abs(found.iterations - i))]) for i in (15000, 94000, 150000, 300000)}
+    _, _, saddle, leaving, end = e.states
+    inputs = e.x[:, 0]
+    kinks = kit.distinct_kinks(end.W, within=(float(inputs.min()), float(inputs.max())))
+    grew = kit.significant(leaving.W, VISIBLE) & (leaving.norms > saddle.norms)
+    # fmt: off
     return [
-        claim(
-            "left",
-            "At 150000 the saddle is being left (loss over that of the saddle)",
-            "Appendix A.1, Figure 4(d), (f)",
-            expected=less_than(0.99),
-            measured=at[150000] / at[94000],
-        ),
-        claim(
-            "growth",
-            "while norms still grow (sum of squares over that at the saddle)",
-            "Appendix A.1, Figure 4(d)",
-            expected=more_than(1.01),
-            measured=found.growth,
-        ),
-        claim(
-            "turn-after",
-            "and neurons that grow change their direction (largest turn since 94000, degrees)",
-            "Appendix A.1, Figure 4(d)",
-            expected=at_least(TURN),
-            measured=found.turn_after,
-        ),
-        claim(
-            "zero-loss",
-            "In the final state the training loss is zero",
-            "Appendix A.1, Figure 4(e)",
-            expected=less_than(1e-3),
-            measured=at[300000],
-        ),
-        claim(
-            "sparse",
-            "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
-            "Appendix A.1, Figure 4(e)",
-            expected=at_most(len(found.x) - 2),
-            measured=len(found.kinks),
-        ),
+        kit.claim("left", "At 150000 the saddle is being left (loss over that of the saddle)",
+                  "Appendix A.1, Figure 4(d), (f)", kit.less_than(0.99), e.curve.at(150000) / e.curve.at(94000)),
+        kit.claim("growth", "while norms still grow (sum of squares over that at the saddle)",
+                  "Appendix A.1, Figure 4(d)",
+                  kit.more_than(1.01), np.sum(leaving.norms**2) / np.sum(saddle.norms**2)),
+        kit.claim("turn-after", "and neurons that grow change their direction (largest turn since 94000, degrees)",
+                  "Appendix A.1, Figure 4(d)", kit.at_least(TURN), turns(saddle, leaving)[grew].max(initial=0.0)),
+        kit.claim("zero-loss", "In the final state the training loss is zero",
+                  "Appendix A.1, Figure 4(e)", kit.less_than(1e-3), e.curve.at(300000)),
+        kit.claim("sparse",
+                  "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
+                  "Appendix A.1, Figure 4(e)", kit.at_most(len(inputs) - 2), len(kinks)),
     ]
+    # fmt: on
 
 
-def _findings(found: Evidence) -> list[Claim]:
+def _findings(e: Evidence) -> list[kit.Claim]:
     """What it does not say."""
-    at = {int(i): float(found.losses[np.argmin(np.abs(found.iterations - i))]) for i in (15000, 94000, 150000, 300000)}
+    _, early, saddle, _, end = e.states
+    at_saddle = groups(saddle)
+    angles, final = (kit.angle_of(one.directions).tolist()[:2] for one in (at_saddle, groups(end)))
+    # fmt: off
     return [
-        finding(
-            "narrow-groups",
-            "Groups at the saddle when 10 instead of 30 degrees link neurons: the right-facing ones are two",
-            "Figure 4(c)",
-            measured=found.narrow_groups,
-        ),
-        finding("directions", "Directions to which early alignment leads", "Figure 4(b)", measured=found.early_groups),
-        *[
-            finding(
-                f"group-{k + 1}",
-                f"Angle of group {k + 1} at the saddle, degrees ({size} neurons)",
-                "Figure 4(c)",
-                measured=angle,
-            )
-            for k, (angle, size) in enumerate(
-                zip(angle_of(found.groups.directions).tolist()[:2], found.groups.sizes.tolist(), strict=False)
-            )
-        ],
-        *[
-            finding(
-                f"final-group-{k + 1}", f"Angle of group {k + 1} at the end, degrees", "Figure 4(e)", measured=angle
-            )
-            for k, angle in enumerate(found.final_angles)
-        ],
-        finding("all-kinks", "Kinks on the whole line at the end", "Figure 4(e)", measured=found.all_kinks),
-        finding("loss-150000", "Loss at 150000", "Figure 4(d), (f)", measured=at[150000]),
-        finding("loss-300000", "Loss at 300000", "Figure 4(e), (f)", measured=at[300000]),
-        finding(
-            "escape", "Iteration at which the saddle is left (loss down by 1 %)", "Figure 4(f)", measured=found.escape
-        ),
-        finding(
-            "flipped",
-            "Output weights that changed sign by iteration 94000; gradient flow keeps signs (the step decides)",
-            "Lemma 1",
-            measured=found.flipped,
-        ),
-        finding(
-            "negative",
-            "Active neurons with s = -1 at the saddle: without one it is never left",
-            "Figure 4(d)",
-            measured=found.negative,
-        ),
+        kit.finding("narrow-groups",
+                    "Groups at the saddle when 10 instead of 30 degrees link neurons: the right-facing ones are two",
+                    "Figure 4(c)", groups(saddle, NARROW_ANGLE).count),
+        kit.finding("directions", "Directions to which early alignment leads",
+                    "Figure 4(b)", groups(early, ALIGNED).count),
+        *[kit.finding(f"group-{k + 1}", f"Angle of group {k + 1} at the saddle, degrees ({size} neurons)",
+                      "Figure 4(c)", angle)
+          for k, (angle, size) in enumerate(zip(angles, at_saddle.sizes.tolist(), strict=False))],
+        *[kit.finding(f"final-group-{k + 1}", f"Angle of group {k + 1} at the end, degrees", "Figure 4(e)", angle)
+          for k, angle in enumerate(final)],
+        kit.finding("all-kinks", "Kinks on the whole line at the end", "Figure 4(e)", len(kit.distinct_kinks(end.W))),
+        kit.finding("loss-150000", "Loss at 150000", "Figure 4(d), (f)", e.curve.at(150000)),
+        kit.finding("loss-300000", "Loss at 300000", "Figure 4(e), (f)", e.curve.at(300000)),
+        kit.finding("escape", "Iteration at which the saddle is left (loss down by 1 %)",
+                    "Figure 4(f)", e.curve.escape(e.curve.at(saddle.iteration))),
+        kit.finding("flipped",
+                    "Output weights that changed sign by iteration 94000; gradient flow keeps signs (the step decides)",
+                    "Lemma 1", e.flipped),
+        kit.finding("negative", "Active neurons with s = -1 at the saddle: without one it is never left",
+                    "Figure 4(d)", e.negative),
     ]
+    # fmt: on
 
 
-def remarks(found: Evidence) -> list[str]:
+def remarks(e: Evidence) -> list[str]:
     """Say when the run never leaves the saddle, and why."""
-    if found.negative:
+    if e.negative:
         return []
     return [
-        f"no active neuron with s = -1 is left at iteration {found.states[2].iteration}, so the saddle is never left: "
-        f"{found.flipped} output weights changed sign, which gradient flow forbids (Lemma 1); a smaller step keeps them"
+        f"no active neuron with s = -1 is left at iteration {e.states[2].iteration}, so the saddle is never left: "
+        f"{e.flipped} output weights changed sign, which gradient flow forbids (Lemma 1); a smaller step keeps them"
     ]
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw panels a to e on common axes and the loss as panel f."""
     titles = ["Initialisation", "End of early alignment", "Intermediate saddle", "Growth, realignment", "Final state"]
 
-    def loss_panel(axes: Axes) -> None:
-        plateau = DrawnPlateau(found.plateau.value, found.plateau.first, found.plateau.last)
-        draw_loss(
-            axes, found.iterations, found.losses, scale="linear", plateaus=[plateau], xlabel=time_label(found.flow)
-        )
-        for letter, state in zip("bcde", found.states[1:], strict=True):
-            k = np.argmin(np.abs(found.iterations - state.iteration))
-            at = (float(found.iterations[k]), float(found.losses[k]))
-            axes.plot(*at, "o", color=PALETTE.theory, ms=3, zorder=4)
+    def loss_panel(axes: kit.Axes) -> None:
+        draw_profile(axes, 5, e.curve, e.plateau)
+        for letter, state in zip("bcde", e.states[1:], strict=True):
+            at = (kit.value_at(e.curve.iterations, e.curve.iterations, state.iteration), e.curve.at(state.iteration))
+            axes.plot(*at, "o", color=kit.PALETTE.theory, ms=3, zorder=4)
             place: dict[str, Any] = {"xytext": (0, 5 if letter == "e" else -10), "textcoords": "offset points"}
-            axes.annotate(letter, at, ha="center", fontsize=SMALL, color=PALETTE.theory, **place)
-        panel_label(axes, 5, "Loss profile")
+            axes.annotate(letter, at, ha="center", fontsize=kit.SMALL, color=kit.PALETTE.theory, **place)
 
-    return draw_states(found.states, titles, found.x, found.y, extra=loss_panel)
+    return draw_states(e.states, titles, e.x[:, 0], e.y, extra=loss_panel)
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="boursier2022-fig4",
     caption=(
         "As Figure 2, for five points that are not orthogonal: two groups of neurons grow until an intermediate "
         "saddle, and groups turn while they grow. Panel f: training loss, with the iterations of panels b to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
-    variants=VARIANTS,
-    origin=ORIGIN,
+    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
+    origin={**ORIGIN, "data": "released"},
     evidence=evidence,
     claims=claims,
     draw=draw,

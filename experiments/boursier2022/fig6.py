@@ -1,28 +1,28 @@
-"""Figure 6: neurons in 150 dimensions, on the two leading principal components of the final hidden weights.
-
-`dyn reproduce boursier2022-fig6`. About 8 s, nearly all of them training.
-"""
+"""Figure 6: neurons in 150 dimensions, on the two leading principal components of the final hidden weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Bools, Floats
-from dynamics_cli.measures.clusters import cluster_directions
-from dynamics_cli.measures.neurons import cosines
-from dynamics_cli.measures.spectra import leading_directions, project
-from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.neurons import draw_polar, sign_handle
-from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding, less_than, more_than
-from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.alignment import D_minus, D_plus
+from dynamics_cli import kit
+from dynamics_cli.plotting.panels.neurons import draw_polar
 
-from .high_dim import CONFIGS, ORIGIN, SEED_CONFIGS, VARIANTS
-from .states import State, loss_curve, states_at
+from .states import ORIGIN as STATED
+from .states import LossCurve, State, loss_curve, on_flow, state_at
+from .theory.alignment import D_minus, D_plus
+
+CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
+SEED_CONFIGS = {"high_dim": "boursier2022/high_dim_seeds.yaml"}
+"""The authors' data with initial weights drawn by us; the first seed takes theirs from a file."""
+REDRAWN = (
+    "initialization.kind=balanced",
+    "initialization.scale=1.0e-20",
+    "initialization.divide_by=sqrt_width_times_dim",
+)
+VARIANTS = on_flow("high_dim", "boursier2022/high_dim_flow.yaml", REDRAWN)
+ORIGIN: dict[str, kit.Origin] = {**STATED, "data": "released", "initialisation": "released", "seed": "released"}
 
 ITERATIONS = (0, 40000, 80000, 200000)
 """Of panels a to d."""
@@ -34,203 +34,105 @@ SAME = 10.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """Four states seen in the plane, and the two clusters."""
+    """Four states seen in the plane."""
 
     states: list[State]
-    """At `ITERATIONS`."""
-    points: list[Floats]
-    """(m, 2) neurons of each state on the two leading principal components of the final hidden weights."""
-    directions: int
-    """Groups of directions in that plane at the end of alignment."""
-    directions_space: int
-    """The same in all dimensions."""
-    alignment_loss: float
-    """Loss at the end of alignment over loss at the start."""
-    norm: float
-    """Largest norm then over largest final norm."""
-    share: float
-    """Share of the sum of squared norms that the larger cluster holds when it alone has grown."""
-    first_sign: int
-    """Sign of its output weights."""
-    first_turn: float
-    """By how many degrees its mean direction in the plane turned while it grew."""
-    second_turn: float
-    """The same for the other cluster, from the end of alignment to iteration `GROWN`."""
-    second_growth: float
-    """Sum of squared norms of the second cluster at `GROWN` over the final one."""
-    first_turn_space: float
-    """The turn of the first cluster in all 150 dimensions."""
-    final_groups: int
-    """Groups of directions, in all dimensions, at the end."""
-    cosines: tuple[float, float]
-    """At the end of alignment: median cosine of neurons with D_+ (s = +1) and with -D_- (s = -1)."""
-    late_turn: float
-    """Median angle, in all dimensions, by which neurons turned from `GROWN` to the end."""
+    """At `ITERATIONS`: start, end of alignment, growth of the first cluster, end."""
+    grown: State
+    """At `GROWN`."""
+    curve: LossCurve
+    basis: kit.Floats
+    """(2, d) the two leading principal components of the final hidden weights."""
+    D_plus: kit.Floats
+    D_minus: kit.Floats
+
+    def seen(self, state: State) -> kit.Floats:
+        """Return the neurons of a state in the plane of the figure (m, 2)."""
+        return kit.project(state.W, self.basis)
 
 
-def evidence(runs: Runs) -> Evidence:
-    """Measure clusters and turns of the high-dimensional run."""
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the states of the high-dimensional run."""
     run = runs["high_dim"]
-    dataset = run.dataset()
-    states = states_at(run, ITERATIONS)
-    _, aligned, first, last = states
-    (grown,) = states_at(run, [GROWN])
-    basis = leading_directions(last.W)
-    mass = {s: float(np.sum(first.norms[last.signs == s] ** 2)) for s in (1, -1)}
-    sign = 1 if mass[1] >= mass[-1] else -1
-    one, other = last.signs == sign, last.signs == -sign
-    iterations, losses = loss_curve(run)
-    loss = float(losses[np.argmin(np.abs(iterations - aligned.iteration))])
-    plus, minus = D_plus(dataset.x, dataset.y), D_minus(dataset.x, dataset.y)
-    return Evidence(
-        states=states,
-        points=[project(state.W, basis) for state in states],
-        directions=cluster_directions(
-            project(aligned.W, basis), signs=aligned.a, angle_tolerance=SAME, relative_norm=0
-        ).count,
-        directions_space=cluster_directions(aligned.W, signs=aligned.a, angle_tolerance=SAME, relative_norm=0).count,
-        alignment_loss=loss / float(losses[0]),
-        norm=float(aligned.norms.max() / last.norms.max()),
-        share=mass[sign] / (mass[1] + mass[-1]),
-        first_sign=sign,
-        first_turn=turn(project(aligned.W, basis), project(first.W, basis), one),
-        second_turn=turn(project(aligned.W, basis), project(grown.W, basis), other),
-        second_growth=float(np.sum(grown.norms[other] ** 2) / np.sum(last.norms[other] ** 2)),
-        first_turn_space=turn(aligned.W, first.W, one),
-        final_groups=cluster_directions(last.W, signs=last.a, angle_tolerance=SAME, relative_norm=0.05).count,
-        cosines=(
-            float(np.median(cosines(aligned.W, plus)[aligned.signs > 0])),
-            float(np.median(cosines(aligned.W, -minus)[aligned.signs < 0])),
-        ),
-        late_turn=float(np.median(np.degrees(np.arccos(cosines(grown.W, last.W))))),
-    )
+    x, y = run.dataset().x, run.dataset().y
+    states = [state_at(run, iteration) for iteration in ITERATIONS]
+    basis = kit.leading_directions(states[-1].W)
+    return Evidence(states, state_at(run, GROWN), loss_curve(run), basis, D_plus(x, y), D_minus(x, y))
 
 
-def turn(before: Floats, after: Floats, members: Bools) -> float:
+def turn(before: kit.Floats, after: kit.Floats, members: kit.Bools) -> float:
     """Return the angle in degrees between the norm-weighted mean directions of `members` (m,) before and after."""
     mean = [weights[members].sum(axis=0, keepdims=True) / np.abs(weights[members]).max() for weights in (before, after)]
-    return float(np.degrees(np.arccos(cosines(mean[0], mean[1])[0])))
+    return float(np.degrees(np.arccos(kit.cosines(mean[0], mean[1])[0])))
 
 
-def claims(found: Evidence) -> list[Claim]:
+def directions(W: kit.Floats, state: State, relative_norm: float = 0.0) -> int:
+    """Return the number of groups of directions among neurons of weights W (m, d or 2)."""
+    return kit.cluster_directions(W, signs=state.a, angle_tolerance=SAME, relative_norm=relative_norm).count
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare clusters with Appendix A.2."""
-    return [*_alignment(found), *_growth(found), *_findings(found)]
-
-
-def _alignment(found: Evidence) -> list[Claim]:
-    """The end of the alignment phase."""
+    _, aligned, growing, last = e.states
+    mass = {s: float(np.sum(growing.norms[last.signs == s] ** 2)) for s in (1, -1)}
+    sign = 1 if mass[1] >= mass[-1] else -1  # of the cluster that grows first
+    first, second = last.signs == sign, last.signs == -sign
+    aligned_seen = e.seen(aligned)
+    second_growth = float(np.sum(e.grown.norms[second] ** 2) / np.sum(last.norms[second] ** 2))
+    to_plus = np.median(kit.cosines(aligned.W, e.D_plus)[aligned.signs > 0])
+    to_minus = np.median(kit.cosines(aligned.W, -e.D_minus)[aligned.signs < 0])
+    late = np.median(np.degrees(np.arccos(kit.cosines(e.grown.W, last.W))))
+    # fmt: off
     return [
-        claim(
-            "two-directions",
-            "Early alignment: neurons align towards two key directions (groups in the plane of the figure)",
-            "Appendix A.2, Figure 6(b)",
-            expected=exactly(2),
-            measured=found.directions,
-        ),
-        claim(
-            "alignment-loss",
-            "while norms are still negligible (loss over loss at the start)",
-            "Appendix A.2, Figures 6(b), 7(a)",
-            expected=more_than(0.999),
-            measured=found.alignment_loss,
-        ),
-        claim(
-            "alignment-norm",
-            "and neurons lie on the circle of norm 0 (largest norm over largest final norm)",
-            "Figure 6(b)",
-            expected=less_than(0.01),
-            measured=found.norm,
-        ),
+        kit.claim("two-directions",
+                  "Early alignment: neurons align towards two key directions (groups in the plane of the figure)",
+                  "Appendix A.2, Figure 6(b)", kit.exactly(2), directions(aligned_seen, aligned)),
+        kit.claim("alignment-loss", "while norms are still negligible (loss over loss at the start)",
+                  "Appendix A.2, Figures 6(b), 7(a)",
+                  kit.more_than(0.999), e.curve.at(aligned.iteration) / e.curve.start),
+        kit.claim("alignment-norm", "and neurons lie on the circle of norm 0 (largest norm over largest final norm)",
+                  "Figure 6(b)", kit.less_than(0.01), aligned.norms.max() / last.norms.max()),
+        kit.claim("first-cluster",
+                  "In the second phase a first cluster grows (its share of the sum of squared norms at 80000)",
+                  "Appendix A.2, Figure 6(c)", kit.more_than(0.5), mass[sign] / (mass[1] + mass[-1])),
+        kit.claim("first-direction", "while keeping a fixed direction (turn in the plane of the figure, degrees)",
+                  "Appendix A.2, Figure 6(b), (c)", kit.at_most(SAME), turn(aligned_seen, e.seen(growing), first)),
+        kit.claim("second-cluster",
+                  "In the third phase the other cluster grows (sum of squared norms at 90000 over the final one)",
+                  "Appendix A.2", kit.more_than(0.5), second_growth),
+        kit.claim("second-direction", "in a fixed direction too (turn in the plane of the figure, degrees)",
+                  "Appendix A.2", kit.at_most(SAME), turn(aligned_seen, e.seen(e.grown), second)),
+        kit.claim("final-spread",
+                  "In the final state neurons are not exactly aligned with two directions (groups in all dimensions)",
+                  "Appendix A.2, Figure 6(d)", kit.at_least(3), directions(last.W, last, relative_norm=0.05)),
+        kit.finding("directions-space",
+                    "Groups of directions at the end of alignment in all dimensions: the plane shows two",
+                    "Appendix A.2", directions(aligned.W, aligned)),
+        kit.finding("first-sign", "Sign of the first cluster's output weights", "Figure 6(c)", sign),
+        kit.finding("cosine-plus", "Median cosine with D+ of neurons with s = +1 at 40000", "Section 4.1", to_plus),
+        kit.finding("cosine-minus", "Median cosine with -D- of neurons with s = -1 at 40000", "Section 4.1", to_minus),
+        kit.finding("first-turn-space", "Turn of the first cluster's mean in all dimensions while it grows, degrees: "
+                    "more than the plane shows", "Appendix A.2", turn(aligned.W, growing.W, first)),
+        kit.finding("late-turn", "Median turn of a neuron after 90000, degrees", "Appendix A.2", late),
     ]
+    # fmt: on
 
 
-def _growth(found: Evidence) -> list[Claim]:
-    """The two clusters grow, and the final state."""
-    return [
-        claim(
-            "first-cluster",
-            "In the second phase a first cluster grows (its share of the sum of squared norms at 80000)",
-            "Appendix A.2, Figure 6(c)",
-            expected=more_than(0.5),
-            measured=found.share,
-        ),
-        claim(
-            "first-direction",
-            "while keeping a fixed direction (turn in the plane of the figure, degrees)",
-            "Appendix A.2, Figure 6(b), (c)",
-            expected=at_most(SAME),
-            measured=found.first_turn,
-        ),
-        claim(
-            "second-cluster",
-            "In the third phase the other cluster grows (sum of squared norms at 90000 over the final one)",
-            "Appendix A.2",
-            expected=more_than(0.5),
-            measured=found.second_growth,
-        ),
-        claim(
-            "second-direction",
-            "in a fixed direction too (turn in the plane of the figure, degrees)",
-            "Appendix A.2",
-            expected=at_most(SAME),
-            measured=found.second_turn,
-        ),
-        claim(
-            "final-spread",
-            "In the final state neurons are not exactly aligned with two directions (groups in all dimensions)",
-            "Appendix A.2, Figure 6(d)",
-            expected=at_least(3),
-            measured=found.final_groups,
-        ),
-    ]
-
-
-def _findings(found: Evidence) -> list[Claim]:
-    """What the paper does not say."""
-    return [
-        finding(
-            "directions-space",
-            "Groups of directions at the end of alignment in all dimensions: the plane shows two",
-            "Appendix A.2",
-            measured=found.directions_space,
-        ),
-        finding("first-sign", "Sign of the first cluster's output weights", "Figure 6(c)", measured=found.first_sign),
-        finding(
-            "cosine-plus",
-            "Median cosine with D+ of neurons with s = +1 at 40000",
-            "Section 4.1",
-            measured=found.cosines[0],
-        ),
-        finding(
-            "cosine-minus",
-            "Median cosine with -D- of neurons with s = -1 at 40000",
-            "Section 4.1",
-            measured=found.cosines[1],
-        ),
-        finding(
-            "first-turn-space",
-            "Turn of the first cluster's mean in all dimensions while it grows, degrees: more than the plane shows",
-            "Appendix A.2",
-            measured=found.first_turn_space,
-        ),
-        finding("late-turn", "Median turn of a neuron after 90000, degrees", "Appendix A.2", measured=found.late_turn),
-    ]
-
-
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw panels a to d; the outer ring is the same norm in all of them."""
     titles = ["Initialisation", "End of alignment phase", "Growth of first cluster", "Final state"]
-    figure, axes = new_figure(2, 2, aspect=0.9, extra_height=0.25)
-    limit = draw_polar(axes[3], found.points[3], found.states[3].signs).limit
-    for k, (state, points, title) in enumerate(zip(found.states, found.points, titles, strict=True)):
-        if k < 3:
-            draw_polar(axes[k], points, state.signs, limit=limit)
-        panel_label(axes[k], k, f"{title} ({state.when})")
-    figure_legend(figure, [sign_handle(sign, marker="*") for sign in (-1, 1)])
+    figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
+    last = e.states[-1]
+    limit = draw_polar(axes[-1], e.seen(last), last.signs).limit
+    for k, (state, title) in enumerate(zip(e.states, titles, strict=True)):
+        if state is not last:
+            draw_polar(axes[k], e.seen(state), state.signs, limit=limit)
+        kit.panel_label(axes[k], k, f"{title} ({state.when})")
+    kit.figure_legend(figure, [kit.sign_handle(sign, marker="*") for sign in (-1, 1)])
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="boursier2022-fig6",
     caption=(
         "Each star is a neuron, projected on the two leading principal components (uncentred) of the final hidden "

@@ -4,53 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from dynamics_cli import kit
 
-from dynamics_cli.measures.arrays import Bools, Floats
-from dynamics_cli.measures.neurons import cosines
-from dynamics_cli.reproduction.claims import Claim, at_least, claim
-from dynamics_cli.reproduction.figure import Origin, Variant
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1, orthogonality
-from dynamics_cli.theory.assumptions import Assumption, check_assumptions
-from dynamics_cli.theory.saddle import growth_loss, growth_time, intermediate_saddle, logistic_growth
-from dynamics_cli.theory.sphere_flow import aligned_mass
+from .states import LOSS_FACTOR, NAN, State, initial_scale, learning_rate, on_flow, state_at
+from .theory.alignment import Assumption, D_minus, D_plus, S_minus_1, S_plus_1, check_assumptions, orthogonality
+from .theory.growth import aligned_mass, growth_loss, intermediate_saddle, logistic_growth
 
-from .states import FLOW_CAPTION, FLOW_TITLE, LOSS_FACTOR, State, initial_scale, learning_rate, minimum_over, state_at
-
-ORIGIN: dict[str, Origin] = {
-    "data": "stated",
-    "width": "stated",
-    "initialisation": "stated",
-    "step": "stated",
-    "iterations": "stated",
-    "loss": "released",
-    "precision": "released",
-    "seed": "assumed",
-}
-CONFIG = "boursier2022/orthogonal.yaml"
-VARIANTS = {"flow": Variant(FLOW_TITLE, FLOW_CAPTION, {"orthogonal": "boursier2022/orthogonal_flow.yaml"})}
+CONFIGS = {"orthogonal": "boursier2022/orthogonal.yaml"}
+VARIANTS = on_flow("orthogonal", "boursier2022/orthogonal_flow.yaml")
 
 
 @dataclass(frozen=True)
 class Setting:
     """Data, initial weights, and the vectors and sets that they define (Section 4.1, Eqs. 5 and 6)."""
 
-    x: Floats
+    x: kit.Floats
     """(n, d) inputs, bias column included."""
-    y: Floats
+    y: kit.Floats
     lambda_: float
     lr: float
-    D_plus: Floats
-    D_minus: Floats
-    S_plus: Bools
+    D_plus: kit.Floats
+    D_minus: kit.Floats
+    S_plus: kit.Bools
     """(m,) members of `S_{+,1}`."""
-    S_minus: Bools
+    S_minus: kit.Bools
     """(m,) members of `S_{-,1}`."""
     assumptions: tuple[Assumption, ...]
-    W_0: Floats
-    a_0: Floats
+    W_0: kit.Floats
+    a_0: kit.Floats
 
     @property
     def usable(self) -> bool:
@@ -60,18 +41,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The dynamics that Section 4.2 predicts, with norms growing from the aligned initial mass; in iterations."""
+    """The dynamics that Section 4.2 predicts, with norms growing from the aligned initial mass."""
 
-    loss: Floats
+    loss: kit.Floats
     """(k,) predicted loss at the recorded iterations."""
     saddle_loss: float
-    """Loss at the intermediate saddle."""
-    half: tuple[float, float]
-    """When the labels fitted first, and second, are half fitted."""
+    """Loss at the intermediate saddle (Fact 1)."""
     first_sign: int
+    """Sign of the labels that are fitted there."""
 
 
-def read_setting(run: Run) -> Setting:
+def read_setting(run: kit.Run) -> Setting:
     """Return data, vectors and sets of a run."""
     dataset, start = run.dataset(), state_at(run, 0)
     x, y = dataset.x, dataset.y
@@ -90,37 +70,32 @@ def read_setting(run: Run) -> Setting:
     )
 
 
-def predict(setting: Setting, iterations: NDArray[np.int64]) -> Prediction | None:
+def predict(setting: Setting, iterations: kit.Ints) -> Prediction | None:
     """Return what the theory predicts at `iterations` (k,); None where its assumptions fail."""
     if not setting.usable:
         return None
-    x, y, lr = setting.x, setting.y, setting.lr
+    x, y, times = setting.x, setting.y, iterations * setting.lr
     masses = {sign: aligned_mass(x, y, setting.W_0, setting.a_0, sign) for sign in (1, -1)}
-    u = {sign: logistic_growth(iterations * lr, masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) for sign in masses}
-    half = {sign: growth_time(masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) / lr for sign in masses}
+    u = {sign: logistic_growth(times, masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) for sign in masses}
     saddle = intermediate_saddle(x, y, loss_factor=LOSS_FACTOR)
-    return Prediction(
-        loss=growth_loss(u[1], u[-1], x, y, loss_factor=LOSS_FACTOR),
-        saddle_loss=saddle.loss,
-        half=(half[saddle.sign], half[-saddle.sign]),
-        first_sign=saddle.sign,
-    )
+    return Prediction(growth_loss(u[1], u[-1], x, y, loss_factor=LOSS_FACTOR), saddle.loss, saddle.sign)
 
 
 def least_cosines(setting: Setting, state: State) -> tuple[float, float]:
     """Return the least cosine of `S_{+,1}` with `D_+` and of `S_{-,1}` with `-D_-`; NaN for an empty set."""
-    plus, minus = cosines(state.W, setting.D_plus), cosines(state.W, -setting.D_minus)
-    return minimum_over(plus[setting.S_plus]), minimum_over(minus[setting.S_minus])
+    plus = kit.cosines(state.W, setting.D_plus)[setting.S_plus]
+    minus = kit.cosines(state.W, -setting.D_minus)[setting.S_minus]
+    return float(plus.min()) if plus.size else NAN, float(minus.min()) if minus.size else NAN
 
 
-def assumption_claim(setting: Setting) -> Claim:
+def assumption_claim(setting: Setting) -> kit.Claim:
     """Return the check of Assumption 3, on which everything else rests."""
-    return claim(
+    return kit.claim(
         "assumption-3",
         "Both S+,1 and S-,1 hold neurons at initialisation (size of the smaller one)",
         "Assumption 3",
-        expected=at_least(1),
-        measured=min(int(setting.S_plus.sum()), int(setting.S_minus.sum())),
+        kit.at_least(1),
+        min(int(setting.S_plus.sum()), int(setting.S_minus.sum())),
     )
 
 

@@ -1,30 +1,89 @@
-"""What the figures of this paper look at in a run: its data, and the network at the iterations that a caption names."""
+"""What the figures of this paper look at in a run: its loss, and the network at the iterations that a caption names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynamics_cli.errors import InputError
-from dynamics_cli.measures.neurons import kinks, norms, signs
+from dynamics_cli import kit
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.plotting.layout import format_number
-from dynamics_cli.runs import Run
-
-Floats = NDArray[np.float64]
 
 LOSS_FACTOR = 2.0
 """The released code minimises 1/n sum (h - y)^2, twice the loss of Eq. 1."""
 STEP = 1e-3
 """The step of all the paper's experiments. Time along gradient flow is counted in it, as iterations of descent."""
-FLOW_TITLE, FLOW_CAPTION = (
-    "on gradient flow",
-    "Gradient flow itself: what is said of iteration k is measured at time k/1000.",
-)
-"""Of the variants of figures."""
+NAN = float("nan")
+"""For what did not happen, or what the theory says nothing about."""
+ORIGIN: dict[str, kit.Origin] = {
+    "data": "stated",
+    "width": "stated",
+    "initialisation": "stated",
+    "step": "stated",
+    "iterations": "stated",
+    "loss": "released",
+    "precision": "released",
+    "seed": "assumed",
+}
+
+
+def on_flow(role: str, config: str, redrawn: tuple[str, ...] = ()) -> dict[str, kit.Variant]:
+    """Return the variant of a figure on gradient flow itself.
+
+    `redrawn` are the changes of the config under which the seeds after the first draw their own weights, where the
+    first reads its weights from a file.
+    """
+    return {
+        "flow": kit.Variant(
+            "on gradient flow",
+            "Gradient flow itself: what is said of iteration k is measured at time k/1000.",
+            {role: config},
+            {role: kit.Wanted(config, redrawn)} if redrawn else {},
+        )
+    }
+
+
+@dataclass(frozen=True)
+class LossCurve:
+    """The training loss of a run."""
+
+    iterations: kit.Ints
+    """(k,) ascending; along gradient flow times over `STEP`."""
+    losses: kit.Floats
+    """(k,)"""
+    flow: bool
+    """Whether the run is gradient flow itself."""
+
+    @property
+    def start(self) -> float:
+        """Loss at initialisation."""
+        return float(self.losses[0])
+
+    @property
+    def xlabel(self) -> str:
+        """How an axis of iterations is labelled."""
+        return r"time $t\,/\,10^{-3}$" if self.flow else "iteration"
+
+    def at(self, iteration: float) -> float:
+        """Return the loss recorded nearest to an iteration."""
+        return kit.value_at(self.iterations, self.losses, iteration)
+
+    def first_below(self, level: float) -> float:
+        """Return the first iteration with a loss below `level`; NaN if none."""
+        return _number(kit.first_below(self.iterations, self.losses, level))
+
+    def escape(self, level: float, drop: float = 0.01) -> float:
+        """Return the iteration at which the saddle of loss `level` is left (by a share `drop`); NaN if never."""
+        return _number(kit.escape_iteration(self.iterations, self.losses, level, drop=drop))
+
+    def plateau(self, iteration: float, tolerance: float) -> kit.Plateau:
+        """Return the stretch around an iteration on which the loss stays within `tolerance` of its value there."""
+        return kit.plateau_at(self.iterations, self.losses, int(iteration), tolerance=tolerance)
+
+
+def _number(iteration: int | None) -> float:
+    return NAN if iteration is None else float(iteration)
 
 
 @dataclass(frozen=True)
@@ -34,15 +93,15 @@ class State:
     iteration: int
     when: str
     """How a panel says so: `it. 4 000`, or along gradient flow `$t = 4$`."""
-    W: Floats
+    W: kit.Floats
     """(m, d) hidden weights, the bias as last column where there is one."""
-    a: Floats
+    a: kit.Floats
     """(m,) output weights."""
-    h: Floats
+    h: kit.Floats
     """(n,) outputs on the data."""
-    norms: Floats
+    norms: kit.Floats
     """(m,) `||w_j||`."""
-    signs: Floats
+    signs: kit.Floats
     """(m,) signs of the output weights now."""
 
 
@@ -50,20 +109,20 @@ class State:
 class LineState(State):
     """A state of a network of one input and a bias: what the panels of Figures 2, 4 and 5 show."""
 
-    kinks: Floats
+    kinks: kit.Floats
     """(m,) `-w_{j,2} / w_{j,1}`."""
-    outputs: Floats
+    outputs: kit.Floats
     """(m,) `s_j ||w_j||`."""
-    function: Callable[[Floats], Floats]
+    function: Callable[[kit.Floats], kit.Floats]
     """Inputs (k,) -> outputs (k,)."""
 
 
-def is_flow(run: Run) -> bool:
+def is_flow(run: kit.Run) -> bool:
     """Return whether a run is gradient flow itself, not its approximation by descent."""
     return isinstance(run.config.optimizer, GradientFlow)
 
 
-def clock(run: Run, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def clock(run: kit.Run, numbers: kit.Ints) -> kit.Ints:
     """Return the iterations (k,) of the states with these numbers (k,); along gradient flow times over `STEP`."""
     optimizer = run.config.optimizer
     if isinstance(optimizer, GradientFlow):
@@ -71,17 +130,17 @@ def clock(run: Run, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array(numbers)
 
 
-def horizon(run: Run) -> int:
+def horizon(run: kit.Run) -> int:
     """Return the iteration of the last state."""
     return int(clock(run, np.array([run.iterations]))[0])
 
 
-def loss_curve(run: Run) -> tuple[NDArray[np.int64], Floats]:
-    """Return iterations (k,) and losses (k,) there."""
-    return clock(run, run.loss_iterations), np.array(run.losses)
+def loss_curve(run: kit.Run) -> LossCurve:
+    """Return the loss over all iterations."""
+    return LossCurve(clock(run, run.loss_iterations), np.array(run.losses), is_flow(run))
 
 
-def state_at(run: Run, iteration: int) -> State:
+def state_at(run: kit.Run, iteration: int) -> State:
     """Return the recorded state nearest to an iteration.
 
     Raises InputError when the network is not a two-layer one.
@@ -89,40 +148,35 @@ def state_at(run: Run, iteration: int) -> State:
     i = nearest(run, iteration)
     parameters = run.state(i)
     if set(parameters) != {"hidden_weight", "output_weight"}:
-        raise InputError(f"{run.path}: the figures of boursier2022 need architecture.kind two_layer")
+        raise kit.InputError(f"{run.path}: the figures of boursier2022 need architecture.kind two_layer")
     W, a = (parameters[name].astype(np.float64) for name in ("hidden_weight", "output_weight"))
     h = run.network(i)(run.dataset().x)
     reached = int(clock(run, run.snapshot_iterations)[i])
-    return State(reached, time_text(reached, is_flow(run)), W, a, h, norms(W), signs(a))
+    return State(reached, time_text(reached, is_flow(run)), W, a, h, kit.norms(W), kit.signs(a))
 
 
-def nearest(run: Run, iteration: int) -> int:
+def nearest(run: kit.Run, iteration: int) -> int:
     """Return the number of the snapshot nearest to an iteration, the earlier of two."""
     return int(np.argmin(np.abs(clock(run, run.snapshot_iterations) - iteration)))
 
 
-def states_at(run: Run, iterations: Sequence[int]) -> list[State]:
-    """Return the recorded states nearest to several iterations."""
-    return [state_at(run, iteration) for iteration in iterations]
-
-
-def line_state(run: Run, iteration: int) -> LineState:
+def line_state(run: kit.Run, iteration: int) -> LineState:
     """Return the recorded state of a network of one input and a bias nearest to an iteration.
 
     Raises InputError when the inputs are others.
     """
     state = state_at(run, iteration)
     if state.W.shape[1] != 2 or not run.dataset().bias:
-        raise InputError(f"{run.path}: this figure needs one input and a bias (dataset.append_bias: true)")
+        raise kit.InputError(f"{run.path}: this figure needs one input and a bias (dataset.append_bias: true)")
     network = run.network(nearest(run, iteration))
 
-    def function(x: Floats) -> Floats:
+    def function(x: kit.Floats) -> kit.Floats:
         return np.asarray(network(np.column_stack([x, np.ones_like(x)])), dtype=np.float64)
 
-    return LineState(**vars(state), kinks=kinks(state.W), outputs=state.signs * state.norms, function=function)
+    return LineState(**vars(state), kinks=kit.kinks(state.W), outputs=state.signs * state.norms, function=function)
 
 
-def initial_scale(run: Run) -> float:
+def initial_scale(run: kit.Run) -> float:
     """Return lambda, the standard deviation of the initial hidden weights (Eq. 4).
 
     From the config where it says so, else the root mean square of the recorded weights.
@@ -143,22 +197,18 @@ def initial_scale(run: Run) -> float:
     return float(largest * np.sqrt(np.mean((W / largest) ** 2)))
 
 
-def learning_rate(run: Run) -> float:
+def learning_rate(run: kit.Run) -> float:
     """Return the step, which turns iterations into times of gradient flow."""
     optimizer = run.config.optimizer
     return STEP if isinstance(optimizer, GradientFlow) else optimizer.lr
 
 
-def time_label(flow: bool) -> str:
-    """Return how an axis of iterations is labelled; along gradient flow these are times over `STEP`."""
-    return r"time $t\,/\,10^{-3}$" if flow else "iteration"
-
-
 def time_text(iteration: float, flow: bool) -> str:
     """Return how a label names one iteration: `it. 4 000`, or along gradient flow `$t = 4$`."""
-    return f"$t = {format_number(iteration * STEP)}$" if flow else f"it. {format_number(iteration)}"
+    return f"$t = {kit.format_number(iteration * STEP)}$" if flow else f"it. {kit.format_number(iteration)}"
 
 
-def minimum_over(values: Floats) -> float:
-    """Return the smallest value, NaN when there is none (an assumption that says there is one is violated)."""
-    return float(values.min()) if values.size else float("nan")
+def turns(before: State, after: State) -> kit.Floats:
+    """Return by how many degrees (m,) every neuron of two dimensions turned."""
+    change = kit.angle_of(after.W) - kit.angle_of(before.W)
+    return np.abs((change + 180) % 360 - 180)

@@ -1,193 +1,115 @@
-"""Figure 1: decision regions and neurons for large and small initialisation on the same separable data.
-
-`dyn reproduce sarussi2021-fig1`. About 2 s.
-"""
+"""Figure 1: decision regions and neurons for large and small initialisation on the same separable data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
-from matplotlib.lines import Line2D
 
-from dynamics_cli.measures.arrays import Floats
+from dynamics_cli import kit
 from dynamics_cli.measures.classification import sign_accuracy
-from dynamics_cli.measures.clusters import cluster_directions
-from dynamics_cli.measures.groups import outside_linear_regime
-from dynamics_cli.measures.linear_pieces import LevelSets, boundary_directions, level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
-from dynamics_cli.plotting.panels.neurons import draw_rays, sign_handle
-from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, less_than, more_than
-from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.clustered import largest_bend, linear_classifier
 
-from .trajectory import ORIGIN, SMALL, output_weights, read_groups
+from .groups import ORIGIN, SMALL, Groups, read_groups
+from .panels import Plane, draw_decisions, draw_neurons, plane
+from .theory.clustering import largest_bend, linear_classifier, outside_linear_regime
 
+CONFIG = "sarussi2021/gaussians.yaml"
 EPOCHS = "optimizer.epochs=100"
 
 
 @dataclass(frozen=True)
-class Learned:
-    """The network at the end of a run."""
-
-    H: Floats
-    """(m, d) hidden weights, `w` first."""
-    signs: Floats
-    regions: LevelSets
-    rays: int
-    """Number of rays from the origin that make up the decision boundary."""
-    differs: float
-    """Share of all directions in which the network and the linear classifier `w_bar - u_bar` decide differently."""
-    allowed: float
-    """Largest such share that Theorem 5.1 allows."""
-    outside: float
-    """Share of training and held-out points outside the linear regime."""
-    groups: int
-    """Groups of neurons linked by at most 5 degrees."""
-    accuracy: float
-
-
-@dataclass(frozen=True)
 class Evidence:
-    """Both networks and the data that they share."""
+    """Both networks."""
 
-    x: Floats
-    y: Floats
-    window: Window
-    large: Learned
-    small: Learned
+    large: Plane
+    small: Plane
 
 
-def evidence(runs: Runs) -> Evidence:
-    """Compare the boundaries of both runs with the linear ones."""
-    data = runs["small"].dataset()
-    window = data_window(data.x)
-    return Evidence(data.x, data.y, window, *(learned(runs[role], window) for role in ("large", "small")))
+def evidence(runs: kit.Runs) -> Evidence:
+    """Cut the plane along the boundaries of both networks."""
+    return Evidence(*(plane(read_groups(runs[role])) for role in ("large", "small")))
 
 
-def learned(run: Run, window: Window) -> Learned:
-    """Return regions, boundary and clusters of the last state of a run."""
-    groups, data = read_groups(run), run.dataset()
-    H, a = output_weights(groups)
-    W, U = groups.last
+def outside(groups: Groups) -> float:
+    """Return the share of training and held-out points outside the linear regime."""
+    data = groups.data
     points = data.x if data.x_test is None else np.concatenate([data.x, data.x_test])
-    rays = boundary_directions(H, a, groups.alpha)
-    return Learned(
-        H=H,
-        signs=np.sign(a),
-        regions=level_sets(two_layer_pieces(H, a), groups.alpha, window),
-        rays=len(rays),
-        differs=share_of_directions(H, a, groups.alpha, rays, linear_classifier(W, U)),
-        allowed=4 * largest_bend(W, U) / 360,
-        outside=float(outside_linear_regime(points, W, U).mean()),
-        groups=cluster_directions(H, signs=a).count,
-        accuracy=float(sign_accuracy(outputs(data.x, H, a, groups.alpha), data.y)),
-    )
+    return float(outside_linear_regime(points, *groups.last).mean())
 
 
-def share_of_directions(H: Floats, a: Floats, alpha: float, rays: Floats, normal: Floats) -> float:
-    """Return the exact share of directions in which the network and `<normal, x>` have different signs.
+def accuracy(groups: Groups) -> float:
+    """Return the share of training points that the last network classifies."""
+    return float(sign_accuracy(outputs(groups.data.x, *groups.network, groups.alpha), groups.data.y))
+
+
+def share_of_directions(groups: Groups) -> float:
+    """Return the exact share of directions that the network decides otherwise than the classifier `w_bar - u_bar`.
 
     Between neighbouring boundary rays of either (angles in degrees) both keep their signs.
     """
+    (H, a), normal = groups.network, linear_classifier(*groups.last)
     straight = np.degrees(np.arctan2(normal[1], normal[0])) + np.array([90.0, -90.0])
-    ends = np.sort(np.mod(np.concatenate([rays, straight]), 360.0))
+    ends = np.sort(np.mod(np.concatenate([boundary_directions(H, a, groups.alpha), straight]), 360.0))
     widths = np.diff(np.append(ends, ends[0] + 360.0))
     middle = np.radians(ends + widths / 2)
     x = np.stack([np.cos(middle), np.sin(middle)], axis=1)
-    differ = np.sign(outputs(x, H, a, alpha)) != np.sign(x @ normal)
+    differ = np.sign(outputs(x, H, a, groups.alpha)) != np.sign(x @ normal)
     return float(widths[differ].sum() / 360)
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare both boundaries with Sections 1 and 5."""
-    small, large = found.small, found.large
+    small, large = e.small.groups, e.large.groups
+    small_differs, allowed = share_of_directions(small), 4 * largest_bend(*small.last) / 360
+    clusters = [kit.cluster_directions(one.network[0], signs=one.network[1]).count for one in (small, large)]
+    rays = len(boundary_directions(*large.network, large.alpha))
+    # fmt: off
     return [
-        claim(
-            "small-linear",
-            "Small initialisation: the boundary is very close to linear (share of directions decided otherwise)",
-            "Figure 1(b); range of Theorem 5.1",
-            expected=at_most(small.allowed),
-            measured=small.differs,
-        ),
-        claim(
-            "small-outside",
-            "Small initialisation: no point lies outside the linear regime (share)",
-            "Section 5.1",
-            expected=less_than(SMALL),
-            measured=small.outside,
-        ),
-        claim(
-            "small-clusters",
-            "Small initialisation: neurons form two groups of well-aligned vectors (linked by 5 degrees)",
-            "Figure 1(d)",
-            expected=exactly(2),
-            measured=small.groups,
-        ),
-        claim(
-            "large-not-linear",
-            "Large initialisation: the boundary is less linear (share of directions decided otherwise)",
-            "Figure 1(a)",
-            expected=more_than(small.differs),
-            measured=large.differs,
-        ),
-        claim(
-            "large-clusters",
-            "Large initialisation: neurons are not in two groups",
-            "Figure 1(c)",
-            expected=more_than(2),
-            measured=large.groups,
-        ),
-        claim(
-            "separated",
-            "Both separate the training data (accuracy of the worse)",
-            "Theorem 4.1: any initialisation scale",
-            expected=exactly(1),
-            measured=min(small.accuracy, large.accuracy),
-        ),
-        finding("large-outside", "Large: share of points outside the linear regime", "Eq. 7", measured=large.outside),
-        finding("large-rays", "Large: rays that make up the boundary (2 for a bent line)", "none", measured=large.rays),
+        kit.claim("small-linear",
+                  "Small initialisation: the boundary is very close to linear (share of directions decided otherwise)",
+                  "Figure 1(b); range of Theorem 5.1", kit.at_most(allowed), small_differs),
+        kit.claim("small-outside", "Small initialisation: no point lies outside the linear regime (share)",
+                  "Section 5.1", kit.less_than(SMALL), outside(small)),
+        kit.claim("small-clusters",
+                  "Small initialisation: neurons form two groups of well-aligned vectors (linked by 5 degrees)",
+                  "Figure 1(d)", kit.exactly(2), clusters[0]),
+        kit.claim("large-not-linear",
+                  "Large initialisation: the boundary is less linear (share of directions decided otherwise)",
+                  "Figure 1(a)", kit.more_than(small_differs), share_of_directions(large)),
+        kit.claim("large-clusters", "Large initialisation: neurons are not in two groups",
+                  "Figure 1(c)", kit.more_than(2), clusters[1]),
+        kit.claim("separated", "Both separate the training data (accuracy of the worse)",
+                  "Theorem 4.1: any initialisation scale", kit.exactly(1), min(accuracy(small), accuracy(large))),
+        kit.finding("large-outside", "Large: share of points outside the linear regime", "Eq. 7", outside(large)),
+        kit.finding("large-rays", "Large: rays that make up the boundary (2 for a bent line)", "none", rays),
     ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw regions above, neurons below."""
-    figure, axes = new_figure(2, 2, aspect=0.88, extra_height=0.3)
+    figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = []
-    for k, (one, name) in enumerate(((found.large, "large"), (found.small, "small"))):
-        regions = one.regions
-        drawn = draw_regions(
-            axes[k], regions.polygons, regions.bands, regions.segments[0], found.window, x=found.x, y=found.y
-        )
-        panel_label(axes[k], k, f"{name} initialisation")
-        rays = draw_rays(axes[k + 2], one.H, one.signs, xlabel="weight 1", ylabel="weight 2")
-        panel_label(axes[k + 2], k + 2, f"neurons, {name}")
-        handles += drawn.handles + [neuron_handle(sign) for sign in rays.rays]
-    figure_legend(figure, handles, columns=4)
+    for k, (one, name) in enumerate(((e.large, "large"), (e.small, "small"))):
+        handles += draw_decisions(axes[k], one)
+        kit.panel_label(axes[k], k, f"{name} initialisation")
+        handles += draw_neurons(axes[k + 2], one.groups.network[0], one.signs, "weight")
+        kit.panel_label(axes[k + 2], k + 2, f"neurons, {name}")
+    kit.figure_legend(figure, handles, columns=4)
     return figure
 
 
-def neuron_handle(sign: int) -> Line2D:
-    """Return a legend handle in the paper's names of the two groups."""
-    handle = sign_handle(sign)
-    handle.set_label("neurons $w_i$" if sign > 0 else "neurons $u_i$")
-    return handle
-
-
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="sarussi2021-fig1",
     caption=(
         "Decision regions of a leaky ReLU network trained on the same linearly separable points from a large (a) and a "
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
     configs={
-        "small": Wanted("sarussi2021/gaussians.yaml", (EPOCHS,)),
-        "large": Wanted("sarussi2021/gaussians.yaml", (EPOCHS, "initialization.scale=10")),
+        "small": kit.Wanted(CONFIG, (EPOCHS,)),
+        "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10")),
     },
     origin=ORIGIN,
     evidence=evidence,

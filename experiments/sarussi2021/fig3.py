@@ -1,6 +1,6 @@
 """Figure 3: a clustered network whose decision boundary is linear while its output is not, and Theorem 5.1 itself.
 
-`dyn reproduce sarussi2021-fig3`. About 2 s, no training: Theorem 5.1 is checked on 1000 random clustered networks.
+Without training: Theorem 5.1 is checked on 1000 random clustered networks.
 """
 
 from __future__ import annotations
@@ -8,24 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.groups import outside_linear_regime
+from dynamics_cli import kit
 from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.plotting.layout import panel_label
 from dynamics_cli.plotting.panels.inputs import draw_levels
-from dynamics_cli.plotting.panels.neurons import draw_rays
-from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than, near
-from dynamics_cli.reproduction.figure import Figure, Origin, Runs
-from dynamics_cli.theory.clustered import tightness, violations
+
+from .panels import draw_neurons
+from .theory.clustering import outside_linear_regime, tightness, violations
 
 ALPHA = 0.2
-W = np.array([[1.0, 0.6]])
-U = np.array([[-0.4, 0.9]])
-"""The two directions of the drawn network, as in Figure 3: not opposite to each other."""
+H = np.array([[1.0, 0.6], [-0.4, 0.9]])
+"""The directions w and u of the drawn network, as in Figure 3: not opposite to each other."""
 A = np.array([1.0, -1.0])
 WINDOW = (-2.0, 2.0, -2.0, 2.0)
 LEVELS = np.arange(-2.0, 2.01, 0.5)
@@ -38,8 +32,6 @@ class Evidence:
     """The drawn network, and random ones."""
 
     sets: LevelSets
-    bend: float
-    """Degrees by which its boundary misses a straight line."""
     nonlinearity: float
     """Share of the output's variance on the window that no linear function explains."""
     clustered: int
@@ -52,9 +44,8 @@ class Evidence:
     """Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ."""
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Cut the plane at the network's kinks; test Corollary 6.1 and Theorem 5.1 on random networks and points."""
-    H = np.concatenate([W, U])
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (20_000, 2))
     h = outputs(x, H, A, ALPHA)
@@ -62,7 +53,6 @@ def evidence(runs: Runs) -> Evidence:
     counts = random_networks(rng)
     return Evidence(
         sets=level_sets(two_layer_pieces(H, A), ALPHA, WINDOW, LEVELS),
-        bend=bend(boundary_directions(H, A, ALPHA)),
         nonlinearity=float(np.var(h - fitted) / np.var(h)),
         clustered=int(counts[:, 0].sum()),
         inside=int(counts[:, 1].sum()),
@@ -71,7 +61,7 @@ def evidence(runs: Runs) -> Evidence:
     )
 
 
-def random_networks(rng: np.random.Generator) -> Floats:
+def random_networks(rng: np.random.Generator) -> kit.Floats:
     """Return (NETWORKS, 4): violations when perfectly clustered; points in the regime, violations, tightness."""
     rows = []
     for _ in range(NETWORKS):
@@ -86,68 +76,47 @@ def random_networks(rng: np.random.Generator) -> Floats:
     return np.array(rows, dtype=np.float64)
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
+    # fmt: off
     return [
-        claim(
-            "boundary",
-            "The decision boundary is a straight line (bend in degrees)",
-            "Figure 3, Corollary 6.1",
-            expected=near(0, 1e-9),
-            measured=found.bend,
-        ),
-        claim(
-            "output",
-            "The output is not a linear function (share of its variance that no linear function explains)",
-            "Section 5.1, Figure 3",
-            expected=more_than(0),
-            measured=found.nonlinearity,
-        ),
-        claim(
-            "corollary-6.1",
-            f"Perfectly clustered networks decide linearly (other signs among {NETWORKS * POINTS} random points)",
-            "Corollary 6.1",
-            expected=exactly(0),
-            measured=found.clustered,
-        ),
-        claim(
-            "theorem-5.1",
-            f"In the linear regime the sign is that of <w_bar - u_bar, x> (violations at {found.inside} points in it)",
-            "Theorem 5.1",
-            expected=exactly(0),
-            measured=found.violations,
-        ),
-        finding(
-            "tightness",
-            "Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ: the constant 2 is not tight",
-            "Theorem 5.1",
-            measured=found.tightness,
-        ),
+        kit.claim("boundary", "The decision boundary is a straight line (bend in degrees)",
+                  "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(boundary_directions(H, A, ALPHA))),
+        kit.claim("output",
+                  "The output is not a linear function (share of its variance that no linear function explains)",
+                  "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
+        kit.claim("corollary-6.1",
+                  f"Perfectly clustered networks decide linearly (other signs among {NETWORKS * POINTS} random points)",
+                  "Corollary 6.1", kit.exactly(0), e.clustered),
+        kit.claim("theorem-5.1", "In the linear regime the sign is that of <w_bar - u_bar, x> "
+                  f"(violations at {e.inside} points in it)", "Theorem 5.1", kit.exactly(0), e.violations),
+        kit.finding("tightness",
+                    "Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ: the constant 2 is not tight",
+                    "Theorem 5.1", e.tightness),
     ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw level sets and the two directions."""
-    figure, axes = new_figure(2, 1, aspect=0.9)
-    sets = found.sets
+    figure, axes = kit.new_figure(2, 1, aspect=0.9)
+    sets = e.sets
     draw_levels(axes[0], sets.polygons, sets.bands, sets.segments, sets.levels, WINDOW)
-    panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
-    draw_rays(axes[1], np.concatenate([W, U]), A, xlabel="weight 1", ylabel="weight 2")
-    for vector, name in ((W[0], r"$\bar w$"), (U[0], r"$\bar u$")):
+    kit.panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
+    draw_neurons(axes[1], H, A, "weight")
+    for vector, name in zip(H, (r"$\bar w$", r"$\bar u$"), strict=True):
         axes[1].annotate(name, vector, xytext=(4, 3), textcoords="offset points")
-    panel_label(axes[1], 1, "the two directions")
+    kit.panel_label(axes[1], 1, "the two directions")
     return figure
 
 
-ORIGIN: dict[str, Origin] = {"directions": "assumed", "slope": "assumed", "random networks": "assumed"}
-
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="sarussi2021-fig3",
     caption=(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
-    origin=ORIGIN,
+    origin={"directions": "assumed", "slope": "assumed", "random networks": "assumed"},
     evidence=evidence,
     claims=claims,
     draw=draw,

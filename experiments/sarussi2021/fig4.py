@@ -1,33 +1,33 @@
 """Figure 4: decision boundary and weights, learned and predicted by the PAR's convex program, two Gaussians.
 
-`dyn reproduce sarussi2021-fig4`. About 5 s: plain SGD, which nears the limit like 1/log t, and gradient descent in
-rescaled time, which gets there. Beside the paper's panels: the margins of which Theorem 6.2 and its proof speak.
+Learned by plain SGD, which nears the limit like 1/log t, and by gradient descent in rescaled time, which gets there.
+Beside the paper's panels: the normalised and the smoothed margin (Eqs. 5 and 6) of which Theorem 6.2 and its proof
+speak, and a training set as Lemma 6.1 wants it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer_pieces
-from dynamics_cli.measures.neurons import norms
-from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
-from dynamics_cli.plotting.panels.neurons import draw_rays
-from dynamics_cli.plotting.style import PALETTE, new_figure
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, less_than, more_than
-from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.agreement import Directions, hard_margin_svm, patterns_hold, perfect_agreement_directions
+from dynamics_cli import kit
+from dynamics_cli.measures.margins import normalised_margin, smoothed_margin
+from dynamics_cli.measures.two_layer import outputs
 
-from .fig1 import neuron_handle
-from .fig8 import par_shares
-from .margins import MarginEvidence, draw_margins, margin_claims, margin_evidence, symmetric_run
-from .trajectory import ORIGIN, Groups, cosine, joint_cosine, output_weights, read_groups
+from .groups import ORIGIN, Groups, cosine, read_groups
+from .panels import DASHED, Plane, draw_decisions, draw_neurons, plane
+from .theory.agreement import (
+    Directions,
+    hard_margin_svm,
+    largest_margin,
+    margin_of_assumption_3,
+    patterns_hold,
+    perfect_agreement_directions,
+    wrongly_classifiable,
+)
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
 STEPS = (1000, 10000)
@@ -35,58 +35,88 @@ STEPS = (1000, 10000)
 
 
 @dataclass(frozen=True)
+class Margins:
+    """Both margins of a run at the recorded states (K,)."""
+
+    iterations: kit.Ints
+    normalised: kit.Floats
+    smoothed: kit.Floats
+    late: kit.Bools
+    """From where on Assumption 6.1 holds: the summed loss has been below log 2."""
+    largest: float
+    """The normalised margin of the convex program's solution."""
+    needed: float
+    """The smoothed margin that assumption 3 of Theorem 6.2 asks for."""
+
+    @property
+    def largest_fall(self) -> float:
+        """Largest fall of the smoothed margin from one late state to the next, relative to it; 0 if it never falls."""
+        values = self.smoothed[self.late]
+        return float(np.max(-np.diff(values) / np.abs(values[:-1]), initial=0.0)) if len(values) else float("nan")
+
+    @property
+    def reached(self) -> float:
+        """The largest smoothed margin over the one that assumption 3 asks for: it holds from 1 on."""
+        return float(self.smoothed.max() / self.needed)
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """Learned and predicted directions."""
+    """Learned and predicted directions, and margins."""
 
-    x: Floats
-    y: Floats
-    window: Window
-    regions: LevelSets
-    H: Floats
-    """(m, d) neurons of plain SGD over the largest norm, `w` first."""
-    signs: Floats
+    plane: Plane
+    """Plain SGD."""
+    limit: Groups
+    """In rescaled time."""
+    same_loss: int
+    """Its state at which the loss is nearest to the last one of plain SGD."""
     predicted: Directions
-    consistent: bool
-    """Whether the predicted directions are in the PAR."""
-    cosines: Mapping[str, float]
-    """Joint cosines of (w_bar, u_bar) with the prediction: `sgd`, `limit`, and by steps of rescaled time."""
-    angles: Mapping[str, float]
-    """Degrees between the normals of learned and predicted boundary."""
-    svm_angle: float
-    """Degrees between the boundaries of the PAR and of the linear max-margin classifier."""
-    shares: tuple[float, float]
-    """Shares of neurons w and u of plain SGD in the PAR."""
-    margins: MarginEvidence
+    sgd_margins: Margins
+    limit_margins: Margins
+    symmetric: Groups
+    """Trained on a symmetric training set, in rescaled time."""
 
 
-def evidence(runs: Runs) -> Evidence:
-    """Solve the convex program and compare both runs with it."""
-    data, groups, limit = runs["sgd"].dataset(), read_groups(runs["sgd"]), read_groups(runs["limit"])
-    predicted = perfect_agreement_directions(data.x, data.y, groups.alpha)
-    H, a = output_weights(groups)
-    window = data_window(data.x)
-    w, u = par_shares(groups, data.x, data.y)
-    cosines = {"sgd": joint_cosine(groups, -1, predicted), "limit": joint_cosine(limit, -1, predicted)}
-    cosines |= {str(step): joint_cosine(limit, limit.at(step), predicted) for step in STEPS}
+def evidence(runs: kit.Runs) -> Evidence:
+    """Solve the convex program, and follow the margins of both runs."""
+    groups, limit = read_groups(runs["sgd"]), read_groups(runs["limit"])
+    predicted = perfect_agreement_directions(groups.data.x, groups.data.y, groups.alpha)
+    run = runs["limit"]
+    losses = np.interp(limit.iterations, np.asarray(run.loss_iterations), np.asarray(run.losses))
+    apart = np.abs(np.log(np.maximum(losses, 1e-300)) - np.log(runs["sgd"].final_loss))
     return Evidence(
-        x=data.x,
-        y=data.y,
-        window=window,
-        regions=level_sets(two_layer_pieces(H, a), groups.alpha, window),
-        H=H / norms(H).max(),
-        signs=np.sign(a),
+        plane=plane(groups),
+        limit=limit,
+        same_loss=int(np.argmin(apart)),
         predicted=predicted,
-        consistent=patterns_hold(data.x, predicted, data.y, -data.y),
-        cosines=cosines,
-        angles={
-            "sgd": boundary_angle(groups, -1, predicted),
-            "limit": boundary_angle(limit, -1, predicted),
-            "same-loss": boundary_angle(limit, same_loss(runs, limit), predicted),
-        },
-        svm_angle=degrees(cosine(hard_margin_svm(data.x, data.y).w, predicted.boundary)),
-        shares=(float(w[-1]), float(u[-1])),
-        margins=margin_evidence(data, groups, limit, predicted, runs["symmetric"]),
+        sgd_margins=margins(groups, predicted),
+        limit_margins=margins(limit, predicted),
+        symmetric=read_groups(runs["symmetric"]),
     )
+
+
+def margins(groups: Groups, predicted: Directions) -> Margins:
+    """Return both margins at every recorded state of a run, with what theory says of them."""
+    x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
+    H = np.concatenate([groups.W, groups.U], axis=1)  # (K, m, d)
+    h = outputs(x, H, np.broadcast_to(groups.network[1], H.shape[:2]), groups.alpha)  # (K, n)
+    loss = np.logaddexp(0.0, -y * h).sum(axis=-1)
+    norm = np.sqrt(np.sum(H**2, axis=(-2, -1)))
+    return Margins(
+        iterations=groups.iterations,
+        normalised=normalised_margin(h, y, norm),
+        smoothed=smoothed_margin(loss, norm),
+        late=np.logical_or.accumulate(loss < np.log(2)),
+        largest=largest_margin(predicted, groups.v, k),
+        needed=margin_of_assumption_3(x, groups.alpha, groups.v, k),
+    )
+
+
+def symmetric_run(config: str) -> kit.Wanted:
+    """Return the run of a config on 25 positive points of its first Gaussian and their mirror images."""
+    positive = np.round(np.random.default_rng(0).normal((2.0, 0.0), 0.5, (25, 2)), 3)
+    x = json.dumps(np.concatenate([positive, -positive]).tolist())
+    return kit.Wanted(config, ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={[1.0] * 25 + [-1.0] * 25}"))
 
 
 def boundary_angle(groups: Groups, i: int, predicted: Directions) -> float:
@@ -94,117 +124,124 @@ def boundary_angle(groups: Groups, i: int, predicted: Directions) -> float:
     return degrees(cosine(groups.W[i].mean(axis=0) - groups.U[i].mean(axis=0), predicted.boundary))
 
 
-def same_loss(runs: Runs, limit: Groups) -> int:
-    """Return the state of the run in rescaled time at which its loss is nearest to the last one of plain SGD."""
-    run = runs["limit"]
-    losses = np.interp(limit.iterations, np.asarray(run.loss_iterations), np.asarray(run.losses))
-    return int(np.argmin(np.abs(np.log(np.maximum(losses, 1e-300)) - np.log(runs["sgd"].final_loss))))
-
-
 def degrees(cos: float) -> float:
     """Return the angle of a cosine in degrees."""
     return float(np.degrees(np.arccos(np.clip(cos, -1, 1))))
 
 
-def claims(found: Evidence) -> list[Claim]:
-    """Compare learned and predicted directions with Theorem 6.2 and Figure 4."""
-    source = "Theorem 6.2, Figure 4"
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare learned and predicted directions, and margins, with Theorem 6.2 and Figure 4."""
+    return [*_direction_claims(e), *_margin_claims(e)]
+
+
+def _direction_claims(e: Evidence) -> list[kit.Claim]:
+    sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
+    x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
+    svm = degrees(cosine(hard_margin_svm(x, y).w, predicted.boundary))
+    # fmt: off
     return [
-        claim(
-            "directions",
-            "The learned directions are those of the convex program (joint cosine, rescaled time)",
-            source,
-            expected=more_than(0.999),
-            measured=found.cosines["limit"],
-        ),
-        claim(
-            "boundary",
-            "Learned and predicted decision boundary agree (angle in degrees, rescaled time)",
-            "Figure 4(a)",
-            expected=less_than(1),
-            measured=found.angles["limit"],
-        ),
-        claim(
-            "boundary-sgd",
-            "The same for plain SGD (angle in degrees)",
-            "Figure 4(a)",
-            expected=less_than(1),
-            measured=found.angles["sgd"],
-        ),
-        claim("par-w", "All neurons w are in the PAR", "Section 6.3", expected=exactly(1), measured=found.shares[0]),
-        claim("par-u", "All neurons u are in the PAR", "Section 6.3", expected=exactly(1), measured=found.shares[1]),
-        claim(
-            "kkt",
-            "The convex program is solved exactly (largest relative violation of the KKT conditions)",
-            "Eq. 8",
-            expected=at_most(1e-8),
-            measured=found.predicted.solution.kkt_residual,
-        ),
-        claim(
-            "consistent",
-            "The predicted directions are themselves in the PAR (1: yes)",
-            "Theorem 6.2",
-            expected=exactly(1),
-            measured=float(found.consistent),
-        ),
-        finding(
-            "directions-sgd",
-            "Joint cosine of plain SGD after all epochs: the limit is neared like 1/log t",
-            source,
-            measured=found.cosines["sgd"],
-        ),
-        *(
-            finding(f"directions-{step}", f"Joint cosine at {step} steps of rescaled time", source, measured=value)
-            for step, value in found.cosines.items()
-            if step.isdigit()
-        ),
-        finding(
-            "boundary-same-loss",
-            "Boundary angle of the run in rescaled time when its loss is that of plain SGD's end: the same early stop",
-            "Figure 4(a)",
-            measured=found.angles["same-loss"],
-        ),
-        finding(
-            "svm",
-            "Angle between the boundary of the PAR and that of the linear max-margin classifier, in degrees",
-            "Section 6.2",
-            measured=found.svm_angle,
-        ),
-        *margin_claims(found.margins),
+        kit.claim("directions", "The learned directions are those of the convex program (joint cosine, rescaled time)",
+                  source, kit.more_than(0.999), limit.joint_cosine(-1, predicted)),
+        kit.claim("boundary", "Learned and predicted decision boundary agree (angle in degrees, rescaled time)",
+                  "Figure 4(a)", kit.less_than(1), boundary_angle(limit, -1, predicted)),
+        kit.claim("boundary-sgd", "The same for plain SGD (angle in degrees)",
+                  "Figure 4(a)", kit.less_than(1), boundary_angle(sgd, -1, predicted)),
+        kit.claim("par-w", "All neurons w are in the PAR", "Section 6.3", kit.exactly(1), shares["w"][-1]),
+        kit.claim("par-u", "All neurons u are in the PAR", "Section 6.3", kit.exactly(1), shares["u"][-1]),
+        kit.claim("kkt", "The convex program is solved exactly (largest relative violation of the KKT conditions)",
+                  "Eq. 8", kit.at_most(1e-8), predicted.solution.kkt_residual),
+        kit.claim("consistent", "The predicted directions are themselves in the PAR (1: yes)",
+                  "Theorem 6.2", kit.exactly(1), patterns_hold(x, predicted, y, -y)),
+        kit.finding("directions-sgd", "Joint cosine of plain SGD after all epochs: the limit is neared like 1/log t",
+                    source, sgd.joint_cosine(-1, predicted)),
+        *[kit.finding(f"directions-{step}", f"Joint cosine at {step} steps of rescaled time",
+                      source, limit.joint_cosine(limit.at(step), predicted))
+          for step in STEPS],
+        kit.finding("boundary-same-loss", "Boundary angle of the run in rescaled time when its loss is that of "
+                    "plain SGD's end: the same early stop",
+                    "Figure 4(a)", boundary_angle(limit, e.same_loss, predicted)),
+        kit.finding("svm",
+                    "Angle between the boundary of the PAR and that of the linear max-margin classifier, in degrees",
+                    "Section 6.2", svm),
     ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def _margin_claims(e: Evidence) -> list[kit.Claim]:
+    """Compare margins and the symmetric training set with Theorem 6.2, its proof, and Lemma 6.1."""
+    data, limit, other = e.plane.groups.data, e.limit_margins, e.symmetric
+    x, y = other.data.x, other.data.y
+    exposed, mirrored_exposed = (int(wrongly_classifiable(one.x, one.y).sum()) for one in (data, other.data))
+    cosine_there = other.joint_cosine(-1, perfect_agreement_directions(x, y, other.alpha))
+    # fmt: off
+    return [
+        kit.claim("margin-grows", "The smoothed margin never falls once the summed loss is below log 2 "
+                  "(largest relative fall between recorded states, rescaled time; rounding allowed)",
+                  "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12), limit.largest_fall),
+        kit.claim("margin-largest", "The normalised margin tends to the largest of the PAR, "
+                  "v sqrt(k) / ||(w, u)|| (share, rescaled time)",
+                  "Eqs. 5 and 8, Theorem 6.2", kit.around(1), float(limit.normalised[-1]) / limit.largest),
+        kit.claim("lemma-6.1", "On a symmetric training set no vector that is right on one class "
+                  "is wrong on a point of the other (points for which there is one, of 50)",
+                  "Lemma 6.1", kit.exactly(0), mirrored_exposed),
+        kit.claim("symmetric-par", "A network trained on it ends in the PAR (smaller share of neurons)",
+                  "Lemma 6.1, Theorem 6.2", kit.exactly(1), min(share[-1] for share in other.par_shares.values())),
+        kit.claim("symmetric-directions", "with the directions of the convex program (joint cosine, rescaled time)",
+                  "Theorem 6.2", kit.more_than(0.999), cosine_there),
+        kit.finding("margin-sgd", "Largest relative fall of the smoothed margin, plain SGD",
+                    "Eq. 6", e.sgd_margins.largest_fall),
+        kit.finding("assumption-3", "Assumption 3 holds where this is at least 1: "
+                    "largest smoothed margin over alpha v sqrt(k) max ||x_i||",
+                    "Theorem 6.2, Appendix G.1", limit.reached),
+        kit.finding("assumption-4", f"Assumption 4 asks for 0: points of these {data.n}, "
+                    "symmetric in distribution only, that a vector can get wrong which is right on the other class",
+                    "Theorem 6.2, Lemma 6.1", exposed),
+    ]
+    # fmt: on
+
+
+def draw(e: Evidence) -> kit.Drawing:
     """Draw boundaries, weights, and the margins against steps of rescaled time."""
-    figure, axes = new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
-    regions = found.regions
-    drawn = draw_regions(
-        axes[0], regions.polygons, regions.bands, regions.segments[0], found.window, x=found.x, y=found.y
-    )
-    drawn.lines.set_label("learned boundary")
-    normal = found.predicted.boundary
-    along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (found.window[1] - found.window[0])
-    look: dict[str, Any] = {"color": PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
-    (line,) = axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
-    panel_label(axes[0], 0, "decision boundary")
-    rays = draw_rays(axes[1], found.H, found.signs, xlabel="weight 1", ylabel="weight 2", limit=1.0)
-    for direction in predicted_rays(found):
+    figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
+    look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
+    handles = draw_decisions(axes[0], e.plane)
+    normal, window = e.predicted.boundary, e.plane.window
+    along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (window[1] - window[0])
+    handles += axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
+    kit.panel_label(axes[0], 0, "decision boundary")
+    H, predicted = e.plane.groups.network[0], np.stack([e.predicted.w, e.predicted.u])
+    handles += draw_neurons(axes[1], H / kit.norms(H).max(), e.plane.signs, "weight", limit=1.0)
+    for direction in predicted / kit.norms(predicted).max():
         axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **look)
-    panel_label(axes[1], 1, "weights (largest norm 1)")
-    draw_margins(axes[2], found.margins.limit)
-    panel_label(axes[2], 2, "margins, rescaled time")
-    figure_legend(figure, [*drawn.handles, line, *(neuron_handle(sign) for sign in rays.rays)], columns=4)
+    kit.panel_label(axes[1], 1, "weights (largest norm 1)")
+    _draw_margins(axes[2], e.limit_margins)
+    kit.panel_label(axes[2], 2, "margins, rescaled time")
+    kit.figure_legend(figure, handles, columns=4)
     return figure
 
 
-def predicted_rays(found: Evidence) -> tuple[Floats, Floats]:
-    """Return the predicted directions on the scale of the drawn neurons: the longer one has length 1."""
-    w, u = found.predicted.w, found.predicted.u
-    size = max(float(np.linalg.norm(w)), float(np.linalg.norm(u)))
-    return w / size, u / size
+def _draw_margins(axes: kit.Axes, found: Margins) -> None:
+    """Draw both margins from where Assumption 6.1 holds, with the largest one and the one of assumption 3."""
+    steps, late = found.iterations[found.late], found.late
+    if not late.any():
+        return
+    shown = np.concatenate([found.normalised[late], found.smoothed[late], [found.largest]])
+    kit.set_value_axis(axes, shown, "margin", log=False)
+    curves = ((found.normalised, "normalised (Eq. 5)", "-"), (found.smoothed, "smoothed (Eq. 6)", DASHED))
+    lines = [
+        kit.draw_curve(axes, steps, values[late], log_time=True, color=color, ls=look, label=label)
+        for (values, label, look), color in zip(curves, kit.SERIES, strict=False)
+    ]
+    for value, label, color, look in (
+        (found.largest, "largest (Eq. 8)", kit.PALETTE.highlight, (0, (3, 2))),
+        (found.needed, "assumption 3", kit.PALETTE.muted, (0, (1, 1.5))),
+    ):
+        lines.append(axes.axhline(value, color=color, ls=look, lw=1.2, label=label))
+    kit.set_time_axis(axes, steps, "log", "step")
+    kit.place_legend(axes, lines, "inside", columns=1)
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="sarussi2021-fig4",
     caption=(
         "Two Gaussian classes: decision boundary (a) and weights (b) learned by SGD, with the predictions of the "

@@ -12,7 +12,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.reproduction.catalogue import Listed, figures, load_figure, papers
 
 IDS = [listed.id for listed in figures()]
-MODULES = {listed.module.rsplit(".", 1)[-1] for listed in figures()}
+MODULES = {tuple(listed.module.split(".")[-2:]) for listed in figures()}
 
 
 def used_configs() -> set[Path]:
@@ -93,11 +93,12 @@ def test_every_config_opens_with_what_it_serves_and_its_command(path: Path) -> N
 def test_every_figure_module_is_in_the_index() -> None:
     for folder in (ROOT / "experiments").iterdir():
         for path in folder.glob("*.py") if folder.is_dir() else ():
-            holds_figure = any(
-                isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "FIGURE" for target in node.targets)
-                for node in ast.parse(path.read_text()).body
-            )
-            assert holds_figure == (path.stem in MODULES), path
+            assigned = [
+                node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign | ast.AnnAssign)
+            ]
+            targets = [one for node in assigned for one in getattr(node, "targets", [getattr(node, "target", None)])]
+            holds_figure = any(getattr(target, "id", "") in {"FIGURE", "FIGURES"} for target in targets)
+            assert holds_figure == ((folder.name, path.stem) in MODULES), path
 
 
 def test_figures_use_relative_imports_and_never_the_command_line() -> None:

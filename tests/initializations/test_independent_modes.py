@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynamics_cli.training.independent_modes import class_points
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError

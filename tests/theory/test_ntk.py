@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.ntk import gradient_features, ntk, ntk_regression
+from tests.theory.descent import descend
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -88,7 +89,7 @@ def test_against_descent_of_the_linearised_network(factor):
     np.testing.assert_allclose(model.predict(new, lr * steps), expected, atol=2e-3)
 
 
-def test_a_really_trained_network_approaches_it_in_the_lazy_regime(descend):
+def test_a_really_trained_network_approaches_it_in_the_lazy_regime():
     """Paired neurons make h_0 = 0; scaling weights up makes training lazier, at rate 1/scale^2 in function space."""
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=(4, 3)), rng.normal(size=4)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from dynamics_cli.measures.neurons import cosines, directions, norms
-from dynamics_cli.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1
-from dynamics_cli.theory.saddle import growth_loss, growth_time, logistic_growth
-from dynamics_cli.theory.sphere_flow import aligned_mass, sphere_flow
+from dynamics_cli.theory.sphere_flow import sphere_flow
+from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_minus_1, S_plus_1
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -141,24 +140,6 @@ def test_the_flow_climbs(seed):
     assert (np.diff(slopes, axis=0) > -1e-9).all()
 
 
-def test_aligned_mass_predicts_the_loss_curve_of_a_trained_network(descend, two_points):
-    x, y = two_points
-    rng = np.random.default_rng(2)
-    W = 1e-5 * rng.normal(size=(30, 2))
-    a = rng.choice([-1.0, 1.0], 30) * norms(W)
-    u_plus, u_minus = (aligned_mass(x, y, W, a, sign) for sign in (1, -1))
-    assert 0 < u_plus <= np.sum(W[S_plus_1(x, y, W, a)] ** 2)
-    lr, block, V, b = 1e-3, 500, W, a
-    for k in range(1, 40):
-        V, b = descend(x, y, V, b, lr=lr, steps=block, factor=2.0)
-        t = k * block * lr
-        u = [logistic_growth(t, u_0, x, y, s, loss_factor=2.0) for u_0, s in ((u_plus, 1), (u_minus, -1))]
-        loss = np.mean((np.maximum(x @ V.T, 0) @ b - y) ** 2)
-        assert growth_loss(*u, x, y, loss_factor=2.0) == pytest.approx(loss, abs=0.01)
-    assert loss < 1e-3
-    assert growth_time(u_plus, x, y, 1, loss_factor=2.0) < growth_time(u_minus, x, y, -1, loss_factor=2.0)
-
-
 def test_still_points_and_no_neurons():
     x, y = np.array([[0.0, 1.0]]), np.array([1.0])
     flow = sphere_flow(x, y, [[0.0, 1.0], [1.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 0.0], [0.0, 2.0])
@@ -175,10 +156,6 @@ def test_bad_arguments():
         sphere_flow(x, y, W, a, [-1.0])
     with pytest.raises(ValueError, match="no direction"):
         sphere_flow(x, y, 0 * W, a, [1.0])
-    with pytest.raises(ValueError, match="no neuron"):
-        aligned_mass(x, y, -D_plus(x, y)[None], [1.0], 1)
-    with pytest.raises(ValueError, match="sign"):
-        aligned_mass(x, y, W, a, 0)
 
 
 @pytest.mark.parametrize("seed", range(6))

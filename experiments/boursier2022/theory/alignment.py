@@ -1,0 +1,137 @@
+"""The vectors and sets of neurons that decide the dynamics from a small initialisation, and Assumptions 1 to 3.
+
+Boursier et al. 2022, Section 4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Bools, Floats, as_network, as_points
+from dynamics_cli.measures.two_layer import preactivations
+
+
+def D_plus(x: ArrayLike, y: ArrayLike) -> Floats:
+    """Return `D_+ = (1/n) sum_{k: y_k > 0} y_k x_k` `(d,)` for `x (n, d)`, `y (n,)` (Section 4.1)."""
+    return D_sign(x, y, 1)
+
+
+def D_minus(x: ArrayLike, y: ArrayLike) -> Floats:
+    """Return `D_- = (1/n) sum_{k: y_k < 0} y_k x_k` `(d,)` (Section 4.1).
+
+    Neurons with a negative output weight align with `-D_-`.
+    """
+    return D_sign(x, y, -1)
+
+
+def D_sign(x: ArrayLike, y: ArrayLike, sign: int) -> Floats:
+    """Return `D_+` for `sign = 1` and `D_-` for `sign = -1`; ValueError for another sign."""
+    points, labels = as_points(x, y)
+    check_sign(sign)
+    result: Floats = np.where(sign * labels > 0, labels, 0.0) @ points / len(labels)
+    return result
+
+
+def check_sign(sign: int) -> None:
+    """Raise ValueError unless `sign` is -1 or 1."""
+    if sign not in (-1, 1):
+        raise ValueError(f"sign must be -1 or 1, not {sign}")
+
+
+def S_plus_1(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Bools:
+    """Return which neurons `(m,)` are in `S_{+,1}`: `a_j > 0` and `<w_j, x_k> >= 0` wherever `y_k > 0` (Eq. 5).
+
+    `W (m, d)` and `a (m,)` are the weights at initialisation; only the signs of `a` matter.
+    """
+    return _S(x, y, W, a, 1)
+
+
+def S_minus_1(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Bools:
+    """Return which neurons `(m,)` are in `S_{-,1}`: `a_j < 0` and `<w_j, x_k> >= 0` wherever `y_k < 0` (Eq. 6)."""
+    return _S(x, y, W, a, -1)
+
+
+def _S(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int) -> Bools:
+    points, labels = as_points(x, y)
+    hidden, output = as_network(W, a)
+    on = preactivations(points, hidden) >= 0  # (n, m)
+    result: Bools = on[sign * labels > 0].all(axis=0) & (sign * output > 0)
+    return result
+
+
+def orthogonality(x: ArrayLike) -> float:
+    """Return the largest `|cos|` between two different inputs of `x (n, d)`: 0 for orthogonal inputs.
+
+    Inputs that are 0 are orthogonal to all. A single input gives 0.
+    """
+    points = as_points(x, np.zeros(len(np.asarray(x))))[0]
+    lengths = np.linalg.norm(points, axis=1)
+    gram = points @ points.T
+    scale = np.outer(lengths, lengths)
+    cosines = np.abs(np.divide(gram, scale, out=np.zeros_like(gram), where=scale > 0))
+    np.fill_diagonal(cosines, 0.0)
+    return float(cosines.max())
+
+
+def require_orthogonal(x: ArrayLike, tolerance: float = 1e-6) -> None:
+    """Raise ValueError when two inputs of `x (n, d)` have a `|cos|` above `tolerance`."""
+    worst = orthogonality(x)
+    if worst > tolerance:
+        raise ValueError(f"this closed form needs orthogonal inputs, but two have cosine {worst:.3g} in absolute value")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Whether one assumption of the paper holds, and the numbers that say so."""
+
+    name: str
+    statement: str
+    holds: bool
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.statement}) {'holds' if self.holds else 'is violated'}: {self.detail}"
+
+
+def check_orthonormal(x: ArrayLike, tolerance: float = 1e-6) -> Assumption:
+    """Check Assumption 1: `<x_k, x_l> = 1{k = l}` up to `tolerance`, for `x (n, d)`.
+
+    The detail tells orthogonal inputs of other norms, for which the dynamics are the same in kind, from the rest.
+    """
+    points = as_points(x, np.zeros(len(np.asarray(x))))[0]
+    worst = orthogonality(points)
+    lengths = np.linalg.norm(points, axis=1)
+    normalised = bool(np.abs(lengths**2 - 1.0).max() <= tolerance)
+    orthogonal = worst <= tolerance
+    angle = "orthogonal" if orthogonal else f"not orthogonal (largest |cos| {worst:.3g})"
+    size = "of norm 1" if normalised else f"of norms {lengths.min():.4g} to {lengths.max():.4g}"
+    return Assumption("Assumption 1", "orthonormal inputs", orthogonal and normalised, f"inputs are {angle} and {size}")
+
+
+def check_labels(x: ArrayLike, y: ArrayLike, tolerance: float = 1e-12) -> Assumption:
+    """Check Assumption 2: no label is 0, and the squares of the positive and of the negative labels have unequal sums.
+
+    For orthogonal inputs of any norm the second part reads `||D_+|| != ||D_-||`, and that is what is checked (up to
+    the relative `tolerance`).
+    """
+    points, labels = as_points(x, y)
+    zeros = int(np.count_nonzero(labels == 0))
+    plus, minus = float(np.linalg.norm(D_plus(points, labels))), float(np.linalg.norm(D_minus(points, labels)))
+    differ = abs(plus - minus) > tolerance * max(plus, minus)
+    detail = f"{zeros} of {len(labels)} labels are 0, ||D+|| = {plus:.6g}, ||D-|| = {minus:.6g}"
+    return Assumption("Assumption 2", "no zero label, ||D+|| != ||D-||", zeros == 0 and differ, detail)
+
+
+def check_neurons(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Assumption:
+    """Check Assumption 3: `S_{+,1}` and `S_{-,1}` are both non-empty for the initial weights `W (m, d)`, `a (m,)`."""
+    plus, minus = int(S_plus_1(x, y, W, a).sum()), int(S_minus_1(x, y, W, a).sum())
+    detail = f"S+,1 has {plus} and S-,1 has {minus} of {len(np.asarray(a))} neurons"
+    return Assumption("Assumption 3", "S+,1 and S-,1 non-empty", plus > 0 and minus > 0, detail)
+
+
+def check_assumptions(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> tuple[Assumption, ...]:
+    """Return the checks of Assumptions 1, 2 and 3, in this order. Raises ValueError on shapes that do not match."""
+    return check_orthonormal(x), check_labels(x, y), check_neurons(x, y, W, a)

@@ -1,0 +1,128 @@
+"""Growth of the two groups of neurons, and the saddle that lies between (Boursier et al. 2022, Section 4.2, Fact 1).
+
+Balanced neurons aligned with `sign D` have `sum_j a_j w_j = u D / ||D||` where `u` is the sum of their squared norms.
+On orthogonal inputs, therefore, `h(x_k) = u y_k ||x_k||^2 / (n ||D||)` on labels of that sign and, from Eq. 3,
+
+    du/dt = 2 ||D|| (1 - u / U) u   with   U = n^3 ||D||^3 / sum y_k^2 ||x_k||^4,
+
+which for orthonormal inputs is the paper's equation, `U = n ||D||`. It is exact as long as the direction stays: always,
+where the inputs of that sign have equal norms; only while the loss is small otherwise, since `D(t)` then turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
+from dynamics_cli.measures.neurons import norms
+from dynamics_cli.theory.sphere_flow import sphere_flow
+
+from .alignment import D_minus, D_plus, D_sign, S_minus_1, S_plus_1, check_sign, require_orthogonal
+from .minimum_norm import interpolating_neuron
+
+
+def growth_rate(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1.0) -> float:
+    """Return `2 ||D_sign|| loss_factor`, the rate at which `u = sum_j ||w_j||^2` grows while it is small."""
+    return 2.0 * loss_factor * float(np.linalg.norm(D_sign(x, y, sign)))
+
+
+def growth_limit(x: ArrayLike, y: ArrayLike, sign: int, *, tolerance: float = 1e-6) -> float:
+    """Return U, where `u` ends: `n^3 ||D||^3 / sum y_k^2 ||x_k||^4`, for orthonormal inputs `n ||D||`.
+
+    Raises ValueError when inputs are not orthogonal (up to `tolerance`) or when no label has this sign.
+    """
+    points, labels = as_points(x, y)
+    require_orthogonal(points, tolerance)
+    length = float(np.linalg.norm(D_sign(points, labels, sign)))
+    if length == 0:
+        raise ValueError(f"there is no label of sign {sign:+d}")
+    weights = labels**2 * np.sum(points**2, axis=1) ** 2
+    return float((len(labels) * length) ** 3 / np.sum(weights[sign * labels > 0]))
+
+
+def logistic_growth(
+    t: ArrayLike, u_0: float, x: ArrayLike, y: ArrayLike, sign: int = 1, *, loss_factor: float = 1.0
+) -> Floats:
+    """Return `u(t) = U / (1 + (U / u_0 - 1) exp(-2 ||D|| t))` for times `t` of any shape, from `u(0) = u_0 > 0`.
+
+    Raises ValueError when `u_0` is not positive; otherwise as `growth_limit`.
+    """
+    if not u_0 > 0:
+        raise ValueError(f"u_0, the squared norm to grow from, must be positive, not {u_0}")
+    U = growth_limit(x, y, sign)
+    times = as_floats(t, "t", axes=0, batched=True)
+    decay = np.exp(-growth_rate(x, y, sign, loss_factor=loss_factor) * times)
+    return np.asarray(U / (1.0 + (U / u_0 - 1.0) * decay))
+
+
+def aligned_mass(
+    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int, *, alignments: float = 40.0
+) -> float:
+    """Return the `u_0` from which the logistic growth of `S_{+,1}` (`S_{-,1}` for sign -1) must start at t = 0.
+
+    Neurons lose time while they turn towards D. With t = `alignments / ||D||`, late enough for all to be aligned,
+    `u_0 = sum_j ||w_j(0)||^2 exp(2 (log_growth_j(t) - ||D|| t))`, so that `u(t) = u_0 exp(2 ||D|| t)` from then on. For
+    balanced weights and orthogonal inputs. Raises ValueError when no neuron is in the set or no label has that sign.
+    """
+    check_sign(sign)
+    hidden, output = as_network(W, a)
+    chosen = (S_plus_1 if sign > 0 else S_minus_1)(x, y, hidden, output)
+    length = float(np.linalg.norm(D_sign(x, y, sign)))
+    if not chosen.any() or length == 0:
+        raise ValueError(f"no neuron of the right set or no label of sign {sign:+d}")
+    late = alignments / length
+    growth = sphere_flow(x, y, hidden[chosen], output[chosen], [late]).log_growth[0]
+    return float(np.sum(norms(hidden[chosen]) ** 2 * np.exp(2.0 * (growth - length * late))))
+
+
+def growth_loss(
+    u_plus: ArrayLike, u_minus: ArrayLike, x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0
+) -> Floats:
+    """Return the loss when neurons along `D_+` and `-D_-` have the total squared norms `u_plus` and `u_minus`.
+
+    `u_plus` and `u_minus` have any shape and broadcast. Raises ValueError when inputs are not orthogonal.
+    """
+    points, labels = as_points(x, y)
+    require_orthogonal(points)
+    plus, minus = np.linalg.norm(D_plus(points, labels)), np.linalg.norm(D_minus(points, labels))
+    n, squares = len(labels), np.sum(points**2, axis=1)
+    u = np.stack(np.broadcast_arrays(as_floats(u_plus, "u_plus", axes=0, batched=True), u_minus), axis=-1)  # (..., 2)
+    norms = np.array([plus, minus])
+    slopes = np.divide(u, n * norms, out=np.zeros_like(u), where=norms > 0)
+    h = np.where(labels > 0, slopes[..., :1], slopes[..., 1:]) * labels * squares  # (..., n)
+    return np.asarray(0.5 * loss_factor * np.mean((h - labels) ** 2, axis=-1))
+
+
+@dataclass(frozen=True)
+class Saddle:
+    """The intermediate saddle `theta_S`: labels of one sign are fitted by parallel neurons, all others are 0."""
+
+    sign: int
+    """Sign of the labels that are fitted there (that of the larger `||D||`)."""
+    w: Floats
+    """(d,) the fitting neurons merged into one balanced neuron; they share its direction."""
+    a: float
+    """Its output weight; `a^2` is the sum of the squared norms of the fitting neurons, `n ||D||` if orthonormal."""
+    fitted: Bools
+    """(n,) which points are fitted; `h` is 0 on the others."""
+    loss: float
+    """`loss_factor / (2n)` times the sum of the squares of the other labels."""
+
+
+def intermediate_saddle(x: ArrayLike, y: ArrayLike, *, loss_factor: float = 1.0, tolerance: float = 1e-6) -> Saddle:
+    """Return the saddle of Fact 1 for orthogonal inputs `x (n, d)` of any norm and labels `y (n,)`.
+
+    Raises ValueError when inputs are not orthogonal, labels have one sign only, or `||D_+|| = ||D_-||` (Assumption 2).
+    """
+    points, labels = as_points(x, y)
+    plus, minus = np.linalg.norm(D_plus(points, labels)), np.linalg.norm(D_minus(points, labels))
+    if plus == minus or min(plus, minus) == 0:
+        raise ValueError(f"an intermediate saddle needs ||D+|| and ||D-|| positive and different: {plus}, {minus}")
+    sign = 1 if plus > minus else -1
+    w, a = interpolating_neuron(points, labels, sign, tolerance=tolerance)
+    fitted: Bools = sign * labels > 0
+    loss = 0.5 * loss_factor * float(np.sum(labels[~fitted] ** 2)) / len(labels)
+    return Saddle(sign=sign, w=w, a=a, fitted=fitted, loss=loss)

@@ -1,0 +1,67 @@
+"""The interpolators of minimal parameter norm for orthogonal inputs (Boursier et al. 2022, Proposition 1).
+
+For orthogonal inputs of any norm the argument of the paper's Appendix C still holds: a minimiser is balanced, a neuron
+with a positive (negative) output weight is active on positive (negative) labels only and is orthogonal to the other
+inputs, and merging the neurons of one sign never adds to the norm. What is left is the shortest w with
+`a <w, x_k> = y_k`, which points along `v = sum y_k x_k / ||x_k||^2`; balance then gives `a^2 = ||w||^2 = ||v||`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats, as_points
+
+from .alignment import D_minus, D_plus, check_orthonormal, check_sign, require_orthogonal
+
+
+def interpolating_neuron(x: ArrayLike, y: ArrayLike, sign: int, *, tolerance: float = 1e-6) -> tuple[Floats, float]:
+    """Return the shortest balanced neuron `w (d,)`, `a` that fits all labels of one sign and is 0 on the other points.
+
+    `w = sign v / sqrt(||v||)`, `a = sign sqrt(||v||)` with `v = sum y_k x_k / ||x_k||^2` over the labels of that sign;
+    both are 0 when there is none. Raises ValueError when inputs are not orthogonal (up to `tolerance`), when an input
+    is 0 but its label is not, or for a sign other than -1 and 1.
+    """
+    points, labels = as_points(x, y)
+    check_sign(sign)
+    require_orthogonal(points, tolerance)
+    squares = np.sum(points**2, axis=1)
+    chosen = sign * labels > 0
+    if (squares[chosen] == 0).any():
+        raise ValueError("no network without bias fits a label other than 0 at the input 0")
+    v = (labels[chosen] / squares[chosen]) @ points[chosen]  # (d,)
+    length = float(np.linalg.norm(v))
+    if length == 0:
+        return np.zeros(points.shape[1]), 0.0
+    return sign * v / np.sqrt(length), sign * float(np.sqrt(length))
+
+
+def minimum_norm_interpolator(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> tuple[Floats, Floats]:
+    """Return the two neurons `W (2, d)`, `a (2,)` of a minimum-norm interpolator: the positive one, then the negative.
+
+    A neuron is 0 when no label has its sign. All minimisers are this network with its neurons split into parallel
+    ones (Proposition 1). Errors as `interpolating_neuron`.
+    """
+    w_plus, a_plus = interpolating_neuron(x, y, 1, tolerance=tolerance)
+    w_minus, a_minus = interpolating_neuron(x, y, -1, tolerance=tolerance)
+    return np.stack([w_plus, w_minus]), np.array([a_plus, a_minus])
+
+
+def minimum_norm_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> float:
+    """Return `min ||theta||^2` over interpolators of orthogonal inputs.
+
+    `2 (sqrt(sum_{y_k>0} y_k^2 / ||x_k||^2) + sqrt(sum_{y_k<0} y_k^2 / ||x_k||^2))`. Errors as `interpolating_neuron`.
+    """
+    W, a = minimum_norm_interpolator(x, y, tolerance=tolerance)
+    return float(np.sum(W**2) + np.sum(a**2))
+
+
+def orthonormal_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> float:
+    """Return `2 n (||D_+|| + ||D_-||)`, as Proposition 1 states it. Raises ValueError unless inputs are orthonormal."""
+    points, labels = as_points(x, y)
+    check = check_orthonormal(points, tolerance)
+    if not check.holds:
+        raise ValueError(str(check))
+    lengths = np.linalg.norm(D_plus(points, labels)) + np.linalg.norm(D_minus(points, labels))
+    return float(2 * len(labels) * lengths)

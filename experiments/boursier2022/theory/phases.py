@@ -1,0 +1,99 @@
+"""When the phases of training end: Lemmas 2 to 4 and Fact 1 of Boursier et al. 2022, and their leading order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import as_points
+
+from .alignment import D_minus, D_plus, D_sign
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """Ends of the phases, in units of gradient-flow time.
+
+    "First" is the sign with the larger `||D||` (the paper assumes it to be +), "second" the other one.
+    """
+
+    first_sign: int
+    """1 when the positive labels are fitted first (`||D_+|| > ||D_-||`), else -1."""
+    first_aligned: float
+    """`-eps ln(lambda) / ||D_first||` (Eq. 12)."""
+    aligned: float
+    """`t_1 = -eps ln(lambda) / ||D_second||` (Lemma 2)."""
+    first_fitted: float
+    """Bound on t_2, start of the saddle: `-(1 + 3 eps) ln(lambda) / ||D_first||` (Lemma 3, Fact 1)."""
+    saddle_left: float
+    """End of the saddle: `-(1 - eps) ln(lambda) / ||D_second||` (Fact 1)."""
+    second_fitted: float
+    """Bound on t_3: `-(1 + 3 r eps) ln(lambda) / ||D_second||` with `r = ||D_first|| / ||D_second||` (Lemma 4)."""
+
+
+def _ordered_norms(x: ArrayLike, y: ArrayLike) -> tuple[int, float, float]:
+    """Return the sign fitted first and the norms of its D and of the other."""
+    plus, minus = float(np.linalg.norm(D_plus(x, y))), float(np.linalg.norm(D_minus(x, y)))
+    if plus == 0 or minus == 0:
+        raise ValueError("the phases need positive and negative labels: D_+ or D_- is 0")
+    return (1, plus, minus) if plus >= minus else (-1, minus, plus)
+
+
+def _check_lambda(lambda_: float) -> None:
+    if not 0.0 < lambda_ < 1.0:
+        raise ValueError(f"lambda, the standard deviation of the initial weights, must be in (0, 1), not {lambda_}")
+
+
+def phase_times(x: ArrayLike, y: ArrayLike, lambda_: float, epsilon: float, *, loss_factor: float = 1.0) -> PhaseTimes:
+    """Return the times of Lemmas 2-4 and Fact 1 for initial weights `w_j = lambda g_j`, `g_j ~ N(0, I)` (Eq. 4).
+
+    `epsilon` is the constant of the lemmas, at most `largest_epsilon(x, y)` there. `loss_factor` is 1 for the loss
+    of the paper and 2 for the mean squared error (half the time). Raises ValueError for lambda outside (0, 1),
+    a negative epsilon, or labels of one sign only.
+    """
+    _check_lambda(lambda_)
+    if epsilon < 0:
+        raise ValueError(f"epsilon must not be negative, not {epsilon}")
+    sign, first, second = _ordered_norms(x, y)
+    log = -float(np.log(lambda_)) / loss_factor
+    return PhaseTimes(
+        first_sign=sign,
+        first_aligned=epsilon * log / first,
+        aligned=epsilon * log / second,
+        first_fitted=(1 + 3 * epsilon) * log / first,
+        saddle_left=(1 - epsilon) * log / second,
+        second_fitted=(1 + 3 * (first / second) * epsilon) * log / second,
+    )
+
+
+def leading_time(x: ArrayLike, y: ArrayLike, lambda_: float, sign: int, *, loss_factor: float = 1.0) -> float:
+    """Return `-ln(lambda) / ||D_sign||`: when labels of this sign are fitted, to leading order in lambda (Section 4.2).
+
+    Raises ValueError for lambda outside (0, 1) or when there is no label of this sign.
+    """
+    _check_lambda(lambda_)
+    length = float(np.linalg.norm(D_sign(x, y, sign)))
+    if length == 0:
+        raise ValueError(f"there is no label of sign {sign:+d}")
+    return -float(np.log(lambda_)) / (loss_factor * length)
+
+
+def largest_epsilon(x: ArrayLike, y: ArrayLike) -> float:
+    """Return the largest epsilon that the conditions of Appendix B.2 allow for these data.
+
+    They are `(1 + 3 eps) max(1 - alpha, 1/r) <= 1 - eps` and `(1 + 3 r eps)(1 - beta) <= 1 - eps`. The paper prints
+    `alpha = min y_k^2 / (2 ||D_+||^2)`; the proof of Lemma 10, where it is used, needs `y_k^2 / (2 n^2 ||D_+||^2)`
+    (leaving point k out of D_+ removes `y_k x_k / n`), and so does beta: this is what is computed, with norms of the
+    inputs for orthogonal inputs of any norm. Raises ValueError for labels of one sign only.
+    """
+    points, labels = as_points(x, y)
+    sign, first, second = _ordered_norms(points, labels)
+    shares = (labels * np.linalg.norm(points, axis=1) / len(labels)) ** 2 / 2.0  # what point k adds to ||D||^2, halved
+    alpha = float(shares[sign * labels > 0].min()) / first**2
+    beta = float(shares[sign * labels < 0].min()) / second**2
+    largest = max(1.0 - alpha, second / first)
+    from_first = (1.0 - largest) / (1.0 + 3.0 * largest)
+    from_second = beta / (1.0 + 3.0 * (first / second) * (1.0 - beta))
+    return float(min(from_first, from_second))

@@ -1,0 +1,242 @@
+"""Figures 2, 6 and 7: pairs of MNIST digits, how neurons cluster and how many points are outside the linear regime.
+
+Beside the paper's panels: how the result depends on the slope of leaky ReLU, which the paper does not print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.lines import Line2D
+
+from dynamics_cli import kit
+
+from .groups import ORIGIN, SMALL, Clustering, clustering
+from .panels import DASHED, RATIO, Curve, draw_over_epochs
+
+Evidence = Mapping[str, Clustering]
+"""Role -> clustering of its run at every recorded state."""
+
+CONFIG = "sarussi2021/mnist_35.yaml"
+PAIRS = {"0-1": "(0, 1)", "3-5": "(3, 5)"}
+"""Of Figures 2 and 7."""
+SLOPES = (0.2, 0.35, 0.5, 0.65, 0.8)
+ASSUMED = 0.5
+"""The slope at which the claims about (3, 5) are checked, that of the config."""
+SLOPE_ROLES = {slope: "3-5" if slope == ASSUMED else f"3-5-slope-{slope:g}" for slope in SLOPES}
+MORE_PAIRS = {f"{i}-{j}": f"({i}, {j})" for i, j in ((1, 7), (2, 3), (4, 9), (5, 8), (6, 0))}
+"""Of Figure 6. The captions that say which pairs the paper shows are lost; these cover all ten digits."""
+STEEP = 0.8
+"""A second slope, nearer to a linear network: what becomes of the pairs that fail at that of the config, 0.5."""
+ZERO = kit.Interval(None, 0.1, "around 0: <= 10 % of the initial value")
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure ratio, angle and shares at every recorded state."""
+    return {role: clustering(run) for role, run in runs.items()}
+
+
+def steep(pair: str) -> str:
+    """Return the role of the run of a pair with slope `STEEP`."""
+    return f"{pair}-slope-{STEEP:g}"
+
+
+def wanted(pair: str, *more: str) -> kit.Wanted:
+    """Return the run of a pair of digits, such as `1-7`."""
+    return kit.Wanted(CONFIG, (f"dataset.digits=[{pair.replace('-', ', ')}]", *more))
+
+
+def claims_of_figure_2(e: Evidence) -> list[kit.Claim]:
+    """Compare the last shares with Section 5.1; the other slopes are findings."""
+    listed = []
+    # fmt: off
+    for name, title in PAIRS.items():
+        listed += [
+            kit.claim(f"{name}-{part}",
+                      f"Digits {title}: the share of {part} points outside the linear regime converges to zero",
+                      "Section 5.1, Figure 2", kit.less_than(SMALL), share[-1])
+            for part, share in e[name].outside.items()
+        ]
+        ratio = e[name].ratio[-1]
+        listed.append(kit.finding(f"{name}-ratio", f"Digits {title}: final clustering ratio", "Eq. 7", ratio))
+    for slope, role in SLOPE_ROLES.items():
+        share, epochs = e[role].outside["training"], e[role].epochs
+        text = f"Digits (3, 5), slope {slope:g}: share of training points outside the linear regime"
+        least = share.argmin()
+        listed += [
+            kit.finding(f"slope-{slope:g}", f"{text} at the end", "slope not printed", share[-1]),
+            kit.finding(f"slope-{slope:g}-least", f"{text}, least of all epochs (epoch {epochs[least]:g})",
+                        "slope not printed", share[least]),
+        ]
+    usual, slow = e[SLOPE_ROLES[SLOPES[0]]], e["small-step"]
+    at = int(abs(usual.epochs - slow.epochs[-1] / 10).argmin())
+    text = f"Digits (3, 5), slope {SLOPES[0]:g}: share of training points outside the linear regime"
+    return [
+        *listed,
+        kit.finding("small-step", f"{text}, a tenth of the step", "step not printed", slow.outside["training"][-1]),
+        kit.finding("usual-step", f"{text}, the usual step after the same time (epoch {usual.epochs[at]:g})",
+                    "step not printed", usual.outside["training"][at]),
+    ]
+    # fmt: on
+
+
+def claims_of_figure_6(e: Evidence) -> list[kit.Claim]:
+    """Compare the last shares with Appendix D.2."""
+    listed = []
+    # fmt: off
+    for name, title in MORE_PAIRS.items():
+        listed += [
+            *[kit.claim(f"{name}-{part}",
+                        f"Digits {title}: the network enters the linear regime (share of {part} points outside)",
+                        "Appendix D.2, Figure 6", kit.less_than(SMALL), share[-1])
+              for part, share in e[name].outside.items()],
+            *[kit.finding(f"{steep(name)}-{part}",
+                          f"Digits {title}, slope {STEEP:g}: share of {part} points outside the linear regime",
+                          "slope not printed", share[-1])
+              for part, share in e[steep(name)].outside.items()],
+            kit.finding(f"{name}-ratio", f"Digits {title}: final clustering ratio", "Eq. 7", e[name].ratio[-1]),
+        ]
+    # fmt: on
+    return listed
+
+
+def claims_of_figure_7(e: Evidence) -> list[kit.Claim]:
+    """Compare both measures with Appendix D.3."""
+    listed = []
+    # fmt: off
+    for name, title in PAIRS.items():
+        for key, text, values in (
+            ("ratio", "ratio 2r/||w_bar - u_bar||", e[name].ratio),
+            ("angle", "largest angle within a group, degrees", e[name].angle),
+        ):
+            listed += [
+                kit.claim(f"{name}-{key}", f"Digits {title}: {text}, converges to zero (final over initial value)",
+                          "Appendix D.3, Figure 7", ZERO, values[-1] / values[0]),
+                kit.finding(f"{name}-{key}-last", f"Digits {title}: {text}, at the end", "Figure 7", values[-1]),
+            ]
+    # fmt: on
+    return listed
+
+
+def draw_ratios(axes: Sequence[kit.Axes], shown: Mapping[str, Clustering]) -> list[Line2D]:
+    """Draw the clustering ratio of runs by label in panel a."""
+    curves = zip(shown.items(), kit.SERIES, strict=False)
+    ratios = [Curve(one.epochs, one.ratio, label, color) for (label, one), color in curves]
+    return draw_over_epochs(axes, 0, "clustering ratio", ratios, RATIO, log=True)
+
+
+def share_curves(shown: Mapping[str, Clustering]) -> list[list[Curve]]:
+    """Return for each run by label its share of training and of held-out points outside the linear regime."""
+    return [
+        [
+            Curve(one.epochs, share, f"{label} {part}", color, style)
+            for (part, share), style in zip(one.outside.items(), ("-", DASHED), strict=True)
+        ]
+        for (label, one), color in zip(shown.items(), kit.SERIES, strict=False)
+    ]
+
+
+def draw_figure_2(e: Evidence) -> kit.Drawing:
+    """Draw ratio, shares, and the dependence on the slope."""
+    figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.3)
+    draw_ratios(axes, {f"digits {title}": e[name] for name, title in PAIRS.items()})
+    train, test = zip(*share_curves({title: e[name] for name, title in PAIRS.items()}), strict=True)
+    handles = draw_over_epochs(axes, 1, "points outside linear regime", [*train, *test], "share outside", share=True)
+    shades = ("#440154", "#3B528B", "#21918C", "#5EC962", "#D9B600")
+    slopes = [
+        Curve(e[role].epochs, e[role].outside["training"], f"{slope:g}", shade)
+        for (slope, role), shade in zip(SLOPE_ROLES.items(), shades, strict=True)
+    ]
+    lines = draw_over_epochs(axes, 2, "(3, 5) training, by slope", slopes, "share outside", share=True)
+    legend = kit.place_legend(axes[2], lines, "inside", columns=1)
+    if legend is not None:
+        legend.set_title(r"slope $\alpha$")
+    kit.figure_legend(figure, handles, columns=4)
+    return figure
+
+
+def draw_figure_6(e: Evidence) -> kit.Drawing:
+    """Draw ratio, shares, and shares for the second slope."""
+    figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.45)
+    usual = {title: e[name] for name, title in MORE_PAIRS.items()}
+    steeper = {title: e[steep(name)] for name, title in MORE_PAIRS.items()}
+    draw_ratios(axes, usual)
+    for k, (shown, slope) in enumerate(((usual, ASSUMED), (steeper, STEEP)), 1):
+        curves = [curve for pair in share_curves(shown) for curve in pair]
+        lines = draw_over_epochs(axes, k, f"outside, slope {slope:g}", curves, "share outside", share=True)
+    kit.figure_legend(figure, lines, columns=5)
+    return figure
+
+
+def draw_figure_7(e: Evidence) -> kit.Drawing:
+    """Draw the ratio on the left, the angle on the right."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
+    shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
+    lines = draw_ratios(axes, shown)
+    curves = zip(shown.items(), kit.SERIES, strict=False)
+    angles = [Curve(one.epochs, one.angle, label, color) for (label, one), color in curves]
+    draw_over_epochs(axes, 1, "largest angle in a group", angles, "largest angle (degrees)", log=True)
+    kit.figure_legend(figure, lines, columns=2)
+    return figure
+
+
+OF_PAIRS = {"0-1": "sarussi2021/mnist_01.yaml", "3-5": CONFIG}
+
+FIGURES = {
+    "sarussi2021-fig2": kit.Figure(
+        id="sarussi2021-fig2",
+        caption=(
+            "Clustering ratio 2r/||w_bar - u_bar|| (a) and share of training and held-out points outside the linear "
+            "regime of Theorem 5.1 (b) against epochs, for two pairs of digits and small initialisation; (c), not in "
+            "the paper: the share of training points for digits (3, 5) and several slopes of leaky ReLU."
+        ),
+        configs={
+            **OF_PAIRS,
+            **{
+                role: kit.Wanted(CONFIG, (f"architecture.slope={slope:g}",))
+                for slope, role in SLOPE_ROLES.items()
+                if slope != ASSUMED
+            },
+            "small-step": kit.Wanted(
+                CONFIG,
+                (
+                    f"architecture.slope={SLOPES[0]:g}",
+                    "optimizer.lr=0.001",
+                    "optimizer.epochs=200",
+                    "record.snapshots.interval=20000",
+                ),
+            ),
+        },
+        origin=ORIGIN,
+        evidence=evidence,
+        claims=claims_of_figure_2,
+        draw=draw_figure_2,
+    ),
+    "sarussi2021-fig6": kit.Figure(
+        id="sarussi2021-fig6",
+        caption=(
+            "Clustering ratio (a) and share of training and held-out points outside the linear regime (b) against "
+            "epochs, for further pairs of digits and slope 0.5; (c), not in the paper: the shares for slope 0.8."
+        ),
+        configs={
+            **{pair: wanted(pair) for pair in MORE_PAIRS},
+            **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
+        },
+        origin=ORIGIN | {"pairs": "assumed"},
+        evidence=evidence,
+        claims=claims_of_figure_6,
+        draw=draw_figure_6,
+    ),
+    "sarussi2021-fig7": kit.Figure(
+        id="sarussi2021-fig7",
+        caption=(
+            "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
+            "epochs for two pairs of digits."
+        ),
+        configs=OF_PAIRS,
+        origin=ORIGIN,
+        evidence=evidence,
+        claims=claims_of_figure_7,
+        draw=draw_figure_7,
+    ),
+}

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.boursier2022.theory.alignment import (
+    D_minus,
+    D_plus,
+    D_sign,
+    S_minus_1,
+    S_plus_1,
+    check_assumptions,
+    check_labels,
+    check_neurons,
+    check_orthonormal,
+    orthogonality,
+    require_orthogonal,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def test_D_of_the_two_orthogonal_points(two_points):
+    x, y = two_points
+    np.testing.assert_allclose(D_plus(x, y), [1.0, 0.5])
+    np.testing.assert_allclose(D_minus(x, y), [0.25, -0.5])
+    # the angles of Figure 2's final neurons
+    assert np.degrees(np.arctan2(*D_plus(x, y)[::-1])) == pytest.approx(26.565, abs=1e-3)
+    assert np.degrees(np.arctan2(*-D_minus(x, y)[::-1])) == pytest.approx(116.565, abs=1e-3)
+
+
+@given(seeds)
+def test_D_is_linear_in_labels_equivariant_and_odd(seed):
+    rng = np.random.default_rng(seed)
+    x, y, Q = rng.normal(size=(5, 3)), rng.normal(size=5), np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    np.testing.assert_allclose(D_plus(x, y) + D_minus(x, y), y @ x / 5, atol=1e-14)
+    np.testing.assert_allclose(D_plus(x @ Q, 3 * y), 3 * D_plus(x, y) @ Q, atol=1e-12)
+    np.testing.assert_allclose(D_plus(x, -y), -D_minus(x, y), atol=1e-14)
+
+
+def test_sets_of_neurons_by_hand():
+    x, y = np.eye(3), np.array([1.0, 2.0, -1.0])
+    W = np.array([[1, 1, -9], [1, -1, 1], [0, 0, 1], [1, 1, 0], [-1, -1, 1], [-1, -1, -1]], dtype=float)
+    a = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+    assert S_plus_1(x, y, W, a).tolist() == [True, False, True, False, False, False]  # <w, x> = 0 belongs (Eq. 5)
+    assert S_minus_1(x, y, W, a).tolist() == [False, False, False, True, True, False]
+    assert S_plus_1(x, y, 1e-20 * W, 1e-20 * a).tolist() == S_plus_1(x, y, W, a).tolist()
+    assert S_minus_1(x, -y, W, -a).tolist() == S_plus_1(x, y, W, a).tolist()
+
+
+def test_without_labels_of_a_sign_every_neuron_of_that_sign_counts():
+    assert S_minus_1(np.eye(2), [1.0, 1.0], -np.eye(2), [1.0, -1.0]).tolist() == [False, True]
+    assert D_minus(np.eye(2), [1.0, 1.0]).tolist() == [0.0, 0.0]
+
+
+def test_orthogonality():
+    assert orthogonality([[-0.5, 1.0], [2.0, 1.0]]) == 0.0
+    assert orthogonality([[1.0, 0.0], [1.0, 1.0]]) == pytest.approx(np.sqrt(0.5))
+    assert orthogonality([[1.0, 0.0], [0.0, 0.0]]) == 0.0
+    assert orthogonality([[1e-20, 0.0], [1e-20, 1e-20]]) == pytest.approx(np.sqrt(0.5))
+    with pytest.raises(ValueError, match=r"cosine 0\.707"):
+        require_orthogonal([[1.0, 0.0], [1.0, 1.0]])
+
+
+def test_assumptions_read_well(two_points):
+    x, y = two_points
+    W, a = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
+    first, second, third = check_assumptions(x, y, W, a)
+    assert not first.holds
+    assert "orthogonal and of norms 1.118 to 2.236" in first.detail
+    assert second.holds
+    assert third.holds
+    assert str(third) == ("Assumption 3 (S+,1 and S-,1 non-empty) holds: S+,1 has 1 and S-,1 has 1 of 2 neurons")
+    assert str(first).startswith("Assumption 1 (orthonormal inputs) is violated: ")
+
+
+def test_assumptions_that_fail():
+    assert check_orthonormal(np.eye(3)).holds
+    assert "largest |cos| 0.707" in check_orthonormal([[1.0, 0.0], [1.0, 1.0]]).detail
+    assert not check_labels(np.eye(2), [1.0, -1.0]).holds  # equal sums of squares
+    assert not check_labels(np.eye(3), [2.0, -1.0, 0.0]).holds
+    assert check_labels(np.eye(2), [2.0, -1.0]).holds
+    missing = check_neurons(np.eye(2), [1.0, -1.0], np.array([[1.0, 1.0]]), np.array([1.0]))
+    assert not missing.holds
+    assert "S-,1 has 0 of 1" in missing.detail
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="sign"):
+        D_sign(np.eye(2), [1.0, 1.0], 0)
+    with pytest.raises(ValueError, match="2 points but y has 3"):
+        D_plus(np.eye(2), [1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="no data"):
+        D_plus(np.ones((0, 2)), [])
+    with pytest.raises(ValueError, match="finite"):
+        D_plus(np.eye(2), [np.nan, 1.0])

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from dynamics_cli.measures.neurons import norms
+from dynamics_cli.measures.two_layer import outputs
+from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_plus_1
+from experiments.boursier2022.theory.growth import (
+    aligned_mass,
+    growth_limit,
+    growth_loss,
+    growth_rate,
+    intermediate_saddle,
+    logistic_growth,
+)
+from tests.theory.descent import descend
+
+# orthogonal; equal norms among the positive labels (2) and among the negative ones (0.5)
+X = np.diag([2.0, 2.0, 0.5, 0.5])
+Y = np.array([1.0, 0.4, -2.0, -0.7])
+
+
+def square_loss(x, y, W, a, *, loss_factor=1.0):
+    """Return Eq. 1 times `loss_factor`, of the shape of the batch of `W (..., m, d)`."""
+    return 0.5 * loss_factor * np.mean((outputs(x, W, a) - y) ** 2, axis=-1)
+
+
+def velocity(x, y, W, a, *, loss_factor=1.0):
+    """Return `dW/dt = D_j a_j` `(m, d)` and `da/dt = <D_j, w_j>` `(m,)` (Eq. 3)."""
+    z = x @ W.T
+    D = loss_factor / len(y) * ((y - np.maximum(z, 0.0) @ a)[:, None] * (z > 0)).T @ x
+    return D * a[:, None], np.sum(D * W, axis=1)
+
+
+def flow_of_aligned_neurons(x, y, *, sign, times, u_0, factor):
+    """Return sum ||w||^2 of three neurons of that sign, started along sign D and integrated with the full Eq. 3."""
+    D = D_plus(x, y) if sign > 0 else D_minus(x, y)
+    shares = np.sqrt(u_0 * np.array([0.5, 0.3, 0.2]))
+    W, a = shares[:, None] * sign * D / np.linalg.norm(D), sign * shares
+    d = x.shape[1]
+
+    def field(t, theta):
+        dW, da = velocity(x, y, theta[: 3 * d].reshape(3, d), theta[3 * d :], loss_factor=factor)
+        return np.concatenate([dW.ravel(), da])
+
+    path = solve_ivp(
+        field, (0, times[-1]), np.concatenate([W.ravel(), a]), t_eval=times, rtol=1e-10, atol=1e-14, method="DOP853"
+    ).y.T
+    return path[:, : 3 * d].reshape(-1, 3, d), path[:, 3 * d :]
+
+
+@pytest.mark.parametrize(("sign", "factor"), [(1, 1.0), (-1, 1.0), (1, 2.0)])
+def test_logistic_growth_is_exact_for_equal_norms_within_a_sign(sign, factor):
+    times = np.linspace(0, 60, 13)
+    W, a = flow_of_aligned_neurons(X, Y, sign=sign, times=times, u_0=1e-6, factor=factor)
+    u = np.sum(W**2, axis=(1, 2))
+    np.testing.assert_allclose(logistic_growth(times, 1e-6, X, Y, sign, loss_factor=factor), u, rtol=1e-6)
+    other = np.zeros_like(u)
+    loss = growth_loss(*((u, other) if sign > 0 else (other, u)), X, Y, loss_factor=factor)
+    np.testing.assert_allclose(loss, square_loss(X, Y, W, a, loss_factor=factor), rtol=1e-6)
+
+
+def test_the_papers_constants_for_orthonormal_inputs():
+    y = np.array([3.0, 4.0, -1.0])
+    assert growth_limit(np.eye(3), y, 1) == pytest.approx(3 * np.linalg.norm(D_plus(np.eye(3), y)))
+    assert growth_limit(np.eye(3), y, 1) == pytest.approx(5.0)
+    assert growth_rate(np.eye(3), y, 1) == pytest.approx(2 * 5 / 3)
+    assert growth_rate(np.eye(3), y, 1, loss_factor=2.0) == pytest.approx(4 * 5 / 3)
+
+
+def test_start_limit_and_slope_of_the_logistic():
+    assert logistic_growth(0.0, 1e-12, X, Y) == pytest.approx(1e-12, rel=1e-12)
+    assert logistic_growth(1e6, 1e-12, X, Y) == pytest.approx(growth_limit(X, Y, 1), rel=1e-14)
+    assert logistic_growth(0.0, 1e-40, X, Y) == pytest.approx(1e-40, rel=1e-12)
+    U, step = growth_limit(X, Y, 1), 1e-6
+    u = logistic_growth([3.0 - step, 3.0, 3.0 + step], 1e-2, X, Y)
+    expected = growth_rate(X, Y, 1) * (1 - u[1] / U) * u[1]
+    assert (u[2] - u[0]) / (2 * step) == pytest.approx(expected, rel=1e-7)
+    above = logistic_growth([0.0, 1.0, 1e4], 3 * U, X, Y)
+    assert above[0] > above[1] > above[2] == pytest.approx(U)
+
+
+def test_for_unequal_norms_the_law_holds_while_the_loss_is_small_only():
+    x, y = np.diag([1.0, 2.0]), np.array([1.0, 1.0])
+    times = np.linspace(0, 40, 41)
+    W = flow_of_aligned_neurons(x, y, sign=1, times=times, u_0=1e-8, factor=1.0)[0]
+    u = np.sum(W**2, axis=(1, 2))
+    predicted = logistic_growth(times, 1e-8, x, y)
+    early = u < 1e-3
+    np.testing.assert_allclose(predicted[early], u[early], rtol=5e-3)
+    assert u[-1] == pytest.approx(np.sqrt(1 + 1 / 4), rel=1e-3)  # the minimum norm: the direction has turned
+    assert predicted[-1] < 0.7 * u[-1]
+
+
+def test_loss_at_both_ends_and_at_the_saddle(two_points):
+    x, y = two_points
+    u_plus, u_minus = growth_limit(x, y, 1), growth_limit(x, y, -1)
+    assert growth_loss(0.0, 0.0, x, y, loss_factor=2.0) == pytest.approx(1.0)
+    assert growth_loss(u_plus, 0.0, x, y, loss_factor=2.0) == pytest.approx(0.5)
+    assert growth_loss(u_plus, u_minus, x, y, loss_factor=2.0) == pytest.approx(0.0, abs=1e-15)
+    assert 2 * (u_plus + u_minus) == pytest.approx(2.683282, abs=5e-7)
+    assert growth_loss(np.zeros((2, 1)), np.zeros(3), x, y).shape == (2, 3)
+
+
+@pytest.mark.parametrize("flip", [1, -1])
+def test_the_saddle_is_stationary_half_fitted_and_strict(flip):
+    x, y = np.diag([1.0, 0.7, 2.0]), flip * np.array([2.0, 1.0, -0.5])
+    saddle = intermediate_saddle(x, y)
+    assert saddle.sign == flip
+    assert saddle.fitted.tolist() == [True, True, False]
+    h = outputs(x, saddle.w[None], [saddle.a])
+    np.testing.assert_allclose(h, np.where(saddle.fitted, y, 0.0), atol=1e-12)
+    W, a = np.stack([saddle.w, np.zeros(3)]), np.array([saddle.a, 0.0])
+    assert square_loss(x, y, W, a) == pytest.approx(saddle.loss)
+    for part in velocity(x, y, W, a):
+        np.testing.assert_allclose(part, 0.0, atol=1e-12)
+    # a neuron of the other sign along the rest lowers the loss, to second order in its size
+    e = x[2] / np.linalg.norm(x[2])
+    down = square_loss(x, y, np.stack([saddle.w, 1e-3 * e]), [saddle.a, -flip * 1e-3])
+    assert down < saddle.loss
+    assert (saddle.loss - down) / 1e-6 == pytest.approx(0.5 * 2.0 / 3, rel=1e-3)  # |y| ||x|| / n
+
+
+def test_loss_of_the_saddle_of_figure_3(two_points):
+    saddle = intermediate_saddle(*two_points, loss_factor=2.0)
+    assert saddle.loss == pytest.approx(0.5)
+    assert saddle.a**2 == pytest.approx(1 / np.sqrt(5))
+    assert intermediate_saddle(*two_points).loss == pytest.approx(0.25)
+
+
+def test_aligned_mass_predicts_the_loss_curve_of_a_trained_network(two_points):
+    x, y = two_points
+    rng = np.random.default_rng(2)
+    W = 1e-5 * rng.normal(size=(30, 2))
+    a = rng.choice([-1.0, 1.0], 30) * norms(W)
+    u_plus, u_minus = (aligned_mass(x, y, W, a, sign) for sign in (1, -1))
+    assert 0 < u_plus <= np.sum(W[S_plus_1(x, y, W, a)] ** 2)
+    lr, block, V, b = 1e-3, 500, W, a
+    for k in range(1, 40):
+        V, b = descend(x, y, V, b, lr=lr, steps=block, factor=2.0)
+        t = k * block * lr
+        u = [logistic_growth(t, u_0, x, y, s, loss_factor=2.0) for u_0, s in ((u_plus, 1), (u_minus, -1))]
+        loss = np.mean((np.maximum(x @ V.T, 0) @ b - y) ** 2)
+        assert growth_loss(*u, x, y, loss_factor=2.0) == pytest.approx(loss, abs=0.01)
+    assert loss < 1e-3
+
+
+def test_bad_arguments(two_points):
+    with pytest.raises(ValueError, match="u_0"):
+        logistic_growth(1.0, 0.0, *two_points)
+    with pytest.raises(ValueError, match="sign -1"):
+        growth_limit(np.eye(2), [1.0, 1.0], -1)
+    with pytest.raises(ValueError, match="orthogonal"):
+        growth_limit([[1.0, 0.0], [1.0, 1.0]], [1.0, -1.0], 1)
+    with pytest.raises(ValueError, match="different"):
+        intermediate_saddle(np.eye(2), [1.0, -1.0])
+    with pytest.raises(ValueError, match="positive"):
+        intermediate_saddle(np.eye(2), [1.0, 1.0])
+    with pytest.raises(ValueError, match="no neuron"):
+        aligned_mass(np.eye(2), [1.0, -1.0], [[-1.0, 0.0]], [1.0], 1)
+    with pytest.raises(ValueError, match="sign"):
+        aligned_mass(np.eye(2), [1.0, -1.0], np.eye(2), [1.0, -1.0], 0)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from dynamics_cli.measures.neurons import balancedness, parameter_norm_squared, path_norm
+from dynamics_cli.measures.two_layer import outputs
+from experiments.boursier2022.theory.alignment import D_minus, D_plus
+from experiments.boursier2022.theory.minimum_norm import (
+    interpolating_neuron,
+    minimum_norm_interpolator,
+    minimum_norm_value,
+    orthonormal_value,
+)
+from tests.theory.descent import descend
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def orthogonal_data(seed, n=4, d=5, spread=1.0):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(d, d)))[0][:n]
+    y = rng.uniform(0.2, 2.0, n) * np.where(np.arange(n) % 2, -1, 1)
+    return Q * np.exp(spread * rng.normal(size=(n, 1))), y
+
+
+def test_the_published_value_of_the_two_orthogonal_points(two_points):
+    x, y = two_points
+    value = 2 * (1 / np.sqrt(1.25) + 1 / np.sqrt(5))
+    assert value == pytest.approx(2.683282, abs=5e-7)
+    assert minimum_norm_value(x, y) == pytest.approx(value, rel=1e-14)
+    W, a = minimum_norm_interpolator(x, y)
+    np.testing.assert_allclose(-W[:, 1] / W[:, 0], [-0.5, 2.0])  # the two kinks of Figure 2
+    assert a[0] > 0 > a[1]
+
+
+@given(seeds)
+def test_interpolator_fits_is_balanced_and_has_the_value(seed):
+    x, y = orthogonal_data(seed)
+    W, a = minimum_norm_interpolator(x, y)
+    np.testing.assert_allclose(outputs(x, W, a), y, atol=1e-9)
+    np.testing.assert_allclose(balancedness(W, a), 0.0, atol=1e-9 * np.max(a**2))
+    assert parameter_norm_squared(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
+    assert 2 * path_norm(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-9)  # Eq. 8
+
+
+@given(seeds)
+def test_proposition_1_for_orthonormal_inputs(seed):
+    x, y = orthogonal_data(seed, spread=0.0)
+    assert minimum_norm_value(x, y) == pytest.approx(orthonormal_value(x, y), rel=1e-10)
+    W, a = minimum_norm_interpolator(x, y)
+    n = len(y)
+    for row, D in zip(W, (D_plus(x, y), -D_minus(x, y)), strict=True):
+        length = np.linalg.norm(D)
+        np.testing.assert_allclose(row, np.sqrt(n / length) * D, atol=1e-10)  # Appendix C
+    np.testing.assert_allclose(a**2, [n * np.linalg.norm(D_plus(x, y)), n * np.linalg.norm(D_minus(x, y))])
+
+
+@given(seeds, st.floats(0.1, 10.0))
+def test_value_scales_like_labels_and_inversely_like_inputs(seed, factor):
+    x, y = orthogonal_data(seed)
+    assert minimum_norm_value(x, factor * y) == pytest.approx(factor * minimum_norm_value(x, y), rel=1e-9)
+    assert minimum_norm_value(factor * x, y) == pytest.approx(minimum_norm_value(x, y) / factor, rel=1e-9)
+    assert minimum_norm_value(x, -y) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
+
+
+def test_no_interpolator_found_by_a_solver_is_shorter():
+    """An independent slow solution: SLSQP on four free neurons from random starts, inputs of unequal norms."""
+    x = np.diag([1.0, 0.5, 2.0])
+    y = np.array([1.0, 0.7, -1.5])
+    m, d = 4, 3
+    best = np.inf
+    for seed in range(8):
+        start = np.random.default_rng(seed).normal(size=m * (d + 1))
+        found = minimize(
+            lambda t: t @ t,
+            start,
+            jac=lambda t: 2 * t,
+            method="SLSQP",
+            constraints={"type": "eq", "fun": lambda t: outputs(x, t[: m * d].reshape(m, d), t[m * d :]) - y},
+            options={"maxiter": 500, "ftol": 1e-12},
+        )
+        fits = np.abs(outputs(x, found.x[: m * d].reshape(m, d), found.x[m * d :]) - y).max() < 1e-6
+        if fits:
+            best = min(best, found.fun)
+            assert found.fun >= minimum_norm_value(x, y) - 1e-5
+    assert best == pytest.approx(minimum_norm_value(x, y), rel=1e-4)
+
+
+def test_gradient_descent_from_a_small_scale_ends_at_the_minimum_norm():
+    """Theorem 1, orthonormal inputs: ||theta||^2 -> 2 n (||D+|| + ||D-||), the closer the smaller lambda.
+
+    Equal positive labels: a neuron that misses one of them then grows at most 1/sqrt(2) times as fast as ||D+||. With
+    one label much larger than the other it would grow nearly as fast, and the limit be reached only at absurd scales.
+    """
+    x, y = orthogonal_data(3, n=3, d=3, spread=0.0)[0], np.array([1.0, -1.7, 1.0])
+    rng = np.random.default_rng(5)
+    W = rng.normal(size=(40, 3))
+    s = rng.choice([-1.0, 1.0], 40)
+    gaps = []
+    for scale in (1e-2, 1e-5):
+        W_0 = scale * W
+        end = descend(x, y, W_0, s * np.linalg.norm(W_0, axis=1), lr=0.05, steps=6000)
+        np.testing.assert_allclose(outputs(x, *end), y, atol=1e-6)
+        gaps.append(float(parameter_norm_squared(*end)) / orthonormal_value(x, y) - 1)
+    assert -1e-3 <= gaps[1] < 1e-3 < gaps[0]
+
+
+def test_one_sign_only_and_zero_labels():
+    x = np.eye(3)
+    W, a = minimum_norm_interpolator(x, [3.0, 4.0, 0.0])
+    np.testing.assert_allclose(a, [np.sqrt(5), 0.0])
+    np.testing.assert_allclose(W, [np.array([3.0, 4.0, 0.0]) / np.sqrt(5), np.zeros(3)])
+    assert minimum_norm_value(x, [3.0, 4.0, 0.0]) == pytest.approx(10.0)
+    assert minimum_norm_value(x, np.zeros(3)) == 0.0
+
+
+def test_what_is_not_covered_is_refused():
+    with pytest.raises(ValueError, match="orthogonal inputs"):
+        minimum_norm_value([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0])
+    with pytest.raises(ValueError, match="input 0"):
+        interpolating_neuron([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0], 1)
+    with pytest.raises(ValueError, match="Assumption 1"):
+        orthonormal_value([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    with pytest.raises(ValueError, match="sign"):
+        interpolating_neuron(np.eye(2), [1.0, 1.0], 2)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.boursier2022.theory.phases import largest_epsilon, leading_time, phase_times
+
+LAMBDA = 1e-6 / np.sqrt(60)
+
+
+def test_times_by_hand_for_orthonormal_points():
+    x, y = np.eye(2), np.array([2.0, -1.0])  # ||D+|| = 1, ||D-|| = 1/2, r = 2
+    times = phase_times(x, y, np.exp(-10.0), 0.01)
+    assert times.first_sign == 1
+    np.testing.assert_allclose(
+        [times.first_aligned, times.aligned, times.first_fitted, times.saddle_left, times.second_fitted],
+        [0.1, 0.2, 10.3, 19.8, 21.2],
+    )
+
+
+def test_mean_squared_error_is_twice_as_fast(two_points):
+    slow, fast = phase_times(*two_points, LAMBDA, 0.05), phase_times(*two_points, LAMBDA, 0.05, loss_factor=2.0)
+    assert fast.saddle_left == pytest.approx(slow.saddle_left / 2)
+    assert fast.aligned == pytest.approx(slow.aligned / 2)
+    assert leading_time(*two_points, LAMBDA, 1, loss_factor=2.0) == pytest.approx(
+        leading_time(*two_points, LAMBDA, 1) / 2
+    )
+
+
+def test_leading_times_of_figure_3(two_points):
+    """-ln(lambda) / (2 ||D||) in iterations of step 1e-3: before the fits at about 6 000 and 12 000 iterations."""
+    assert leading_time(*two_points, LAMBDA, 1, loss_factor=2.0) / 1e-3 == pytest.approx(7094, abs=1)
+    assert leading_time(*two_points, LAMBDA, -1, loss_factor=2.0) / 1e-3 == pytest.approx(14188, abs=1)
+
+
+def test_small_epsilon_leaves_the_leading_times(two_points):
+    times = phase_times(*two_points, LAMBDA, 1e-9)
+    assert times.first_fitted == pytest.approx(leading_time(*two_points, LAMBDA, 1), rel=1e-8)
+    assert times.saddle_left == pytest.approx(leading_time(*two_points, LAMBDA, -1), rel=1e-8)
+    assert times.second_fitted == pytest.approx(times.saddle_left, rel=1e-7)
+    assert phase_times(*two_points, LAMBDA, 0.0).aligned == 0.0
+
+
+def test_negative_labels_first_when_they_weigh_more(two_points):
+    x, y = two_points
+    swapped = phase_times(x, -y, LAMBDA, 0.05)
+    assert swapped.first_sign == -1
+    assert swapped.saddle_left == phase_times(x, y, LAMBDA, 0.05).saddle_left
+
+
+def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        y = rng.normal(size=6) * [1, 1, 1, -1, -1, -1]
+        y[:3], y[3:] = np.abs(y[:3]), -np.abs(y[3:])
+        eps = largest_epsilon(np.eye(6), y)
+        plus, minus = np.linalg.norm(y[y > 0]) / 6, np.linalg.norm(y[y < 0]) / 6
+        if minus > plus:
+            y, plus, minus = -y, minus, plus
+        alpha = (y[y > 0] ** 2).min() / 72 / plus**2
+        beta = (y[y < 0] ** 2).min() / 72 / minus**2
+        slack = [
+            1 - eps - (1 + 3 * eps) * max(1 - alpha, minus / plus),
+            1 - eps - (1 + 3 * plus / minus * eps) * (1 - beta),
+        ]
+        assert min(slack) == pytest.approx(0.0, abs=1e-12)
+        assert 0 < eps < 1
+        times = phase_times(np.eye(6), y, 1e-6, 0.999 * eps)
+        assert times.aligned < times.first_fitted < times.saddle_left < times.second_fitted
+
+
+def test_dropping_a_point_needs_the_n_squared_that_the_paper_omits():
+    """Lemma 10: (1/n) sqrt(sum_{k != k_j} y_k^2) <= (1 - alpha) ||D_+|| fails with alpha as printed in B.2."""
+    y = np.array([1.0, 1.0, 1.0, -0.5])
+    D = np.linalg.norm(y[:3]) / 4
+    without = np.linalg.norm(y[:2]) / 4
+    assert without > (1 - 1 / (2 * D**2)) * D
+    assert without <= (1 - 1 / (2 * 16 * D**2)) * D
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="lambda"):
+        phase_times(np.eye(2), [1.0, -2.0], 1.0, 0.1)
+    with pytest.raises(ValueError, match="epsilon"):
+        phase_times(np.eye(2), [1.0, -2.0], 0.1, -0.1)
+    with pytest.raises(ValueError, match="positive and negative"):
+        phase_times(np.eye(2), [1.0, 2.0], 0.1, 0.1)
+    with pytest.raises(ValueError, match="sign -1"):
+        leading_time(np.eye(2), [1.0, 2.0], 0.1, -1)

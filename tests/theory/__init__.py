@@ -1,0 +1,1 @@
+"""Tests of closed forms, ODEs and convex programs."""
