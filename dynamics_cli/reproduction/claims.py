@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, SupportsFloat
 
 Kind = Literal["claim", "finding"]
 Verdict = Literal["reproduced", "not reproduced", "shown"]
@@ -113,14 +113,14 @@ class Claim:
         return asdict(self)
 
 
-def claim(id: str, statement: str, source: str, expected: Expected, measured: float) -> Claim:
+def claim(id: str, statement: str, source: str, expected: Expected, measured: SupportsFloat) -> Claim:
     """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced."""
     value = float(measured)
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     return Claim(id, statement, source, str(expected), value if math.isfinite(value) else None, verdict)
 
 
-def finding(id: str, statement: str, source: str, measured: float, expected: str = "") -> Claim:
+def finding(id: str, statement: str, source: str, measured: SupportsFloat, expected: str = "") -> Claim:
     """State something that the paper does not say: an erratum, a sensitivity, an angle."""
     value = float(measured)
     return Claim(id, statement, source, expected, value if math.isfinite(value) else None, "shown", "finding")

@@ -1,20 +1,18 @@
-"""Figures 5, 10 and 11: two digits of MNIST. What is measured in a run."""
+"""Figures 5, 10 and 11: two digits of MNIST; `--preset full` takes all images, six times as many."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
+from dynamics_cli import kit
 from dynamics_cli.datasets.streams import Streams
-from dynamics_cli.measures.alignment_history import AlignmentHistory, alignment_history
-from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.correlation import Correlation, centres, correlation
-from dynamics_cli.measures.neurons import cosines
-from dynamics_cli.measures.regions import DEAD, MINUS, PLUS, regions
-from dynamics_cli.reproduction.figure import Runs
 
-from .shared import States, first_at, read_states, slope
+from .shared import TRAINED, States, first_at, read_states, slope
+from .theory.alignment_history import AlignmentHistory, alignment_history
+from .theory.cones import Correlation, centres, correlation, misplaced, regions
 
 SHOWN = 120
 """Images of each digit in the heat map, evenly spread over all."""
@@ -24,83 +22,52 @@ SHOWN = 120
 class Pictures:
     """Vectors of 784 pixels, each (d,)."""
 
-    x_plus: Floats
+    x_plus: kit.Floats
     """`x_+ / |I_+|`, and so on."""
-    x_minus: Floats
-    w_plus: Floats
+    x_minus: kit.Floats
+    w_plus: kit.Floats
     """The mean neuron of V_+ at the end, scaled to the norm of `x_plus`."""
-    w_minus: Floats
-    mean: Floats
+    w_minus: kit.Floats
+    mean: kit.Floats
     """The mean image that was subtracted."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that claims and drawing need."""
+    """A run on two digits and what is measured in it."""
 
-    n: int
-    products: Floats
+    states: States
+    products: kit.Floats
     """(2 SHOWN, 2 SHOWN) `<x_i, x_j>`, positive label first."""
     data: Correlation
-    centre_cosine: float
-    """cos(x_+, x_-)."""
-    iterations: Ints
+    x_plus: kit.Floats
+    x_minus: kit.Floats
     history: AlignmentHistory
-    loss_iterations: Ints
-    losses: Floats
-    falls: float
-    """First iteration with a loss below 0.9."""
-    slope: float
-    """Power of t with which the loss falls over the last half of training."""
-    peak: float
-    """Largest over time of the smaller of the two mean cosines."""
     pictures: Pictures
-    neuron_cosines: tuple[float, float]
-    """Of the mean neurons with x_+ and x_- at the end."""
-    placed: float
-    """Share of V_+ in S_+ or S_dead and of V_- in S_- or S_dead, where the alignment is best."""
 
     def cosine_at(self, iteration: int) -> float:
         """Return the smaller of the two mean cosines at the state nearest to an iteration."""
-        k = int(np.argmin(np.abs(self.iterations - iteration)))
-        return float(min(self.history.plus.mean[k], self.history.minus.mean[k]))
-
-    def loss_at(self, iteration: int) -> float:
-        """Return the loss nearest to an iteration."""
-        return float(self.losses[np.argmin(np.abs(self.loss_iterations - iteration))])
+        return kit.value_at(self.states.iterations, self.history.smaller, iteration)
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Measure a run on two digits."""
     run = runs["digits"]
     states = read_states(run)
     x_plus, x_minus = centres(states.x, states.y)
-    history = alignment_history(states.W, states.v, x_plus, x_minus)
-    both = np.fmin(history.plus.mean, history.minus.mean)
     raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
-    pictures = _pictures(states, raw.x[:, : states.x.shape[1]].mean(axis=0))
     return Evidence(
-        n=len(states.x),
+        states=states,
         products=_products(states),
         data=correlation(states.x, states.y),
-        centre_cosine=float(cosines(x_plus[None], x_minus)[0]),
-        iterations=states.iterations,
-        history=history,
-        loss_iterations=states.loss_iterations,
-        losses=states.losses,
-        falls=first_at(states.loss_iterations, states.losses < 0.9),
-        slope=slope(states.loss_iterations, states.losses, first=states.loss_iterations[-1] / 2),
-        peak=float(np.nanmax(both)),
-        pictures=pictures,
-        neuron_cosines=(
-            float(cosines(pictures.w_plus[None], x_plus)[0]),
-            float(cosines(pictures.w_minus[None], x_minus)[0]),
-        ),
-        placed=_placed(states, int(np.nanargmax(both))),
+        x_plus=x_plus,
+        x_minus=x_minus,
+        history=alignment_history(states.W, states.v, x_plus, x_minus),
+        pictures=_pictures(states, raw.x[:, : states.x.shape[1]].mean(axis=0)),
     )
 
 
-def _products(states: States) -> Floats:
+def _products(states: States) -> kit.Floats:
     """Return the inner products of some images of either label, the positive ones first."""
     rows = []
     for members in (np.flatnonzero(states.y > 0), np.flatnonzero(states.y < 0)):
@@ -109,7 +76,7 @@ def _products(states: States) -> Floats:
     return np.asarray(x @ x.T)
 
 
-def _pictures(states: States, mean: Floats) -> Pictures:
+def _pictures(states: States, mean: kit.Floats) -> Pictures:
     W, v = np.asarray(states.W[-1], dtype=np.float64), np.asarray(states.v[-1])
     centre = [states.x[states.y > 0].mean(axis=0), states.x[states.y < 0].mean(axis=0)]
     neurons = []
@@ -120,9 +87,185 @@ def _pictures(states: States, mean: Floats) -> Pictures:
     return Pictures(centre[0], centre[1], neurons[0], neurons[1], mean)
 
 
-def _placed(states: States, k: int) -> float:
-    """Return the share of neurons in the region of their sign, or dead, at state k."""
-    found = regions(states.x, states.y, np.asarray(states.W[k]))
-    v = np.asarray(states.v[k])
-    right = np.where(v > 0, found == PLUS, found == MINUS) | (found == DEAD)
-    return float(np.mean(right))
+def claims(e: Evidence, figure: str, aligned_by: int, loss_falls: int | None) -> list[kit.Claim]:
+    """Compare a run with Section 4 and Appendix A.4.
+
+    Args:
+        e: what was measured.
+        figure: the source, `Figure 5`.
+        aligned_by: iteration by which the alignment is good.
+        loss_falls: iteration around which the loss starts to decrease; None for the digits of which the text names
+            none. It says of the same digits alone how they end, so the claims on the end are left out with it.
+
+    """
+    states, history, losses = e.states, e.history, e.states.losses
+    best, last = int(np.nanargmax(history.smaller)), int(states.iterations[-1])
+    placed = ~misplaced(regions(states.x, states.y, np.asarray(states.W[best])), states.v[best])
+    w_plus = kit.cosines(e.pictures.w_plus[None], e.x_plus)[0]
+    w_minus = kit.cosines(e.pictures.w_minus[None], e.x_minus)[0]
+    falls: list[kit.Claim] = []
+    end: list[kit.Claim] = []
+    # fmt: off
+    if loss_falls is not None:
+        good = "Section 4, Figure 5 (right); 0.9 is our reading of good"
+        falls = [
+            kit.claim("loss-falls",
+                      "After about this iteration the norm grows and the loss decreases (first loss below 0.9)",
+                      f"Section 4, {figure} (third)",
+                      kit.around(loss_falls), first_at(states.loss_iterations, losses < 0.9)),
+        ]
+        end = [
+            kit.claim("rank-one", "The stable rank is almost 1 at the end",
+                      "Section 4, Final convergence", kit.around(1.0), history.stable_rank[-1]),
+            kit.claim("w-plus", "At the end the mean neuron of V+ shows good alignment with x+ (cosine)",
+                      good, kit.at_least(0.9), w_plus),
+            kit.claim("w-minus", "At the end the mean neuron of V- shows good alignment with x- (cosine)",
+                      good, kit.at_least(0.9), w_minus),
+        ]
+    return [
+        kit.claim("same-label",
+                  "A pair of data is very likely to be positively correlated if it has the same label (share)",
+                  f"Section 4, {figure} (left)", kit.most(), e.data.same),
+        kit.claim("different-label", "and negatively correlated if it has different labels (share)",
+                  f"Section 4, {figure} (left)", kit.most(), e.data.different),
+        kit.claim("opposite", "cos(x+, x-) is almost -1",
+                  "Section 4, Final convergence", kit.near(-1.0, 0.01), kit.cosines(e.x_plus[None], e.x_minus)[0]),
+        kit.claim("aligned",
+                  f"Good alignment after about {aligned_by} iterations (smaller cosine of the two mean neurons)",
+                  f"Section 4, {figure} (second); 0.95 is our reading of good",
+                  kit.at_least(0.95), e.cosine_at(aligned_by)),
+        *falls,
+        kit.claim("alignment-drops", "When the loss decreases the alignment drops (last cosine over the largest)",
+                  "Section 4, Alignment phase", kit.less_than(1.0), e.cosine_at(last) / history.smaller[best]),
+        kit.claim("rank-below-2", "The stable rank decreases below 2 (at the end)",
+                  f"Section 4, Theorem 1, {figure} (third)", kit.less_than(2.0), history.stable_rank[-1]),
+        kit.claim("loss-end", "The loss converges to 0 (last loss over the first)",
+                  f"Theorem 1, {figure} (third); a fifth is our reading of the figure",
+                  kit.at_most(0.2), losses[-1] / losses[0]),
+        kit.finding("share-same", "Share of same-label pairs with positive correlation", figure, e.data.same),
+        kit.finding("share-different", "Share of different-label pairs with negative correlation",
+                    figure, e.data.different),
+        kit.finding("mu",
+                    "Least y_i y_j cos(x_i, x_j): Assumption 1 does not hold, so the bound t1 does not apply here",
+                    "Assumption 1, Theorem 1", e.data.mu),
+        *[kit.finding(f"cosine-{k}", f"Smaller mean cosine at iteration {k}", figure, e.cosine_at(k))
+          for k in (1000, 1500, 2000, 4000)],
+        *[kit.finding(f"loss-{k}", f"Loss at iteration {k}", figure, kit.value_at(states.loss_iterations, losses, k))
+          for k in (2000, 3000)],
+        kit.finding("loss-last", "Loss at the end", figure, losses[-1]),
+        kit.finding("rank-first", "Stable rank at initialisation", figure, history.stable_rank[0]),
+        kit.finding("cosine-+", "cos(mean of V+, x+) at the end", figure, w_plus),
+        kit.finding("cosine--", "cos(mean of V-, x-) at the end", figure, w_minus),
+        kit.finding("slope", "Power of t with which the loss falls over the last half",
+                    "Theorem 1", slope(states, states.loss_iterations[-1] / 2)),
+        kit.finding("placed",
+                    "Share of neurons in the region of their sign (or dead) at the best alignment: data that violate "
+                    "Assumption 1 keep neurons outside although their mean is aligned", "Theorem 1", np.mean(placed)),
+        *end,
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw correlations, alignment, convergence and pictures."""
+    figure, axes = kit.new_figure(2, 2, aspect=0.78)
+    _heat_map(figure, axes[0], e.products)
+    _alignment(axes[1], e)
+    _convergence(axes[2], e)
+    _tiles(axes[3], e.pictures)
+    titles = ("Data correlation", "Alignment with $x_+$, $x_-$", "Convergence and rank", "Data and neurons")
+    for k, title in enumerate(titles):
+        kit.panel_label(axes[k], k, title)
+    return figure
+
+
+def _heat_map(figure: kit.Drawing, axes: kit.Axes, products: kit.Floats) -> None:
+    size = float(np.quantile(np.abs(products), 0.98)) or 1.0
+    shown = axes.imshow(products, cmap="RdBu_r", vmin=-size, vmax=size, interpolation="nearest")
+    half = len(products) / 2
+    axes.axhline(half - 0.5, color="black", lw=0.5)
+    axes.axvline(half - 0.5, color="black", lw=0.5)
+    axes.set_xticks([half / 2, 1.5 * half], labels=["$y=+1$", "$y=-1$"])
+    axes.set_yticks([half / 2, 1.5 * half], labels=["$y=+1$", "$y=-1$"])
+    axes.tick_params(length=0)
+    bar = figure.colorbar(shown, ax=axes, shrink=0.9, extend="both")
+    bar.set_label(r"$\langle x_i, x_j\rangle$", fontsize=8)
+    bar.ax.tick_params(labelsize=kit.SMALL)
+
+
+def _alignment(axes: kit.Axes, e: Evidence) -> None:
+    iterations = e.states.iterations
+    for group, sign, style in ((e.history.plus, "+", "-"), (e.history.minus, "-", "--")):
+        color, label = kit.PALETTE.sign(float(f"{sign}1")), rf"$\cos(\overline{{w}}_{sign}, x_{sign})$"
+        axes.fill_between(iterations, group.low, group.high, color=color, alpha=0.18, lw=0)
+        kit.draw_curve(axes, iterations, group.mean, color=color, label=label, ls=style)
+    axes.set_ylim(-0.35, 1.05)
+    kit.set_time_axis(axes, iterations)
+    axes.set_ylabel("cosine (band: min to max)")
+    axes.legend(loc="center right")
+
+
+def _convergence(axes: kit.Axes, e: Evidence) -> None:
+    states, history = e.states, e.history
+    lines = [
+        (states.loss_iterations, states.losses, r"loss $\mathcal{L}$", kit.PALETTE.measured, "-"),
+        (states.iterations, history.stable_rank, r"$\|W\|_F^2/\|W\|_2^2$", kit.PALETTE.rank, "--"),
+        (states.iterations, history.squared_norm, r"$\|W\|_2^2$", kit.SERIES[2], "-."),
+    ]
+    for times, values, label, color, style in lines:
+        kit.draw_curve(axes, times, values, label=label, color=color, ls=style)
+    axes.set_ylim(0, max(3.0, 1.1 * float(history.squared_norm.max())))
+    kit.set_time_axis(axes, states.iterations)
+    axes.set_ylabel("value")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=3)
+
+
+def _tiles(axes: kit.Axes, p: Pictures) -> None:
+    """Draw x_+, x_-, with and without the mean image, and the mean neurons below them."""
+    rows = [
+        [(p.x_plus, r"$\bar{x}_+$"), (p.x_minus, r"$\bar{x}_-$")],
+        [(p.w_plus, r"$\overline{w}_+$"), (p.w_minus, r"$\overline{w}_-$")],
+    ]
+    side = round(np.sqrt(len(p.mean)))
+    if side * side != len(p.mean):
+        raise ValueError(f"{len(p.mean)} inputs are not a square image")
+    for r, row in enumerate(rows):
+        for c, (vector, name) in enumerate([*row, *((v + p.mean, f"{n}$+\\bar{{x}}$") for v, n in row)]):
+            left, top = c * (side + 4), r * (side + 13)
+            extent = (left, left + side, top + side, top)
+            axes.imshow(vector.reshape(side, side), cmap="gray", extent=extent, interpolation="nearest")
+            axes.add_patch(Rectangle((left, top), side, side, fill=False, ec=kit.PALETTE.muted, lw=0.4))
+            axes.text(left + side / 2, top + side + 2, name, ha="center", va="top", fontsize=8)
+    axes.set_xlim(-1, 4 * (side + 4) - 3)
+    axes.set_ylim(2 * (side + 13), -1)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+
+
+def _figure(number: int, config: str, first_digit: int, aligned_by: int, loss_falls: int | None = None) -> kit.Figure:
+    """Return the figure of one pair of digits, of which `first_digit` has the positive label; rest as in `claims`."""
+    return kit.Figure(
+        id=f"min2024-fig{number}",
+        caption=(
+            f"(a) Inner products of the centred images, digit {first_digit} first. (b) Cosine of the mean neuron of V+"
+            " with x+ and of V- with x-, with the range over single neurons. (c) Loss, stable rank and squared"
+            " spectral norm of W. (d) Data centres and mean neurons at the end, also with the mean image added."
+        ),
+        configs={"digits": config},
+        presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
+        origin={**TRAINED, "data": "stated", "iterations": "stated"},
+        evidence=evidence,
+        claims=lambda e: claims(e, f"Figure {number}", aligned_by, loss_falls),
+        draw=draw,
+    )
+
+
+FIGURES = {
+    figure.id: figure
+    for figure in (
+        _figure(5, "min2024/mnist_01.yaml", first_digit=1, aligned_by=2000, loss_falls=3000),
+        _figure(10, "min2024/mnist_38.yaml", first_digit=3, aligned_by=4000),
+        _figure(11, "min2024/mnist_17.yaml", first_digit=1, aligned_by=2000),
+    )
+}

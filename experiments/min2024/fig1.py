@@ -1,26 +1,21 @@
-"""Figure 1: the direction into which a neuron turns.
-
-`dyn reproduce min2024-fig1`. About 1 s.
-"""
+"""Figure 1: the direction into which a neuron turns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.style import PALETTE, new_figure, styled
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, more_than
-from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .sketches import ASSUMED, arrow, half_plane, plain
+from .theory.cones import x_a
 
-X: Floats = np.array([[1.0, 0.55], [-0.35, 0.75], [-0.85, -0.75]])
-Y: Floats = np.array([1.0, -1.0, -1.0])
-W: Floats = np.array([0.28, 0.96])
+X: kit.Floats = np.array([[1.0, 0.55], [-0.35, 0.75], [-0.85, -0.75]])
+Y: kit.Floats = np.array([1.0, -1.0, -1.0])
+W: kit.Floats = np.array([0.28, 0.96])
+"""Drawn with length 1."""
 STEP = 1e-6
 
 
@@ -28,82 +23,59 @@ STEP = 1e-6
 class Evidence:
     """The vectors of the figure."""
 
-    active: list[int]
-    x_a: Floats
+    w: kit.Floats
+    """The neuron, of length 1."""
+    x_a: kit.Floats
     """`x_a(w)` (Eq. 5)."""
-    predicted: Floats
+    predicted: kit.Floats
     """`P_w x_a(w)` (Eq. 4)."""
-    measured: Floats
-    """The derivative of the direction along the integrated flow."""
-    turn: float
-    """Change of the cosine with x_a, per unit of time."""
+    measured: kit.Floats
+    """The change of the direction along the integrated flow during `STEP`."""
 
 
-def evidence(_: Runs) -> Evidence:
+def evidence(_: kit.Runs) -> Evidence:
     """Integrate the directional flow for a moment."""
     w = W / np.linalg.norm(W)
-    active = X @ w > 0
-    x_a = Y[active] @ X[active]
+    force = x_a(X, Y, w)
     path = sphere_flow(X, Y, w[None], [1.0], [0.0, STEP], loss_factor=len(X)).directions[:, 0]
-    turn = (path[1] - path[0]) @ x_a / (STEP * np.linalg.norm(x_a))
-    predicted = x_a - (x_a @ w) * w
-    return Evidence(np.flatnonzero(active).tolist(), x_a, predicted, (path[1] - path[0]) / STEP, float(turn))
+    return Evidence(w, force, force - (force @ w) * w, path[1] - path[0])
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption and Eq. 4."""
-    error = float(np.linalg.norm(found.measured - found.predicted) / np.linalg.norm(found.predicted))
+    turn = e.measured @ e.x_a / (STEP * np.linalg.norm(e.x_a))
+    error = np.linalg.norm(e.measured / STEP - e.predicted) / np.linalg.norm(e.predicted)
+    # fmt: off
     return [
-        claim(
-            "active",
-            "x1 and x2 lie inside the half-space of w (active points)",
-            "Figure 1",
-            expected=exactly(2),
-            measured=len(found.active),
-        ),
-        claim(
-            "sum",
-            "so x_a(w) = x1 - x2 (largest deviation)",
-            "Figure 1, Eq. 5",
-            expected=at_most(1e-12),
-            measured=float(np.abs(found.x_a - (X[0] - X[1])).max()),
-        ),
-        claim(
-            "towards",
-            "The flow pushes w towards x_a (change of their cosine)",
-            "Figure 1",
-            expected=more_than(0.0),
-            measured=found.turn,
-        ),
-        claim(
-            "rate",
-            "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
-            "Eq. 4",
-            expected=at_most(1e-4),
-            measured=error,
-        ),
+        kit.claim("active", "x1 and x2 lie inside the half-space of w (active points)",
+                  "Figure 1", kit.exactly(2), np.count_nonzero(X @ e.w > 0)),
+        kit.claim("sum", "so x_a(w) = x1 - x2 (largest deviation)",
+                  "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X[0] - X[1])).max()),
+        kit.claim("towards", "The flow pushes w towards x_a (change of their cosine)",
+                  "Figure 1", kit.more_than(0.0), turn),
+        kit.claim("rate", "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
+                  "Eq. 4", kit.at_most(1e-4), error),
     ]
+    # fmt: on
 
 
-@styled
-def draw(found: Evidence) -> Drawing:
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
     """Draw the data, the neuron, x_a and the motion."""
-    figure, (axes,) = new_figure(1, width=3.0, aspect=1.0)
+    figure, (axes,) = kit.new_figure(1, width=3.0, aspect=1.0)
     plain(axes, 1.75)
     half_plane(axes, W, 1.75)
     for k, point in enumerate(X):
-        arrow(axes, point, PALETTE.positive if Y[k] > 0 else PALETTE.negative, f"$x_{k + 1}$")
-    arrow(axes, found.x_a, PALETTE.rank, "$x_a(w_j)$")
-    w = W / np.linalg.norm(W)
-    arrow(axes, w, PALETTE.theory, "$w_j$")
-    axes.plot([w[0], found.x_a[0]], [w[1], found.x_a[1]], alpha=0)
-    arrow(axes, w + 0.45 * found.predicted, PALETTE.measured, "", start=w, lw=1.8)
-    name = w + 0.45 * found.predicted + 0.12
-    axes.text(float(name[0]), float(name[1]), r"$\mathcal{P}_{w_j}x_a(w_j)$", color=PALETTE.measured)
+        arrow(axes, point, kit.PALETTE.sign(Y[k]), f"$x_{k + 1}$")
+    arrow(axes, e.x_a, kit.PALETTE.rank, "$x_a(w_j)$")
+    arrow(axes, e.w, kit.PALETTE.theory, "$w_j$")
+    tip = e.w + 0.45 * e.predicted
+    arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
+    axes.text(tip[0] + 0.12, tip[1] + 0.12, r"$\mathcal{P}_{w_j}x_a(w_j)$", color=kit.PALETTE.measured)
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="min2024-fig1",
     caption=(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"

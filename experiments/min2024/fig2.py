@@ -1,26 +1,17 @@
-"""Figure 2: the cones S+, S- and Sdead and the fates of positive neurons.
-
-`dyn reproduce min2024-fig2`. About 2 s.
-"""
+"""Figure 2: the cones S+, S- and Sdead and the fates of positive neurons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Wedge
 
-from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.correlation import correlation
-from dynamics_cli.measures.neurons import directions
-from dynamics_cli.measures.regions import DEAD, PLUS, activation_counts, regions
-from dynamics_cli.plotting.style import PALETTE, new_figure, styled
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than
-from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .sketches import ASSUMED, TOY_X, TOY_Y, arrow, cone_angles, plain
+from .theory.cones import DEAD, MINUS, PLUS, activation_counts, correlation, regions
 
 STARTS = 180
 SHOWN = (140.0, 152.0, 215.0)
@@ -31,17 +22,16 @@ SHOWN = (140.0, 152.0, 215.0)
 class Evidence:
     """Cones, and where positive neurons of all directions end."""
 
-    mu: float
     cones: dict[str, list[tuple[float, float]]]
-    starts: Ints
-    ends: Ints
-    counts: Ints
-    """(STARTS, 2) activation at first."""
-    tracks: list[Floats]
-    """(T, 2) directions of the neurons drawn."""
+    W: kit.Floats
+    """(m, 2) the directions from which live neurons start."""
+    ends: kit.Ints
+    """(m,) regions."""
+    tracks: kit.Floats
+    """(T, 3, 2) directions of the neurons drawn."""
 
 
-def evidence(_: Runs) -> Evidence:
+def evidence(_: kit.Runs) -> Evidence:
     """Follow positive neurons from all directions."""
     angles = np.radians(np.arange(STARTS) * 360.0 / STARTS + 0.5)
     W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -49,86 +39,64 @@ def evidence(_: Runs) -> Evidence:
     shown = np.radians(SHOWN)
     tracked = np.stack([np.cos(shown), np.sin(shown)], axis=1)
     times = [*np.linspace(0.0, 3.0, 300), np.inf]
-    flow = sphere_flow(TOY_X, TOY_Y, W, np.ones(len(W)), [np.inf], loss_factor=6).directions[-1]
-    tracks = sphere_flow(TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6).directions
-    ends = regions(TOY_X, TOY_Y, flow)
-    ends[(TOY_X @ flow.T).max(axis=0) <= 1e-9] = DEAD  # a neuron that dies stops at the boundary
+    limits = sphere_flow(TOY_X, TOY_Y, W, np.ones(len(W)), [np.inf], loss_factor=6).directions[-1]
+    ends = regions(TOY_X, TOY_Y, limits)
+    ends[(TOY_X @ limits.T).max(axis=0) <= 1e-9] = DEAD  # a neuron that dies stops at the boundary
     cones = {
         "plus": cone_angles(TOY_X, TOY_Y > 0),
         "minus": cone_angles(TOY_X, TOY_Y < 0),
         "dead": cone_angles(TOY_X, np.zeros(6, dtype=bool)),
     }
-    counts = activation_counts(TOY_X, TOY_Y, W)
-    tracks_list = [tracks[:, k] for k in range(len(SHOWN))]
-    return Evidence(correlation(TOY_X, TOY_Y).mu, cones, regions(TOY_X, TOY_Y, W), ends, counts, tracks_list)
+    tracks = sphere_flow(TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6).directions
+    return Evidence(cones, W, ends, tracks)
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption and Theorem 1."""
-    active = found.counts[:, 0] > 0
-    lost = np.count_nonzero(~np.isin(found.ends, (PLUS, DEAD)))
+    active = activation_counts(TOY_X, TOY_Y, e.W)[:, 0] > 0
+    from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
+    arcs = [e.cones[name] for name in ("plus", "minus")]
+    convex = all(len(one) == 1 and one[0][1] - one[0][0] < 180 for one in arcs)
+    # fmt: off
     return [
-        claim("mu", "The data satisfy Assumption 1 (mu)", "Figure 2", expected=more_than(0.0), measured=found.mu),
-        claim(
-            "fates",
-            "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
-            "Figure 2, Theorem 1",
-            expected=exactly(0),
-            measured=int(lost),
-        ),
-        claim(
-            "active",
-            "One with some activation on positive data ends in S+ (those that do not)",
-            "Theorem 1",
-            expected=exactly(0),
-            measured=int(np.count_nonzero(found.ends[active] != PLUS)),
-        ),
-        claim(
-            "convex",
-            "S+ and S- are convex cones: one arc below 180 degrees each (widest)",
-            "Section 3, Lemma 6",
-            expected=exactly(1),
-            measured=float(
-                all(
-                    len(found.cones[k]) == 1 and found.cones[k][0][1] - found.cones[k][0][0] < 180
-                    for k in ("plus", "minus")
-                )
-            ),
-        ),
-        claim(
-            "both",
-            "From S- a positive neuron can reach either (kinds of ends)",
-            "Figure 2",
-            expected=exactly(2),
-            measured=len(set(found.ends[found.starts == -1].tolist())),
-        ),
-        finding("dead", "Starts that end in Sdead", "Figure 2", measured=int(np.count_nonzero(found.ends == DEAD))),
+        kit.claim("mu", "The data satisfy Assumption 1 (mu)",
+                  "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
+        kit.claim("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
+                  "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
+        kit.claim("active", "One with some activation on positive data ends in S+ (those that do not)",
+                  "Theorem 1", kit.exactly(0), np.count_nonzero(e.ends[active] != PLUS)),
+        kit.claim("convex", "S+ and S- are convex cones: one arc below 180 degrees each (widest)",
+                  "Section 3, Lemma 6", kit.exactly(1), convex),
+        kit.claim("both", "From S- a positive neuron can reach either (kinds of ends)",
+                  "Figure 2", kit.exactly(2), len(np.unique(from_minus))),
+        kit.finding("dead", "Starts that end in Sdead", "Figure 2", np.count_nonzero(e.ends == DEAD)),
     ]
+    # fmt: on
 
 
-@styled
-def draw(found: Evidence) -> Drawing:
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
     """Draw cones, data and tracks, each track on a circle of its own."""
-    figure, (axes,) = new_figure(1, width=3.4, aspect=1.0)
+    figure, (axes,) = kit.new_figure(1, width=3.4, aspect=1.0)
     plain(axes, 1.62)
-    shades = {"plus": PALETTE.positive, "minus": PALETTE.negative, "dead": PALETTE.muted}
+    shades = {"plus": kit.PALETTE.positive, "minus": kit.PALETTE.negative, "dead": kit.PALETTE.muted}
     names = {"plus": "$S_+$", "minus": "$S_-$", "dead": r"$S_\mathrm{dead}$"}
-    for name, arcs in found.cones.items():
+    for name, arcs in e.cones.items():
         for low, high in arcs:
             axes.add_patch(Wedge((0, 0), 1.35, low, high, color=shades[name], alpha=0.16, lw=0, zorder=0))
             middle = np.radians((low + high) / 2)
             axes.text(1.48 * np.cos(middle), 1.48 * np.sin(middle), names[name], color=shades[name], ha="center")
-    for point, label in zip(directions(TOY_X), TOY_Y, strict=True):
-        arrow(axes, 0.62 * point, PALETTE.positive if label > 0 else PALETTE.negative, lw=1.1)
-    for k, track in enumerate(found.tracks):
+    for point, label in zip(kit.directions(TOY_X), TOY_Y, strict=True):
+        arrow(axes, 0.62 * point, kit.PALETTE.sign(label), lw=1.1)
+    for k, track in enumerate(np.swapaxes(e.tracks, 0, 1)):
         circle = (0.8 + 0.16 * k) * track
-        axes.plot(*circle.T, color=PALETTE.measured, lw=1.2, zorder=3)
-        axes.plot(*circle[0], "o", color=PALETTE.measured, mec="white", ms=5, zorder=4)
-        axes.plot(*circle[-1], "X", color=PALETTE.measured, mec="white", ms=7, zorder=4)
+        axes.plot(*circle.T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
+        axes.plot(*circle[0], "o", color=kit.PALETTE.measured, mec="white", ms=5, zorder=4)
+        axes.plot(*circle[-1], "X", color=kit.PALETTE.measured, mec="white", ms=7, zorder=4)
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="min2024-fig2",
     caption=(
         "Data of Figure 6 (arrows, purple +1, red -1) and the cones S+, S- and Sdead. Curves are directions "

@@ -2,50 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.axes import Axes
 
+from dynamics_cli import kit
 from dynamics_cli.datasets.streams import stream
-from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.regions import DEAD, PLUS, activation_counts, regions
-from dynamics_cli.plotting.style import PALETTE
-from dynamics_cli.reproduction.figure import Origin, Runs
-from dynamics_cli.theory.early_alignment import (
+from dynamics_cli.theory.sphere_flow import sphere_flow
+
+from .sketches import ASSUMED
+from .theory.cones import DEAD, PLUS, activation_counts, regions
+from .theory.early_alignment import (
     AlignmentConstants,
     alignment_constants,
     check_path,
     correspondence,
+    edge_times,
     maximal_path,
     travel_time,
 )
-from dynamics_cli.theory.sphere_flow import sphere_flow
 
 POSITIVE, NEGATIVE, DIM, NEURONS, SPREAD = 6, 5, 12, 400, 0.16
 """The data of the illustrations: unit vectors y_i x_i around a common direction."""
 ON_BOUNDARY = 1e-9
-ORIGIN: dict[str, Origin] = {"data": "assumed", "neurons": "assumed"}
+LARGEST: kit.Ints = maximal_path(POSITIVE, NEGATIVE)
+"""P_max."""
 
 
 @dataclass(frozen=True)
 class Path:
     """One neuron on its way to S_+."""
 
-    counts: Ints
+    counts: kit.Ints
     """(L + 1, 2) values of (k_+, k_-)."""
-    times: Floats
+    times: kit.Floats
     """(L,) when they changed."""
     bound: float
     """T(P)."""
-    edges: Ints
+    edges: kit.Ints
     """(L,) edges of P_max that bound its own."""
 
     @property
     def time(self) -> float:
         """When S_+ was reached."""
         return float(self.times[-1])
+
+    def kind(self, loses: bool) -> kit.Bools:
+        """Return which edges (L,) lose a negative point (or, if not `loses`, only gain positive ones)."""
+        down = np.diff(self.counts[:, 1]) < 0
+        return down if loses else ~down
 
 
 @dataclass(frozen=True)
@@ -54,18 +61,19 @@ class Evidence:
 
     constants: AlignmentConstants
     paths: list[Path]
-    longest_possible: Ints
-    """P_max."""
-    maximal_time: float
-    """T(P_max)."""
     lost: int
     """Live starts that did not reach S_+ or S_dead, or broke the definition of a path."""
     died: int
     died_active: int
     """Of those that died, the ones that were active on a positive point at first."""
 
+    @property
+    def maximal_time(self) -> float:
+        """T(P_max)."""
+        return travel_time(LARGEST, self.constants.rate)
 
-def evidence(_: Runs) -> Evidence:
+
+def evidence(_: kit.Runs) -> Evidence:
     """Follow positive neurons of all kinds of starts to S_+ or S_dead."""
     rng = stream(0, "data")
     common = np.zeros(DIM)
@@ -80,28 +88,24 @@ def evidence(_: Runs) -> Evidence:
     flow = sphere_flow(x, y, W, np.ones(len(W)), [0.0, np.inf], loss_factor=len(x))
     ends = regions(x, y, flow.directions[-1])
     ends[(x @ flow.directions[-1].T).max(axis=0) <= ON_BOUNDARY] = DEAD  # the last activation ends at its boundary
-    found, lost = list[Path](), 0
+    paths, lost = list[Path](), 0
     for j in np.flatnonzero(ends == PLUS):
         try:
-            found.append(_path(x, y, W[j], constants, flow.switches[j]))
+            paths.append(_path(x, y, W[j], constants, flow.switches[j]))
         except ValueError:
             lost += 1
-    found = sorted((path for path in found if len(path.times)), key=lambda path: -len(path.times))
     dead = ends == DEAD
     started = activation_counts(x, y, W)[:, 0] > 0
-    largest = maximal_path(POSITIVE, NEGATIVE)
     return Evidence(
         constants=constants,
-        paths=found,
-        longest_possible=largest,
-        maximal_time=travel_time(largest, constants.rate),
+        paths=sorted((path for path in paths if len(path.times)), key=lambda path: -len(path.times)),
         lost=lost + int(np.count_nonzero(~dead & (ends != PLUS))),
         died=int(dead.sum()),
         died_active=int(np.count_nonzero(dead & started)),
     )
 
 
-def _path(x: Floats, y: Floats, w: Floats, constants: AlignmentConstants, switches: Floats) -> Path:
+def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, constants: AlignmentConstants, switches: kit.Floats) -> Path:
     """Return the path of one neuron: the counts between its changes of activation."""
     moments = np.concatenate([[0.0], switches])
     middles = np.concatenate([(moments[1:] + moments[:-1]) / 2, [moments[-1] + 1e-6]])
@@ -114,17 +118,78 @@ def _path(x: Floats, y: Floats, w: Floats, constants: AlignmentConstants, switch
     return Path(counts, times, travel_time(counts, constants.rate), edges)
 
 
-def draw_grid(axes: Axes) -> None:
-    """Draw the grid of counts."""
+def real_paths(e: Evidence) -> list[kit.Claim]:
+    """Compare measured paths with the definition and the travel time of Appendix C.2 (Figure 14)."""
+    source = "Appendix C.2, Figure 14"
+    # fmt: off
+    return [
+        kit.claim("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
+                  source, kit.exactly(0), e.lost),
+        kit.claim("some", "There are real neurons on such paths", source, kit.at_least(1), len(e.paths)),
+        kit.claim("bounded", "No neuron takes longer than T(P) of its own path (largest share)",
+                  "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound for path in e.paths)),
+        kit.claim("active-live", "A neuron that starts active on a positive point does not die (those that did)",
+                  "Theorem 1", kit.exactly(0), e.died_active),
+        kit.finding("longest", "Edges of the longest measured path", source, len(e.paths[0].times)),
+        kit.finding("mu", "mu of the data", source, e.constants.mu),
+        kit.finding("ratio", "Median of T(P) over the measured time",
+                    source, np.median([path.bound / path.time for path in e.paths])),
+        kit.finding("died", "Neurons that died", source, e.died),
+    ]
+    # fmt: on
+
+
+def largest_path(e: Evidence) -> list[kit.Claim]:
+    """Compare the maximal path with Appendix C.2 (Figure 15)."""
+    source = "Appendix C.2, Figure 15"
+    slowest, t1 = max(path.time for path in e.paths), e.constants.t1
+    # fmt: off
+    return [
+        kit.claim("length", "The maximal path has n+ + n- edges",
+                  source, kit.exactly(POSITIVE + NEGATIVE), len(LARGEST) - 1),
+        kit.claim("largest", "Any path has at most the travel time of the maximal one (largest T(P) / T(Pmax))",
+                  source, kit.at_most(1.0), max(path.bound for path in e.paths) / e.maximal_time),
+        kit.claim("below-t1", "T(Pmax) is at most t1 (ratio)", "Appendix C.2", kit.at_most(1.0), e.maximal_time / t1),
+        kit.claim("measured", "No neuron takes longer than t1 to reach S+ (largest time over t1)",
+                  "Theorem 1", kit.at_most(1.0), slowest / t1),
+        kit.finding("t1", "The bound t1", "Appendix C.2", t1),
+        kit.finding("slowest", "The slowest measured time", source, slowest),
+    ]
+    # fmt: on
+
+
+def partners(e: Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
+    """Check for all measured paths that partners take at least as long and are used once (Figures 16 and 17)."""
+    longest = edge_times(LARGEST, e.constants.rate)
+    shares, twice = [0.0], 0
+    for path in e.paths:
+        ratios = edge_times(path.counts, e.constants.rate) / longest[path.edges]
+        shares += ratios[path.kind(loses)].tolist()
+        twice += len(path.edges) - len(set(path.edges.tolist()))
+    # fmt: off
+    return [
+        kit.claim("shorter",
+                  "The travel time of an edge is at most that of its partner in the maximal path (largest ratio)",
+                  source, kit.at_most(1.0), max(shares)),
+        kit.claim("once", "The correspondence is one to one (edges of the maximal path that are used again)",
+                  source, kit.exactly(0), twice),
+    ]
+    # fmt: on
+
+
+def _grid(height: float) -> tuple[kit.Drawing, kit.Axes]:
+    """Return a figure with the grid of counts and some more height for its legend."""
+    figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.95, extra_height=height)
     for plus in range(POSITIVE + 1):
         for minus in range(NEGATIVE + 1):
             if plus or minus:
-                axes.plot(plus, minus, "o", ms=2.5, color=PALETTE.faint, zorder=1)
+                axes.plot(plus, minus, "o", ms=2.5, color=kit.PALETTE.faint, zorder=1)
     axes.set(xlabel="$k_+$", ylabel="$k_-$", xlim=(-0.5, POSITIVE + 0.5), ylim=(-0.5, NEGATIVE + 0.5))
     axes.set_aspect("equal")
+    return figure, axes
 
 
-def draw_path(axes: Axes, counts: Ints, color: str, label: str, *, style: str = "-", shift: float = 0.0) -> None:
+def _draw_path(axes: kit.Axes, counts: kit.Ints, color: str, label: str, *, style: str, shift: float) -> None:
     """Draw a path (L + 1, 2) as arrows."""
     points = counts + shift
     axes.plot(*points.T, color=color, ls=style, marker="o", ms=3.5, label=label, zorder=3)
@@ -132,3 +197,97 @@ def draw_path(axes: Axes, counts: Ints, color: str, label: str, *, style: str = 
         middle = (start + end) / 2
         step = 0.12 * (end - start) / np.linalg.norm(end - start)
         axes.annotate("", middle + step, middle - step, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 0.8})
+
+
+def _draw_both(axes: kit.Axes, e: Evidence, measured: str, largest: str) -> None:
+    """Draw the longest measured path and the maximal one."""
+    _draw_path(axes, e.paths[0].counts, kit.PALETTE.measured, measured, style="-", shift=0.06)
+    _draw_path(axes, LARGEST, kit.PALETTE.theory, largest, style="--", shift=-0.06)
+
+
+@kit.styled
+def draw_real_paths(e: Evidence) -> kit.Drawing:
+    """Draw three measured paths with their times."""
+    figure, axes = _grid(0.35)
+    for k, path in enumerate(e.paths[:: max(1, len(e.paths) // 3)][:3]):
+        label = f"reaches $S_+$ at {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound))}"
+        _draw_path(axes, path.counts, kit.SERIES[k], label, style=("-", "--", "-.")[k], shift=0.09 * (k - 1))
+    kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
+    return figure
+
+
+@kit.styled
+def draw_largest_path(e: Evidence) -> kit.Drawing:
+    """Draw the longest measured path and the maximal one with their times."""
+    figure, axes = _grid(0.3)
+    path = e.paths[0]
+    measured = f"measured: {path.time:.2f}, $T(P)$ = {kit.format_number(round(path.bound))}"
+    _draw_both(axes, e, measured, rf"$P_{{\max}}$: $T$ = {kit.format_number(round(e.maximal_time))}")
+    kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=1)
+    return figure
+
+
+@kit.styled
+def draw_partners(e: Evidence, *, loses: bool) -> kit.Drawing:
+    """Draw the longest measured path, the maximal one, and arrows between partners."""
+    figure, axes = _grid(0.3)
+    _draw_both(axes, e, "measured path", r"$P_{\max}$")
+    path = e.paths[0]
+    middles = (path.counts[1:] + path.counts[:-1]) / 2 + 0.06
+    others = (LARGEST[1:] + LARGEST[:-1])[path.edges] / 2 - 0.06
+    for start, end, kept in zip(middles, others, path.kind(loses), strict=True):
+        if kept and np.linalg.norm(end - start) > 0.3:
+            look = {"arrowstyle": "->", "color": kit.PALETTE.rank, "lw": 0.9, "connectionstyle": "arc3,rad=0.15"}
+            axes.annotate("", end, start, arrowprops=look, zorder=4)
+    axes.plot([], [], color=kit.PALETTE.rank, lw=0.9, label="takes at least as long")
+    kit.figure_legend(figure, axes.get_legend_handles_labels()[0], columns=3)
+    return figure
+
+
+def _figure(
+    number: int,
+    claims: Callable[[Evidence], list[kit.Claim]],
+    draw: Callable[[Evidence], kit.Drawing],
+    caption: str,
+) -> kit.Figure:
+    return kit.Figure(
+        id=f"min2024-fig{number}",
+        caption=caption,
+        origin=ASSUMED,
+        evidence=evidence,
+        claims=claims,
+        draw=draw,
+    )
+
+
+def _partners_figure(number: int, *, loses: bool) -> kit.Figure:
+    return _figure(
+        number,
+        lambda e: partners(e, f"Appendix C.2, Figure {number}", loses=loses),
+        lambda e: draw_partners(e, loses=loses),
+        f"Arrows join every edge that {'loses a negative' if loses else 'gains a positive'} point to the edge of the "
+        "maximal path that takes at least as long; no edge of the maximal path is used twice.",
+    )
+
+
+FIGURES = {
+    figure.id: figure
+    for figure in (
+        _figure(
+            14,
+            real_paths,
+            draw_real_paths,
+            "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
+            "directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
+        ),
+        _figure(
+            15,
+            largest_path,
+            draw_largest_path,
+            "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
+            " every path and is itself below t1.",
+        ),
+        _partners_figure(16, loses=True),
+        _partners_figure(17, loses=False),
+    )
+}

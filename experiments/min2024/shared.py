@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli.errors import InputError
-from dynamics_cli.measures.arrays import Bools, Floats, Ints
-from dynamics_cli.reproduction.figure import Origin
-from dynamics_cli.runs import Run
+from dynamics_cli import kit
 
-TRAINED: dict[str, Origin] = {
+TRAINED: dict[str, kit.Origin] = {
     "width": "stated",
     "initialisation": "stated",
     "step": "stated",
@@ -26,32 +23,28 @@ TRAINED: dict[str, Origin] = {
 class States:
     """All recorded states of a two-layer run; the weights may be memory maps."""
 
-    x: Floats
-    y: Floats
-    iterations: Ints
+    x: kit.Floats
+    y: kit.Floats
+    iterations: kit.Ints
     """(K,)"""
-    W: Floats
+    W: kit.Floats
     """(K, m, d)"""
-    v: Floats
+    v: kit.Floats
     """(K, m)"""
-    loss_iterations: Ints
-    losses: Floats
+    loss_iterations: kit.Ints
+    losses: kit.Floats
     lr: float
 
     def index(self, iteration: int) -> int:
         """Return the state recorded nearest to an iteration."""
         return int(np.argmin(np.abs(self.iterations - iteration)))
 
-    def loss_at(self, iteration: int) -> float:
-        """Return the loss recorded nearest to an iteration."""
-        return float(self.losses[np.argmin(np.abs(self.loss_iterations - iteration))])
 
-
-def read_states(run: Run) -> States:
+def read_states(run: kit.Run) -> States:
     """Return the states of a run; raises InputError when the network is not a two-layer one."""
     parameters = run.parameters
     if not {"hidden_weight", "output_weight"} <= set(parameters):
-        raise InputError(f"{run.path}: the figures of min2024 need architecture.kind two_layer")
+        raise kit.InputError(f"{run.path}: the figures of min2024 need architecture.kind two_layer")
     dataset = run.dataset()
     return States(
         x=dataset.x,
@@ -65,14 +58,15 @@ def read_states(run: Run) -> States:
     )
 
 
-def first_at(iterations: Ints, holds: Bools) -> float:
+def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:
     """Return the first iteration (K,) at which a condition (K,) holds; NaN when it never does."""
-    found = np.flatnonzero(holds)
-    return float(iterations[found[0]]) if found.size else float("nan")
+    there = np.flatnonzero(holds)
+    return float(iterations[there[0]]) if there.size else float("nan")
 
 
-def slope(iterations: Ints, losses: Floats, *, first: float) -> float:
+def slope(states: States, first: float) -> float:
     """Return the power of t with which the loss falls from iteration `first` on; NaN for fewer than 3 points."""
+    iterations, losses = states.loss_iterations, states.losses
     late = (iterations >= first) & (losses > 0) & (iterations > 0)
     if np.count_nonzero(late) < 3:
         return float("nan")

@@ -1,23 +1,30 @@
-"""Figures 20 and 21: the single neuron of Appendices E.3 and E.4."""
+"""Figures 20 and 21: the single neuron of Appendices E.3 and E.4, without and with many Caratheodory solutions."""
 
 from __future__ import annotations
 
-import numpy as np
-from matplotlib.axes import Axes
+from dataclasses import dataclass
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.neurons import directions
-from dynamics_cli.plotting.style import PALETTE
-from dynamics_cli.reproduction.figure import Origin
-from dynamics_cli.theory.caratheodory import SingleNeuron
+import numpy as np
+
+from dynamics_cli import kit
 
 from .sketches import arrow
+from .theory.caratheodory import SingleNeuron
 
-STATED: dict[str, Origin] = {"data": "stated", "initialisation": "stated", "times": "assumed"}
-X: Floats = np.array([1.0, 0.0])
-W: Floats = np.array([0.0, 1.0])
+STATED: dict[str, kit.Origin] = {"data": "stated", "initialisation": "stated", "times": "assumed"}
+X: kit.Floats = np.array([1.0, 0.0])
+W: kit.Floats = np.array([0.0, 1.0])
 V = 1.0
 """One point x = (1, 0), one neuron w(0) = (0, 1), v(0) = 1 (stated)."""
+SLOPE = 0.5
+"""sigma'(0) = a in Figure 20; any a > 0 does."""
+PUSHED = SingleNeuron(X, -1.0, SLOPE)
+"""The neuron of Figure 20."""
+STEPS = (0.1, 0.01, 0.001)
+FREE = SingleNeuron(X, 1.0)
+"""The neuron of Figure 21, with sigma'(0) = 0."""
+LEAVES = (0.0, 0.5, 1.0, np.inf)
+"""Times t_0 at which the solutions leave Sdead."""
 
 SHADE = "#ECECEC"
 """Of S_dead."""
@@ -25,24 +32,146 @@ OVER = {"boxstyle": "square,pad=0.05", "fc": SHADE, "ec": "none"}
 """Box behind a text in S_dead that hides the dots there."""
 
 
-def neuron(y: float, at_zero: float = 0.0) -> SingleNeuron:
-    """Return the neuron for a label and a subgradient sigma'(0)."""
-    return SingleNeuron(X, y, at_zero)
-
-
-def draw_scene(axes: Axes, one: SingleNeuron) -> None:
+def _draw_scene(axes: kit.Axes, neuron: SingleNeuron) -> None:
     """Draw S_dead, the data point, the initial neuron, and the direction of w' on a grid for v = 1."""
     axes.axvspan(-1.2, 0.0, color=SHADE, lw=0, zorder=0)
-    axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=PALETTE.unsigned, bbox=OVER)
-    axes.axvline(0.0, color=PALETTE.muted, lw=0.8, ls="--", zorder=1)
+    axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=kit.PALETTE.unsigned, bbox=OVER)
+    axes.axvline(0.0, color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
     grid = np.stack(np.meshgrid(np.linspace(-1.0, 1.2, 12), np.linspace(-0.3, 1.5, 9)), axis=-1).reshape(-1, 2)
-    turn, _ = one.field(grid, np.ones(len(grid)))
+    turn, _ = neuron.field(grid, np.ones(len(grid)))
     moving = (turn != 0).any(axis=1)
-    units = directions(turn[moving])
-    axes.quiver(*grid[moving].T, *units.T, color=PALETTE.muted, angles="xy", scale=22, width=0.004, zorder=2)
-    axes.plot(*grid[~moving].T, ls="none", marker=".", ms=2, color=PALETTE.muted, zorder=2)
-    arrow(axes, X, PALETTE.positive if one.y > 0 else PALETTE.negative, "$x$")
-    arrow(axes, W, PALETTE.theory)
-    axes.text(-0.06, 1.08, "$w(0)$", ha="right", color=PALETTE.theory, bbox=OVER, zorder=3)
+    units = kit.directions(turn[moving])
+    axes.quiver(*grid[moving].T, *units.T, color=kit.PALETTE.muted, angles="xy", scale=22, width=0.004, zorder=2)
+    axes.plot(*grid[~moving].T, ls="none", marker=".", ms=2, color=kit.PALETTE.muted, zorder=2)
+    arrow(axes, X, kit.PALETTE.sign(neuron.y), "$x$")
+    arrow(axes, W, kit.PALETTE.theory)
+    axes.text(-0.06, 1.08, "$w(0)$", ha="right", color=kit.PALETTE.theory, bbox=OVER, zorder=3)
     axes.set(xlim=(-1.2, 1.35), ylim=(-0.4, 1.6), xlabel="$w_1$", ylabel="$w_2$")
     axes.set_aspect("equal")
+
+
+def descents(_: kit.Runs) -> list[kit.Floats]:
+    """Return paths (T, 3) of gradient descent with sigma'(0) = a for smaller and smaller steps, up to time 1."""
+    return [PUSHED.descend(W, V, step, round(1 / step)) for step in STEPS]
+
+
+def no_solution(e: list[kit.Floats]) -> list[kit.Claim]:
+    """Compare with Appendix E.3: the path that stays is no solution, and there is no other."""
+    source = "Appendix E.3, Figure 20"
+    times = np.linspace(0.0, 1.0, 101)
+    stays = np.tile([*W, V], (101, 1))
+    moves = max(np.count_nonzero((np.diff(path, axis=0) != 0).any(axis=1)) for path in e)
+    distance = max(np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True))
+    # fmt: off
+    return [
+        kit.claim("pushed", "At w(0) the non-zero sigma'(0) pushes the neuron (speed)",
+                  source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
+        kit.claim("not-staying", "so staying is no solution: its defect at t = 1 is the speed",
+                  source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
+        kit.claim("not-entering", "but inside Sdead there is no flow: descent moves in one step only",
+                  source, kit.exactly(1), moves),
+        kit.claim("limit", "and its path tends to staying as the step falls (distance over step)",
+                  source, kit.near(SLOPE, 1e-9), distance),
+        kit.claim("zero", "With sigma'(0) = 0 staying is a solution (defect)",
+                  source, kit.exactly(0.0), SingleNeuron(X, -1.0).defect(times, stays)),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw_descents(e: list[kit.Floats]) -> kit.Drawing:
+    """Draw the field and the ends of the paths."""
+    figure, (axes,) = kit.new_figure(1, width=3.4, aspect=0.85)
+    _draw_scene(axes, PUSHED)
+    for path in e:
+        axes.plot(*path[-1, :2], "o", ms=4, color=kit.PALETTE.measured, mec="white", zorder=5)
+    axes.annotate(
+        f"step {STEPS[0]:g}",
+        tuple(e[0][-1, :2]),
+        (-0.75, 0.75),
+        fontsize=7.5,
+        color=kit.PALETTE.measured,
+        bbox=OVER,
+        arrowprops={"arrowstyle": "-", "color": kit.PALETTE.measured, "lw": 0.6},
+    )
+    return figure
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """Paths from the same start that leave at the times `LEAVES`."""
+
+    times: kit.Floats
+    paths: list[kit.Floats]
+    """(T, 3) each"""
+    defects: list[float]
+
+
+def solutions(_: kit.Runs) -> Solutions:
+    """Compute solutions of Eq. 47 that leave at different times."""
+    times = np.linspace(0.0, 2.0, 4001)
+    paths = [FREE.leave(W, V, at, times) for at in LEAVES]
+    return Solutions(times, paths, [FREE.defect(times, path) for path in paths])
+
+
+def many_solutions(e: Solutions) -> list[kit.Claim]:
+    """Compare with Appendix E.4."""
+    source = "Appendix E.4, Figure 21"
+    ends = [path[-1] for path in e.paths]
+    apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
+    # fmt: off
+    return [
+        kit.claim("solutions", "Each path satisfies theta(t) = theta(0) + int F (largest defect; the grid gives 1e-3)",
+                  source, kit.at_most(1e-3), max(e.defects)),
+        kit.claim("stays", "Staying for ever is one of them (defect)", source, kit.exactly(0.0), e.defects[-1]),
+        kit.claim("different", "They differ although they start at the same point (least distance at t = 2)",
+                  source, kit.more_than(0.05), apart),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw_solutions(e: Solutions) -> kit.Drawing:
+    """Draw the field, and the first coordinate over time."""
+    figure, axes = kit.new_figure(2, aspect=0.8)
+    _draw_scene(axes[0], FREE)
+    axes[0].plot(*e.paths[0][:, :2].T, color=kit.SERIES[0], lw=1.6, zorder=5)
+    for k, (at, path) in enumerate(zip(LEAVES, e.paths, strict=True)):
+        label = f"leaves at $t_0={at:g}$" if np.isfinite(at) else "stays for ever"
+        color = kit.SERIES[k] if np.isfinite(at) else kit.PALETTE.theory
+        axes[1].plot(e.times, path[:, 0], color=color, label=label, ls=("-", "--", "-.", ":")[k])
+    axes[1].set(xlabel="time $t$", ylabel=r"$\langle x, w(t)\rangle$")
+    axes[1].legend(loc="upper left")
+    kit.panel_label(axes[0], 0, "flow at $v=1$")
+    kit.panel_label(axes[1], 1, "four solutions")
+    return figure
+
+
+FIGURES = {
+    figure.id: figure
+    for figure in (
+        kit.Figure(
+            id="min2024-fig20",
+            caption=(
+                "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a = 0.5 it is pushed"
+                " into Sdead (shaded), where nothing moves. Dots: gradient descent at time 1 for steps 0.1, 0.01 and "
+                "0.001."
+            ),
+            origin=STATED,
+            evidence=descents,
+            claims=no_solution,
+            draw=draw_descents,
+        ),
+        kit.Figure(
+            id="min2024-fig21",
+            caption=(
+                "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
+                "it at any time; all of these are Caratheodory solutions."
+            ),
+            origin=STATED,
+            evidence=solutions,
+            claims=many_solutions,
+            draw=draw_solutions,
+        ),
+    )
+}

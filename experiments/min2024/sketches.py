@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.patches import Wedge
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Bools, Floats
-from dynamics_cli.plotting.style import PALETTE
-from dynamics_cli.reproduction.figure import Origin
+from dynamics_cli import kit
 
-ASSUMED: dict[str, Origin] = {"data": "assumed", "neurons": "assumed"}
-TOY_X: Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
-TOY_Y: Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+ASSUMED: dict[str, kit.Origin] = {"data": "assumed", "neurons": "assumed"}
+TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
+TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """The data of Figure 6."""
 
 
-def plain(axes: Axes, reach: float) -> None:
+def plain(axes: kit.Axes, reach: float) -> None:
     """Make a square window around 0 without axes."""
     axes.set_aspect("equal")
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.plot(0, 0, "o", ms=2.5, color=PALETTE.theory, zorder=5)
+    axes.plot(0, 0, "o", ms=2.5, color=kit.PALETTE.theory, zorder=5)
 
 
 def arrow(
-    axes: Axes, end: ArrayLike, color: str, label: str = "", *, start: ArrayLike = (0.0, 0.0), lw: float = 1.4
+    axes: kit.Axes, end: ArrayLike, color: str, label: str = "", *, start: ArrayLike = (0.0, 0.0), lw: float = 1.4
 ) -> None:
     """Draw an arrow from `start` to `end` (2,) with a label at its tip."""
     tip, tail = np.asarray(end, dtype=np.float64), np.asarray(start, dtype=np.float64)
@@ -41,17 +38,17 @@ def arrow(
         )
 
 
-def half_plane(axes: Axes, normal: ArrayLike, reach: float, *, shade: bool = True) -> None:
+def half_plane(axes: kit.Axes, normal: ArrayLike, reach: float) -> None:
     """Shade where `<normal, z> > 0` and draw its boundary."""
     angle = float(np.degrees(np.arctan2(*np.asarray(normal, dtype=np.float64)[::-1])))
-    if shade:
-        axes.add_patch(Wedge((0, 0), 2 * reach, angle - 90, angle + 90, color=PALETTE.faint, alpha=0.6, zorder=0, lw=0))
+    shade = Wedge((0, 0), 2 * reach, angle - 90, angle + 90, color=kit.PALETTE.faint, alpha=0.6, zorder=0, lw=0)
+    axes.add_patch(shade)
     along = np.radians(angle + 90)
     ends = np.array([[-1.0], [1.0]]) * 2 * reach * np.array([np.cos(along), np.sin(along)])
-    axes.plot(*ends.T, color=PALETTE.muted, lw=0.8, ls="--", zorder=1)
+    axes.plot(*ends.T, color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
 
 
-def cone_angles(x: Floats, inside: Bools) -> list[tuple[float, float]]:
+def cone_angles(x: kit.Floats, inside: kit.Bools) -> list[tuple[float, float]]:
     """Return the arcs (degrees) of directions that are active on exactly the data `inside` (n,) of `x (n, 2)`."""
     degrees = np.arange(0.0, 360.0, 0.1)
     units = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])

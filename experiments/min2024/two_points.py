@@ -1,110 +1,155 @@
-"""Figures 7, 8 and 9: two positive points of correlation mu."""
+"""Figures 7, 8 and 9: two positive points of correlation mu = sin a, and how many neurons stay outside S+."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.correlation import centres, correlation
-from dynamics_cli.measures.neurons import cosines
-from dynamics_cli.measures.regions import PLUS
-from dynamics_cli.reproduction.claims import Claim, claim, finding, less_than, more_than, near
-from dynamics_cli.reproduction.figure import Runs, Wanted
+from dynamics_cli import kit
 
-from .plane import Moment, draw_moments, least_cosine, moment
-from .shared import read_states
+from .plane import Moment, draw_moments, mean_cosine, moment
+from .shared import TRAINED, States, read_states
+from .theory.cones import PLUS, centres, correlation
 
-CONFIG = "min2024/two_points.yaml"
 ITERATIONS = (0, 7000, 21000)
 """Of the three panels (stated)."""
 
 
-def at_angle(angle: float, *changes: str) -> Wanted:
+def at_angle(angle: float, *changes: str) -> kit.Wanted:
     """Return the run on x_1 = (1, 0), x_2 = (sin a, cos a), with further changes."""
     x = f"[[1.0, 0.0], [{float(np.sin(angle))!r}, {float(np.cos(angle))!r}]]"
-    return Wanted(CONFIG, (f"dataset.x={x}", *changes))
+    return kit.Wanted("min2024/two_points.yaml", (f"dataset.x={x}", *changes))
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Three moments of a run on two points."""
 
-    x: Floats
-    y: Floats
-    mu: float
+    states: States
     moments: list[Moment]
-    outside: list[int]
-    """Live neurons of V_+ outside S_+ at each moment."""
-    cosine: list[float]
-    """Least cosine at each moment of V_+ in S_+ with x_+."""
-    stray: float
-    """Mean cosine of those outside S_+ with x_+ at the last moment; NaN without any."""
-    strays_apart: float
-    """Least over them of the larger cosine with x_1 or x_2."""
-    growth: float
-    """Largest norm of a neuron outside S_+ at the end over that of one inside."""
-    loss: float
+
+    def outside(self, k: int) -> int:
+        """Return the number of live neurons of V_+ outside S_+ at moment k."""
+        return int(np.count_nonzero(self.moments[k].strays))
 
 
-def evidence(runs: Runs) -> Evidence:
-    """Measure the three moments."""
+def evidence(runs: kit.Runs) -> Evidence:
+    """Look at the three moments."""
     states = read_states(runs["descent"])
-    moments = [moment(states, iteration) for iteration in ITERATIONS]
-    x_plus, _ = centres(states.x, states.y)
-    last = moments[2]
-    strays = last.W[last.outside & last.plus]
-    inside = last.W[last.plus & (last.found == PLUS)]
-    each = np.stack([cosines(strays, point) for point in states.x]) if len(strays) else np.full((2, 1), np.nan)
-    sizes = [float(np.linalg.norm(group, axis=1).max(initial=0.0)) for group in (strays, inside)]
-    return Evidence(
-        x=states.x,
-        y=states.y,
-        mu=correlation(states.x, states.y).mu,
-        moments=moments,
-        outside=[int(np.count_nonzero(now.outside & now.plus)) for now in moments],
-        cosine=[least_cosine(now, now.plus & (now.found == PLUS), x_plus) for now in moments],
-        stray=float(cosines(strays, x_plus).mean()) if len(strays) else float("nan"),
-        strays_apart=float(each.max(axis=0).min()),
-        growth=sizes[0] / sizes[1] if sizes[1] > 0 else float("nan"),
-        loss=float(states.losses[-1]),
+    return Evidence(states, [moment(states, iteration) for iteration in ITERATIONS])
+
+
+def _common(e: Evidence, source: str, angle: float, *, aligned: int = 7000) -> list[kit.Claim]:
+    """Compare what all three figures share: positive neurons in S+ where the text sees them aligned, the end."""
+    now = e.moments[ITERATIONS.index(aligned)]
+    inside = now.W[now.plus & (now.reached == PLUS)]
+    x_plus, _ = centres(e.states.x, e.states.y)
+    least = kit.cosines(inside, x_plus).min() if len(inside) else np.nan
+    mu = correlation(e.states.x, e.states.y).mu
+    # fmt: off
+    return [
+        kit.claim("mu", "The correlation of the two points", source, kit.near(float(np.sin(angle)), 1e-9), mu),
+        kit.claim("cosine", f"Positive neurons in S+ are aligned with x+ (least cosine at iteration {aligned})",
+                  source, kit.more_than(0.95), least),
+        kit.claim("converges", "and then grow for final convergence (loss at iteration 21000)",
+                  source, kit.less_than(0.1), e.states.losses[-1]),
+    ]
+    # fmt: on
+
+
+def _counts(e: Evidence, source: str) -> list[kit.Claim]:
+    """Count the live positive neurons outside S+ at the three moments."""
+    return [
+        kit.finding(f"outside-{now.iteration}", f"Outside S+ at iteration {now.iteration}", source, e.outside(k))
+        for k, now in enumerate(e.moments)
+    ]
+
+
+def separated(e: Evidence) -> list[kit.Claim]:
+    """Compare with the caption of Figure 7 and the text."""
+    source = "Appendix A.2, Figure 7"
+    # fmt: off
+    return [
+        *_common(e, source, 0.1),
+        kit.claim("all-inside", "At iteration 7000 all live positive neurons have reached S+ (those outside)",
+                  source, kit.exactly(0), e.outside(1)),
+        *_counts(e, source),
+    ]
+    # fmt: on
+
+
+def hardly_separated(e: Evidence) -> list[kit.Claim]:
+    """Compare with the caption of Figure 8 and the text."""
+    source = "Appendix A.2, Figure 8"
+    # fmt: off
+    return [
+        *_common(e, source, 0.001, aligned=21000),
+        kit.claim("some-outside", "At iteration 7000 there are still live positive neurons outside S+",
+                  source, kit.at_least(1), e.outside(1)),
+        kit.claim("one-outside", "In this instance one neuron remains outside S+ at iteration 21000",
+                  source, kit.exactly(1), e.outside(2)),
+        *_counts(e, source),
+    ]
+    # fmt: on
+
+
+def orthogonal(e: Evidence) -> list[kit.Claim]:
+    """Compare with the caption of Figure 9 and the text."""
+    source = "Appendix A.3, Figure 9"
+    last = e.moments[2]
+    strays, inside = last.W[last.strays], last.W[last.plus & (last.reached == PLUS)]
+    x_plus, _ = centres(e.states.x, e.states.y)
+    each = np.stack([kit.cosines(strays, point) for point in e.states.x])  # (2, strays)
+    stayed, grown = (np.linalg.norm(W, axis=1).max(initial=0.0) for W in (strays, inside))
+    # fmt: off
+    return [
+        *_common(e, source, 0.0),
+        kit.claim("stay-outside", "Live positive neurons stay outside S+ (at iteration 21000)",
+                  source, kit.at_least(1), e.outside(2)),
+        kit.claim("for-ever", "None of them enters between iterations 7000 and 21000 (change of their number)",
+                  source, kit.exactly(0), e.outside(2) - e.outside(1)),
+        kit.claim("half-way", "They are aligned with x1 or x2 alone: cosine 1/sqrt(2) with x+",
+                  source, kit.near(float(np.sqrt(0.5)), 0.01), mean_cosine(last, last.strays, x_plus)),
+        kit.claim("with-one", "(least cosine with the nearer of x1 and x2)",
+                  source, kit.at_least(0.99), each.max(axis=0).min() if len(strays) else np.nan),
+        kit.claim("no-growth", "Only neurons in S+ grow (largest norm outside over largest inside)",
+                  source, kit.less_than(0.1), stayed / grown if grown > 0 else np.nan),
+        *_counts(e, source),
+    ]
+    # fmt: on
+
+
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the three moments."""
+    return draw_moments(e.states, e.moments, ("Initialisation", "Alignment", "Late"), count_strays=True)
+
+
+def _figure(number: int, run: kit.Wanted, claims: Callable[[Evidence], list[kit.Claim]], caption: str) -> kit.Figure:
+    return kit.Figure(
+        id=f"min2024-fig{number}",
+        caption=(
+            "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. " + caption
+        ),
+        configs={"descent": run},
+        origin={**TRAINED, "data": "stated", "iterations": "stated"},
+        evidence=evidence,
+        claims=claims,
+        draw=draw,
     )
 
 
-def common_claims(found: Evidence, source: str, mu: float, *, aligned: int = 7000) -> list[Claim]:
-    """Compare what all three figures share: positive neurons in S+ where the text sees them aligned, the end."""
-    return [
-        claim("mu", "The correlation of the two points", source, expected=near(mu, 1e-9), measured=found.mu),
-        claim(
-            "cosine",
-            f"Positive neurons in S+ are aligned with x+ (least cosine at iteration {aligned})",
-            source,
-            expected=more_than(0.95),
-            measured=found.cosine[ITERATIONS.index(aligned)],
-        ),
-        claim(
-            "converges",
-            "and then grow for final convergence (loss at iteration 21000)",
-            source,
-            expected=less_than(0.1),
-            measured=found.loss,
-        ),
-    ]
-
-
-def outside_findings(found: Evidence, source: str) -> list[Claim]:
-    """Count the live positive neurons outside S+ at the three moments."""
-    return [
-        finding(f"outside-{now.iteration}", f"Outside S+ at iteration {now.iteration}", source, measured=count)
-        for now, count in zip(found.moments, found.outside, strict=True)
-    ]
-
-
-def draw(found: Evidence) -> Drawing:
-    """Draw the three moments."""
-    return draw_moments(found.x, found.y, found.moments, ("Initialisation", "Alignment", "Late"), outside=True)
-
-
-__all__ = ["Evidence", "at_angle", "common_claims", "draw", "evidence", "outside_findings"]
+# fmt: off
+FIGURES = {
+    figure.id: figure
+    for figure in (
+        _figure(7, at_angle(0.1), separated,
+                "Positive neurons that are not dead enter S+ and align with x+."),
+        _figure(8, at_angle(0.001, "seed=6"), hardly_separated,
+                "Alignment is slower: some neurons are still aligned with x1 or x2 alone."),
+        _figure(9, at_angle(0.0), orthogonal,
+                "Orthogonal data: neurons end along x1, x2 or x+, and only the last grow."),
+    )
+}
+# fmt: on

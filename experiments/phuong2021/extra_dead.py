@@ -1,7 +1,4 @@
-"""Beyond the figures: how likely all neurons of a small network die, beside the bound of the proof of Theorem 1.
-
-`dyn reproduce phuong2021-extra-dead`. About 10 s.
-"""
+"""Beyond the figures: how likely all neurons of a small network die, beside the bound of the proof of Theorem 1."""
 
 from __future__ import annotations
 
@@ -9,18 +6,12 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.separability import is_orthogonally_separable
-from dynamics_cli.plotting.layout import panel_label, place_legend
-from dynamics_cli.plotting.style import PALETTE, new_figure
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding
-from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.canonical_neurons import canonical_neurons
-from dynamics_cli.theory.extremal_sectors import sector_of
+from dynamics_cli import kit
+
+from .theory.canonical_neurons import canonical_neurons
+from .theory.extremal_sectors import sector_of
+from .theory.separability import is_orthogonally_separable
 
 WIDTHS = (1, 2, 3, 4, 5, 6)
 NETWORKS = 2000
@@ -30,8 +21,11 @@ TOLERANCE = 3.0
 CONE_ANGLES = (40.0, 50.0, 145.0, 150.0)
 """Degrees of the points of the second data set; the first two are positive. All assumptions of Theorem 1 hold."""
 CONE_POINTS = [[float(np.cos(np.radians(a))), float(np.sin(np.radians(a)))] for a in CONE_ANGLES]
-PLANE = ("[[1.9, 0.5], [0.6, 1.5], [1.2, 1.3], [2.0, 2.4], [-1.6, -0.3], [-0.4, -1.2], [-1.1, -1.4], [-2.2, -1.0]]",
-         "[1, 1, 1, 1, -1, -1, -1, -1]")  # fmt: skip
+PLANE = (
+    "dataset.x=[[1.9, 0.5], [0.6, 1.5], [1.2, 1.3], [2.0, 2.4], "
+    "[-1.6, -0.3], [-0.4, -1.2], [-1.1, -1.4], [-2.2, -1.0]]",
+    "dataset.y=[1, 1, 1, 1, -1, -1, -1, -1]",
+)
 """The data of `small.yaml`, whose cone is the plane: no direction is inactive on all of them."""
 NAMES = {"orthogonal": "one orthogonal point a class", "cone": "four points, two cones"}
 
@@ -41,7 +35,7 @@ class Fates:
     """What became of the neurons of many networks of p neurons."""
 
     p: int
-    dead: Ints
+    dead: kit.Ints
     """(R,) dead neurons of each network: active on no example at the end."""
     undecided: int
     """Neurons that are active on examples of the other class only at the end."""
@@ -81,7 +75,7 @@ class Evidence:
         return [*self.orthogonal, *self.cone, self.plane]
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Look at the first and the last state of all networks."""
     orthogonal, cone = ([fates(runs[f"{name} {p}"]) for p in WIDTHS] for name in NAMES)
     points = runs["cone 1"].dataset()
@@ -94,7 +88,7 @@ def evidence(runs: Runs) -> Evidence:
     )
 
 
-def fates(run: Run) -> Fates:
+def fates(run: kit.Run) -> Fates:
     """Tell what became of the neurons of networks trained together."""
     data = run.dataset()
     W, a = (run.parameters[key] for key in ("hidden_weight", "output_weight"))  # (K, R, p, d), (K, R, p)
@@ -110,70 +104,53 @@ def fates(run: Run) -> Fates:
     )
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the proof of Theorem 1."""
     source = "Theorem 1; its proof"
+    # fmt: off
     return [
-        claim(
-            "assumptions",
-            "The four points satisfy Eq. 1, and the support examples of each class span the plane (violations)",
-            "Section 2",
-            expected=exactly(0),
-            measured=found.violations,
-        ),
-        claim(
-            "bound",
-            "All p neurons die with probability at most 2^-p (largest excess of a share of networks over it, for p = 1 "
-            f"to 6, in binomial standard deviations; up to {TOLERANCE:g} are chance)",
-            source,
-            expected=at_most(TOLERANCE),
-            measured=max(one.excess for one in found.all),
-        ),
-        claim(
-            "attained",
-            "On one orthogonal point a class the probability is 2^-p: a neuron lives exactly when it starts active on "
-            "the point of its class (largest deviation, same unit)",
-            "Lemma B.1, which is sharp there",
-            expected=at_most(TOLERANCE),
-            measured=max(abs(one.excess) for one in found.orthogonal),
-        ),
-        claim(
-            "stays",
-            "A neuron that starts active on an example of its class stays so (neurons that do not)",
-            "Lemma B.1",
-            expected=exactly(0),
-            measured=sum(one.exceptions for one in found.all),
-        ),
-        claim(
-            "decided",
-            "Neurons die or are active on their class (neurons that at the end are active on the other class only)",
-            "Lemma 1",
-            expected=exactly(0),
-            measured=sum(one.undecided for one in found.all),
-        ),
+        kit.claim("assumptions",
+                  "The four points satisfy Eq. 1, and the support examples of each class span the plane (violations)",
+                  "Section 2", kit.exactly(0), e.violations),
+        kit.claim("bound",
+                  "All p neurons die with probability at most 2^-p (largest excess of a share of networks over it, "
+                  f"for p = 1 to 6, in binomial standard deviations; up to {TOLERANCE:g} are chance)",
+                  source, kit.at_most(TOLERANCE), max(one.excess for one in e.all)),
+        kit.claim("attained",
+                  "On one orthogonal point a class the probability is 2^-p: a neuron lives exactly when it "
+                  "starts active on the point of its class (largest deviation, same unit)",
+                  "Lemma B.1, which is sharp there",
+                  kit.at_most(TOLERANCE), max(abs(one.excess) for one in e.orthogonal)),
+        kit.claim("stays", "A neuron that starts active on an example of its class stays so (neurons that do not)",
+                  "Lemma B.1", kit.exactly(0), sum(one.exceptions for one in e.all)),
+        kit.claim("decided",
+                  "Neurons die or are active on their class "
+                  "(neurons that at the end are active on the other class only)",
+                  "Lemma 1", kit.exactly(0), sum(one.undecided for one in e.all)),
         *[
-            finding(f"{key}-{one.p}", f"{name}: share of networks of {one.p} that die; 2^-p = {one.bound:.4g}",
-                    source, measured=one.share)
-            for (key, name), side in zip(NAMES.items(), (found.orthogonal, found.cone), strict=True)
+            kit.finding(f"{key}-{one.p}", f"{name}: share of networks of {one.p} that die; 2^-p = {one.bound:.4g}",
+                        source, one.share)
+            for (key, name), side in zip(NAMES.items(), (e.orthogonal, e.cone), strict=True)
             for one in side
         ],
-        finding("plane", "Data of small.yaml: share of single neurons that die", source, measured=found.plane.share),
-        finding("networks", "Networks trained", "not in the paper", measured=sum(len(one.dead) for one in found.all)),
-    ]  # fmt: skip
+        kit.finding("plane", "Data of small.yaml: share of single neurons that die", source, e.plane.share),
+        kit.finding("networks", "Networks trained", "not in the paper", sum(len(one.dead) for one in e.all)),
+    ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw the shares over the width, and the number of dead neurons of the widest networks."""
-    figure, axes = new_figure(2, aspect=0.85)
-    _draw_shares(axes[0], found)
-    _draw_counts(axes[1], found.orthogonal[-1])
+    figure, axes = kit.new_figure(2, aspect=0.85)
+    _draw_shares(axes[0], e)
+    _draw_counts(axes[1], e.orthogonal[-1])
     return figure
 
 
-def _draw_shares(axes: Axes, found: Evidence) -> None:
+def _draw_shares(axes: kit.Axes, evidence: Evidence) -> None:
     widths = np.array(WIDTHS)
-    axes.plot(widths, 0.5**widths, color=PALETTE.theory, ls=(0, (4, 2)), label="$2^{-p}$")
-    looks = ((found.orthogonal, "o", PALETTE.measured, 0.0), (found.cone, "s", PALETTE.rank, 0.12))
+    axes.plot(widths, 0.5**widths, color=kit.PALETTE.theory, ls=(0, (4, 2)), label="$2^{-p}$")
+    looks = ((evidence.orthogonal, "o", kit.PALETTE.measured, 0.0), (evidence.cone, "s", kit.PALETTE.rank, 0.12))
     for (side, marker, color, shift), name in zip(looks, NAMES.values(), strict=True):
         shares = np.array([one.share for one in side])
         deviations = np.sqrt(shares * (1 - shares) / [len(one.dead) for one in side])
@@ -183,38 +160,39 @@ def _draw_shares(axes: Axes, found: Evidence) -> None:
     axes.set(xlabel="neurons $p$", ylabel="share of networks")
     axes.set_yscale("log", base=2)
     axes.set_xticks(WIDTHS)
-    place_legend(axes, axes.get_legend_handles_labels()[0], columns=1)
-    panel_label(axes, 0, "All $p$ neurons dead")
+    kit.place_legend(axes, axes.get_legend_handles_labels()[0], columns=1)
+    kit.panel_label(axes, 0, "All $p$ neurons dead")
 
 
-def _draw_counts(axes: Axes, one: Fates) -> None:
+def _draw_counts(axes: kit.Axes, one: Fates) -> None:
     counts = np.arange(one.p + 1)
-    expected: Floats = np.array([comb(one.p, int(k)) for k in counts]) * one.bound * len(one.dead)
-    bars = axes.bar(counts, np.bincount(one.dead, minlength=one.p + 1), color=PALETTE.neurons, label="trained networks")
+    expected: kit.Floats = np.array([comb(one.p, int(k)) for k in counts]) * one.bound * len(one.dead)
+    bars = axes.bar(
+        counts, np.bincount(one.dead, minlength=one.p + 1), color=kit.PALETTE.neurons, label="trained networks"
+    )
     (line,) = axes.plot(
-        counts, expected, ls="none", marker="D", mfc="none", color=PALETTE.theory, label=r"binomial, $1/2$ each"
+        counts, expected, ls="none", marker="D", mfc="none", color=kit.PALETTE.theory, label=r"binomial, $1/2$ each"
     )
     axes.set(
         xlabel=f"dead neurons of {one.p}", ylabel="networks", xticks=counts, ylim=(0, 1.15 * float(expected.max()))
     )
-    place_legend(axes, [bars, line], columns=1)  # type: ignore[list-item]
-    panel_label(axes, 1, "Neurons die independently")
+    kit.place_legend(axes, [bars, line], columns=1)  # type: ignore[list-item]
+    kit.panel_label(axes, 1, "Neurons die independently")
 
 
-def _wanted() -> dict[str, str | Wanted]:
+def _wanted() -> dict[str, str | kit.Wanted]:
     cone = (f"dataset.x={CONE_POINTS!r}", "dataset.y=[1, 1, -1, -1]")
     data = {"orthogonal": (), "cone": cone}
-    wanted: dict[str, str | Wanted] = {
-        f"{name} {p}": Wanted("phuong2021/small_networks.yaml", (*changes, f"architecture.width={p}"), NETWORKS)
+    wanted: dict[str, str | kit.Wanted] = {
+        f"{name} {p}": kit.Wanted("phuong2021/small_networks.yaml", (*changes, f"architecture.width={p}"), NETWORKS)
         for name, changes in data.items()
         for p in WIDTHS
     }
-    changes = (f"dataset.x={PLANE[0]}", f"dataset.y={PLANE[1]}", "architecture.width=1")
-    wanted["plane 1"] = Wanted("phuong2021/small_networks.yaml", changes, NETWORKS)
+    wanted["plane 1"] = kit.Wanted("phuong2021/small_networks.yaml", (*PLANE, "architecture.width=1"), NETWORKS)
     return wanted
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="phuong2021-extra-dead",
     caption=(
         "Not in the paper. (a) Share of 2 000 networks of p neurons all of which die, with two binomial standard "

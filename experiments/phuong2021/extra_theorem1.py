@@ -1,30 +1,147 @@
-"""Beyond the figures: Theorem 1 and its lemmas on small data that satisfy the assumptions.
-
-`dyn reproduce phuong2021-extra-theorem1`. About 9 s.
-"""
+"""Beyond the figures: Theorem 1 and its lemmas on small data that satisfy the assumptions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import panel_label, place_legend
-from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
-from dynamics_cli.reproduction.claims import Claim, around, at_most, claim, exactly, finding, less_than, near
-from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.theory.canonical_neurons import CanonicalNeurons, canonical_neurons
-from dynamics_cli.theory.extremal_sectors import G, extremal_directions
+from dynamics_cli import kit
 
-from .lemmas import SectorHistory, sector_history
-from .limit_path import LimitPath, initial_scale, limit_path
+from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons, distance_to_limit
+from .theory.extremal_sectors import G, extremal_directions, predicted_sector, sector_of
 
 SCALES = ("1.0e-1", "1.0e-2", "1.0e-3", "1.0e-4")
 DRAWS = (("2", "11"), ("2", "13"), ("2", "18"), ("2", "20"), ("3", "13"), ("3", "31"))
 """Dimension and seed of the Gaussian data; these draws satisfy the assumptions of Theorem 1."""
+LATE = 50.0
+"""`log t` from which the rate is fitted; everything is asymptotic there."""
+
+
+@dataclass(frozen=True)
+class LimitPath:
+    """The distance to the limit along one run in rescaled time."""
+
+    scale: float
+    log_times: kit.Floats
+    """(K,) logarithm of the time of gradient flow."""
+    distances: kit.Floats
+    """(K,)"""
+    outside: int
+    """Neurons of the last state that are neither dead nor in the extremal sector of their sign."""
+    share: float
+    """`||W_+||_F^2 / ||W||_F^2` of the last state."""
+    function_error: float
+    """Largest `|f(x_i) / ||theta||^2 - limit|` on the data over the largest limit (Corollary 1)."""
+    imbalance: float
+    """Largest `| |a_j| / ||a|| - ||w_j|| / ||W||_F |` of the last state (Eq. 9)."""
+
+    @property
+    def rate(self) -> float:
+        """Power of `log t` with which the distance falls at late times."""
+        late = self.log_times > LATE
+        if late.sum() < 3:
+            return float("nan")
+        return float(np.polyfit(np.log(self.log_times[late]), np.log(self.distances[late]), 1)[0])
+
+    @property
+    def rises(self) -> int:
+        """States after `log t = 2` at which the distance is larger than at the state before."""
+        after = self.distances[self.log_times > 2.0]
+        return int((np.diff(after) > 0).sum())
+
+
+def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
+    """Measure one run; an update of step lr divided by the loss takes the time lr / loss."""
+    data = run.dataset()
+    W, a = (np.asarray(run.parameters[key], np.float64) for key in ("hidden_weight", "output_weight"))
+    steps, losses = np.array(run.snapshot_iterations), np.array(run.losses)
+    lr = float(getattr(run.config.optimizer, "lr", np.nan))
+    times = np.concatenate([[0.0], np.cumsum(lr / losses[:-1])])
+    kept = steps > 0
+    last, out = W[-1], a[-1]
+    signs = np.where(out > 0, 1, -1)
+    sectors = sector_of(data.x, last)
+    own = np.stack([predicted_sector(data.x, data.y, int(s)) for s in signs])
+    size = float(np.sum(last**2) + np.sum(out**2))
+    predicted = limit.function(data.x)
+    measured = np.maximum(data.x @ last.T, 0.0) @ out / size
+    norms = np.linalg.norm(last, axis=1)
+    return LimitPath(
+        scale=initial_scale(run),
+        log_times=np.log(times[steps[kept]]),
+        distances=distance_to_limit(W[kept], limit.plus.w, limit.minus.w),
+        outside=int((~(sectors <= 0).all(axis=1) & ~(sectors == own).all(axis=1)).sum()),
+        share=float(np.sum(last[out > 0] ** 2) / np.sum(last**2)),
+        function_error=float(np.abs(measured - predicted).max() / np.abs(predicted).max()),
+        imbalance=float(np.abs(np.abs(out) / np.linalg.norm(out) - norms / np.linalg.norm(norms)).max()),
+    )
+
+
+def initial_scale(run: kit.Run) -> float:
+    """Return the scale of the initial weights, NaN where they have none."""
+    return float(getattr(run.config.initialization, "scale", np.nan))
+
+
+@dataclass(frozen=True)
+class SectorHistory:
+    """What became of the neurons of one run."""
+
+    times: kit.Floats
+    """(K,) of the recorded states."""
+    counts: kit.Ints
+    """(K, 4) neurons that are dead, in sigma+ with a_j > 0, in sigma- with a_j < 0, anywhere else."""
+    left: int
+    """Neurons that left their extremal sector after they had entered it (Lemma 3: none)."""
+    sign_changes: int
+    """Neurons whose output weight changed its sign (Lemma A.4: none)."""
+    extremal: tuple[int, int]
+    """Number of positive and negative extremal directions of the data (Lemma 2: 1 and 1)."""
+    predicted: int
+    """How many of the two extremal sectors are those of Eqs. 13 and 14."""
+    spans: bool
+    """Whether the support examples of each class span the space, as Theorem 1 assumes."""
+
+    @property
+    def outside(self) -> int:
+        """Neurons of the last state that are neither dead nor in their extremal sector (Lemma 1: none)."""
+        return int(self.counts[-1, 3])
+
+    @property
+    def dead(self) -> int:
+        """Neurons of the last state that are active on no example."""
+        return int(self.counts[-1, 0])
+
+
+def sector_history(run: kit.Run) -> SectorHistory:
+    """Enumerate the extremal sectors of a run's data, and follow its neurons.
+
+    Raises ValueError when the data have more points than can be enumerated.
+    """
+    data = run.dataset()
+    x, y = data.x, data.y
+    both = [extremal_directions(x, y, sign) for sign in (1, -1)]
+    theirs = [predicted_sector(x, y, sign) for sign in (1, -1)]
+    agree = [len(one) == 1 and bool((one[0].sector == s).all()) for one, s in zip(both, theirs, strict=True)]
+    W, a = (np.asarray(run.parameters[key], np.float64) for key in ("hidden_weight", "output_weight"))
+    sectors = sector_of(x, W)  # (K, m, n)
+    dead = (sectors <= 0).all(axis=-1)  # (K, m)
+    inside = np.stack([(sectors == s).all(axis=-1) & (sign * a > 0) for s, sign in zip(theirs, (1, -1), strict=True)])
+    entered = np.maximum.accumulate(inside, axis=1)
+    optimizer = run.config.optimizer
+    steps = np.array(run.snapshot_iterations)
+    times = optimizer.times()[steps] if optimizer.kind == "gradient_flow" else steps * optimizer.lr
+    return SectorHistory(
+        times=times,
+        counts=np.stack(
+            [dead.sum(1), inside[0].sum(1), inside[1].sum(1), (~dead & ~inside.any(axis=0)).sum(1)], axis=1
+        ),
+        left=int((entered & ~inside).any(axis=(0, 1)).sum()),
+        sign_changes=int((np.sign(a) != np.sign(a[0])).any(axis=0).sum()),
+        extremal=(len(both[0]), len(both[1])),
+        predicted=sum(agree),
+        spans=canonical_neurons(x, y).spans,
+    )
 
 
 @dataclass(frozen=True)
@@ -35,15 +152,15 @@ class Evidence:
     paths: list[LimitPath]
     flows: list[SectorHistory]
     sgd: list[SectorHistory]
-    angles: Floats
+    angles: kit.Floats
     """(k,) degrees of directions in the plane."""
-    G: Floats
+    G: kit.Floats
     """(k,) G there, for the data of `paths`."""
     extremal: tuple[list[float], list[float]]
     """Degrees of the positive and of the negative extremal directions."""
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Measure all runs."""
     ordered = sorted(
         (run for role, run in runs.items() if role.startswith("scale")),
@@ -58,199 +175,124 @@ def evidence(runs: Runs) -> Evidence:
     return Evidence(
         limit=limit,
         paths=[limit_path(run, limit) for run in ordered],
-        flows=[sector_history(role, run) for role, run in runs.items() if role.startswith("flow")],
-        sgd=[sector_history(role, run) for role, run in runs.items() if role.startswith("sgd")],
+        flows=[sector_history(run) for role, run in runs.items() if role.startswith("flow")],
+        sgd=[sector_history(run) for role, run in runs.items() if role.startswith("sgd")],
         angles=angles,
         G=G(data.x, data.y, circle),
         extremal=(positive, negative),
     )
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
-    return [*_theorem(found), *_lemmas(found), *_sgd(found)]
-
-
-def _theorem(found: Evidence) -> list[Claim]:
-    small = found.paths[-1]
-    final = [float(path.distances[-1]) for path in found.paths]
+    small = e.paths[-1]
+    neurons = sum(int(one.counts[0].sum()) for one in e.flows)
+    extremal = [count for one in e.flows for count in one.extremal] + [len(side) for side in e.extremal]
+    # fmt: off
     return [
-        claim(
-            "assumptions",
-            "The support examples of each class span the space (data sets for which they do not)",
-            "Section 2",
-            expected=exactly(0),
-            measured=int(not found.limit.spans) + sum(not one.spans for one in found.flows),
-        ),
-        claim(
-            "limit",
-            "W/||W|| goes to u w+' + z w-' (states from log t = 2 on that are farther than the one before)",
-            "Theorem 1, Eq. 8",
-            expected=exactly(0),
-            measured=small.rises,
-        ),
-        claim(
-            "rate",
-            "with the rate of linear networks, 1/log t (power of log t)",
-            "Theorem 1; Soudry et al. 2018, Theorem 5, for its linear subnetworks",
-            expected=around(-1.0),
-            measured=small.rate,
-        ),
-        claim(
-            "output",
-            "a/||a|| has the size of W/||W||, row by row (largest difference)",
-            "Theorem 1, Eq. 9; Lemma A.4",
-            expected=less_than(1e-3),
-            measured=small.imbalance,
-        ),
-        claim(
-            "share",
-            "Both groups grow as nu log t: share of the positive one in ||W||^2",
-            "Proof of Theorem 1; nu = ||w+||, ||w-|| for the logistic loss",
-            expected=near(found.limit.share, 0.01),
-            measured=small.share,
-        ),
-        claim(
-            "function",
-            "f/||theta||^2 goes to u relu(w+'x) - z relu(w-'x), u = z = 1/(2 ||w+|| + 2 ||w-||) (relative error)",
-            "Corollary 1",
-            expected=less_than(0.01),
-            measured=small.function_error,
-        ),
-        claim(
-            "two-groups",
-            "Every neuron dies or joins one of two groups (others, over all scales up to 0.01)",
-            "Theorem 1, Lemma 1",
-            expected=exactly(0),
-            measured=sum(path.outside for path in found.paths if path.scale <= 0.01),
-        ),
-        finding(
-            "large-scale",
-            "Neurons that do neither from the largest scale: the lemma needs a small enough one",
-            "Lemma 1",
-            measured=found.paths[0].outside,
-        ),
-        finding("distance", "Final distance from the smallest scale", "Theorem 1", measured=final[-1]),
-        finding("distance-large", "Final distance from the largest scale", "Theorem 1", measured=final[0]),
-        finding("log-time", "log t reached", "Theorem 1", measured=float(small.log_times[-1])),
+        kit.claim("assumptions", "The support examples of each class span the space (data sets for which they do not)",
+                  "Section 2", kit.exactly(0), (not e.limit.spans) + sum(not one.spans for one in e.flows)),
+        kit.claim("limit",
+                  "W/||W|| goes to u w+' + z w-' (states from log t = 2 on that are farther than the one before)",
+                  "Theorem 1, Eq. 8", kit.exactly(0), small.rises),
+        kit.claim("rate", "with the rate of linear networks, 1/log t (power of log t)",
+                  "Theorem 1; Soudry et al. 2018, Theorem 5, for its linear subnetworks", kit.around(-1.0), small.rate),
+        kit.claim("output", "a/||a|| has the size of W/||W||, row by row (largest difference)",
+                  "Theorem 1, Eq. 9; Lemma A.4", kit.less_than(1e-3), small.imbalance),
+        kit.claim("share", "Both groups grow as nu log t: share of the positive one in ||W||^2",
+                  "Proof of Theorem 1; nu = ||w+||, ||w-|| for the logistic loss",
+                  kit.near(e.limit.share, 0.01), small.share),
+        kit.claim("function",
+                  "f/||theta||^2 goes to u relu(w+'x) - z relu(w-'x), u = z = 1/(2 ||w+|| + 2 ||w-||) (relative error)",
+                  "Corollary 1", kit.less_than(0.01), small.function_error),
+        kit.claim("two-groups", "Every neuron dies or joins one of two groups (others, over all scales up to 0.01)",
+                  "Theorem 1, Lemma 1", kit.exactly(0),
+                  sum(path.outside for path in e.paths if path.scale <= 0.01)),
+        kit.finding("large-scale",
+                    "Neurons that do neither from the largest scale: the lemma needs a small enough one", "Lemma 1",
+                    e.paths[0].outside),
+        kit.finding("distance", "Final distance from the smallest scale", "Theorem 1", small.distances[-1]),
+        kit.finding("distance-large", "Final distance from the largest scale", "Theorem 1", e.paths[0].distances[-1]),
+        kit.finding("log-time", "log t reached", "Theorem 1", small.log_times[-1]),
+        kit.claim("lemma-2",
+                  "There is exactly one positive and one negative extremal direction (data sets and signs where not)",
+                  "Lemma 2", kit.exactly(0), sum(count != 1 for count in extremal)),
+        kit.claim("lemma-2-sectors", "Their sectors are those of Eqs. 13 and 14 (sectors that are not)",
+                  "Lemma 2, Eqs. 13, 14", kit.exactly(0), sum(2 - one.predicted for one in e.flows)),
+        kit.claim("lemma-1",
+                  "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
+                  "Lemma 1", kit.exactly(0), sum(one.outside for one in e.flows)),
+        kit.claim("lemma-3", "A neuron that has entered its extremal sector never leaves (neurons that do)", "Lemma 3",
+                  kit.exactly(0), sum(one.left for one in e.flows)),
+        kit.claim("signs", "Output weights keep their signs (neurons that do not)", "Lemma A.4", kit.exactly(0),
+                  sum(one.sign_changes for one in e.flows)),
+        kit.claim("dead",
+                  "A neuron dies with probability at most 1/2 (share of dead neurons; all of a network: extra-dead)",
+                  "Proof of Theorem 1", kit.at_most(0.5), sum(one.dead for one in e.flows) / max(neurons, 1)),
+        kit.finding("neurons", "Neurons followed on gradient flow", "Lemmas 1 to 3", neurons),
+        kit.finding("sgd-left", "The same by SGD: neurons that leave their extremal sector", "Lemma 3",
+                    sum(one.left for one in e.sgd)),
+        kit.finding("sgd-outside", "neither dead nor in their extremal sector at the end", "Lemma 1",
+                    sum(one.outside for one in e.sgd)),
+        kit.finding("sgd-signs", "output weights that change their sign", "Lemma A.4",
+                    sum(one.sign_changes for one in e.sgd)),
+        kit.finding("sgd-dead", "dead", "Lemma 1", sum(one.dead for one in e.sgd)),
     ]
+    # fmt: on
 
 
-def _lemmas(found: Evidence) -> list[Claim]:
-    neurons = sum(int(one.counts[0].sum()) for one in found.flows)
-    counts = [count for one in found.flows for count in one.extremal]
-    counts += [len(side) for side in found.extremal]
-    return [
-        claim(
-            "lemma-2",
-            "There is exactly one positive and one negative extremal direction (data sets and signs where not)",
-            "Lemma 2",
-            expected=exactly(0),
-            measured=sum(count != 1 for count in counts),
-        ),
-        claim(
-            "lemma-2-sectors",
-            "Their sectors are those of Eqs. 13 and 14 (sectors that are not)",
-            "Lemma 2, Eqs. 13, 14",
-            expected=exactly(0),
-            measured=sum(2 - one.predicted for one in found.flows),
-        ),
-        claim(
-            "lemma-1",
-            "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
-            "Lemma 1",
-            expected=exactly(0),
-            measured=sum(one.outside for one in found.flows),
-        ),
-        claim(
-            "lemma-3",
-            "A neuron that has entered its extremal sector never leaves (neurons that do)",
-            "Lemma 3",
-            expected=exactly(0),
-            measured=sum(one.left for one in found.flows),
-        ),
-        claim(
-            "signs",
-            "Output weights keep their signs (neurons that do not)",
-            "Lemma A.4",
-            expected=exactly(0),
-            measured=sum(one.sign_changes for one in found.flows),
-        ),
-        claim(
-            "dead",
-            "A neuron dies with probability at most 1/2 (share of dead neurons; all of a network: extra-dead)",
-            "Proof of Theorem 1",
-            expected=at_most(0.5),
-            measured=sum(one.dead for one in found.flows) / max(neurons, 1),
-        ),
-        finding("neurons", "Neurons followed on gradient flow", "Lemmas 1 to 3", measured=neurons),
-    ]
-
-
-def _sgd(found: Evidence) -> list[Claim]:
-    return [
-        finding("sgd-left", "The same by SGD: neurons that leave their extremal sector", "Lemma 3",
-                measured=sum(one.left for one in found.sgd)),
-        finding("sgd-outside", "neither dead nor in their extremal sector at the end", "Lemma 1",
-                measured=sum(one.outside for one in found.sgd)),
-        finding("sgd-signs", "output weights that change their sign", "Lemma A.4",
-                measured=sum(one.sign_changes for one in found.sgd)),
-        finding("sgd-dead", "dead", "Lemma 1", measured=sum(one.dead for one in found.sgd)),
-    ]  # fmt: skip
-
-
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw the distances, the neurons of one flow by sector, and G on the circle."""
-    figure, axes = new_figure(3, 1, width=7.2, aspect=0.95)
-    for path, color in zip(found.paths, SERIES, strict=False):
+    figure, axes = kit.new_figure(3, 1, width=7.2, aspect=0.95)
+    for path, color in zip(e.paths, kit.SERIES, strict=False):
         shown = path.log_times > 0.1
         label = rf"$\lambda={path.scale:g}$"
         axes[0].plot(path.log_times[shown], path.distances[shown], color=color, label=label)
     guide = np.array([10.0, 450.0])
-    axes[0].plot(guide, 3.0 / guide, color=PALETTE.theory, ls=(0, (4, 2)), lw=1.0, label=r"$\propto 1/\log t$")
+    axes[0].plot(guide, 3.0 / guide, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=1.0, label=r"$\propto 1/\log t$")
     axes[0].set(xscale="log", yscale="log", xlabel=r"$\log t$", ylabel="distance to the limit")
-    place_legend(axes[0], axes[0].get_lines(), columns=3)
-    panel_label(axes[0], 0, "Theorem 1")
-    _draw_sectors(axes[1], found.flows[0])
-    _draw_G(axes[2], found)
+    kit.place_legend(axes[0], axes[0].get_lines(), columns=3)
+    kit.panel_label(axes[0], 0, "Theorem 1")
+    _draw_sectors(axes[1], e.flows[0])
+    _draw_G(axes[2], e)
     return figure
 
 
-def _draw_sectors(axes: Axes, one: SectorHistory) -> None:
+def _draw_sectors(axes: kit.Axes, one: SectorHistory) -> None:
     names = ("dead", r"in $\sigma^+$, $a_j>0$", r"in $\sigma^-$, $a_j<0$", "elsewhere")
-    colors = (PALETTE.muted, PALETTE.highlight, PALETTE.neurons, PALETTE.theory)
+    colors = (kit.PALETTE.muted, kit.PALETTE.highlight, kit.PALETTE.neurons, kit.PALETTE.theory)
     after = one.times > 0
     for k, (name, color) in enumerate(zip(names, colors, strict=True)):
         axes.plot(one.times[after], one.counts[after, k], color=color, label=name, drawstyle="steps-post")
     axes.set(xscale="log", xlabel="time $t$", ylabel="neurons")
-    place_legend(axes, axes.get_lines())
-    panel_label(axes, 1, "Lemmas 1 and 3")
+    kit.place_legend(axes, axes.get_lines())
+    kit.panel_label(axes, 1, "Lemmas 1 and 3")
 
 
-def _draw_G(axes: Axes, found: Evidence) -> None:
-    axes.plot(found.angles, found.G, color=PALETTE.function, label="$G(w)$")
+def _draw_G(axes: kit.Axes, evidence: Evidence) -> None:
+    axes.plot(evidence.angles, evidence.G, color=kit.PALETTE.function, label="$G(w)$")
     for side, marker, color, name in zip(
-        found.extremal, "^v", (PALETTE.highlight, PALETTE.neurons), ("maximum", "minimum"), strict=True
+        evidence.extremal, "^v", (kit.PALETTE.highlight, kit.PALETTE.neurons), ("maximum", "minimum"), strict=True
     ):
-        heights = np.interp(side, found.angles, found.G)
+        heights = np.interp(side, evidence.angles, evidence.G)
         axes.plot(side, heights, marker, color=color, ms=7, ls="none", label=name)
     axes.set(xlabel="angle of $w$ (degrees)", ylabel="$G(w)$", xticks=(-180, -90, 0, 90, 180))
-    place_legend(axes, axes.get_lines())
-    panel_label(axes, 2, "Lemma 2")
+    kit.place_legend(axes, axes.get_lines())
+    kit.panel_label(axes, 2, "Lemma 2")
 
 
-def _wanted() -> dict[str, str | Wanted]:
-    wanted: dict[str, str | Wanted] = {
-        f"scale {scale}": Wanted("phuong2021/small.yaml", (f"initialization.scale={scale}",)) for scale in SCALES
+def _wanted() -> dict[str, str | kit.Wanted]:
+    wanted: dict[str, str | kit.Wanted] = {
+        f"scale {scale}": kit.Wanted("phuong2021/small.yaml", (f"initialization.scale={scale}",)) for scale in SCALES
     }
     for kind in ("flow", "sgd"):
         for dim, seed in DRAWS:
             changes = (f"dataset.dim={dim}", f"seed={seed}")
-            wanted[f"{kind} {dim} {seed}"] = Wanted(f"phuong2021/small_{kind}.yaml", changes)
+            wanted[f"{kind} {dim} {seed}"] = kit.Wanted(f"phuong2021/small_{kind}.yaml", changes)
     return wanted
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="phuong2021-extra-theorem1",
     caption=(
         "Not in the paper. (a) Distance of W/||W|| to the limit of Theorem 1 against the logarithm of time, for four "

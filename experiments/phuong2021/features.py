@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from dynamics_cli import kit
 from dynamics_cli.architectures.convolutional import Convolutional
-from dynamics_cli.errors import InputError
-from dynamics_cli.reproduction.figure import Origin, Wanted
-from dynamics_cli.runs import Run
 
-CONFIGS: dict[str, str | Wanted] = {"mnist": "phuong2021/mnist.yaml"}
+CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
 PRESETS = {"full": {"mnist": "phuong2021/mnist_full.yaml"}}
-ORIGIN: dict[str, Origin] = {
+ORIGIN: dict[str, kit.Origin] = {
     "digits 0 and 1": "stated",
     "six convolutional, two fully connected layers, biases": "stated",
     "W7 of 128 x 3136": "stated",
@@ -23,12 +21,12 @@ ORIGIN: dict[str, Origin] = {
 }
 
 
-def architecture_of(run: Run) -> Convolutional:
+def architecture_of(run: kit.Run) -> Convolutional:
     """Return the architecture of a run.
 
     Raises InputError when it is not a convolutional one with at least two fully connected layers.
     """
     section = run.config.architecture
     if not isinstance(section, Convolutional) or not section.widths:
-        raise InputError(f"{run.path}: this figure needs architecture.kind convolutional with hidden widths")
+        raise kit.InputError(f"{run.path}: this figure needs architecture.kind convolutional with hidden widths")
     return section

@@ -1,29 +1,21 @@
-"""Figure 3: inner products of features within and across two digits, layer by layer.
-
-`dyn reproduce phuong2021-fig3`. About 16 s.
-"""
+"""Figure 3: inner products of features within and across two digits, layer by layer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
-from dynamics_cli.measures.separability import PairProducts, pair_products
-from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, more_than, most
-from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli import kit
 
 from .features import CONFIGS, ORIGIN, PRESETS, architecture_of
+from .theory.separability import PairProducts, pair_products
 
 SORTS = {
-    "across": ("different digits", PALETTE.neurons),
-    "first": ("both 0", PALETTE.highlight),
-    "second": ("both 1", PALETTE.function),
+    "across": ("different digits", kit.PALETTE.neurons),
+    "first": ("both 0", kit.PALETTE.highlight),
+    "second": ("both 1", kit.PALETTE.function),
 }
 CLASSES = ("first", "second")
 DRAWN_BINS = 60
@@ -52,7 +44,7 @@ class Evidence:
         return [(one.right("first"), one.right("second")) for one in self.before]
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Compute all pairs of the training images, one layer after the other."""
     run = runs["mnist"]
     section, data, state = architecture_of(run), run.dataset(), run.state(-1)
@@ -66,94 +58,65 @@ def evidence(runs: Runs) -> Evidence:
     return Evidence(before, after, accuracy, run.iterations)
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Appendix D."""
-    gaps, right = found.gaps(), found.right()
+    gaps, right = e.gaps(), e.right()
     last = len(gaps) - 1
+    # fmt: off
     return [
-        claim(
-            "right",
-            "Pairs of a class are more to the right than mixed ones (share of layers and classes where it is likelier)",
-            "Appendix D, Figure 3",
-            expected=most(),
-            measured=float(np.mean(np.array(right[1:]) > 0.5)),
-        ),
-        claim(
-            "depth",
-            "Higher layers are generally more strongly separated (share with a larger gap than the layer before)",
-            "Appendix D, Figure 3",
-            expected=most(),
-            measured=float(np.mean(np.diff(gaps) > 0)),
-        ),
-        claim(
-            "last-gap",
-            f"Layer {last} is more strongly separated than the input (gap there minus gap of the input)",
-            "Appendix D, Figure 3",
-            expected=more_than(0.0),
-            measured=gaps[-1] - gaps[0],
-        ),
-        claim(
-            "separable",
-            f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the ReLU)",
-            "Appendix D, Figure 3, Eq. 1",
-            expected=exactly(1),
-            measured=found.before[-1].share,
-        ),
-        finding(
-            "separable-after",
-            "The same after the ReLU, where only disjoint supports satisfy it across digits",
-            "Eq. 1",
-            measured=found.after[-1].share,
-        ),
-        finding(
-            "mixed-before",
-            f"Mixed pairs of layer {last} with a product <= 0, before the ReLU",
-            "Eq. 1",
-            measured=found.before[-1].satisfied["across"],
-        ),
-        finding(
-            "right-means", "Share of layers and classes whose pairs have a larger mean product than mixed ones",
-            "Figure 3",
-            measured=float(np.mean([one.means[k] > one.means["across"] for one in found.before[1:] for k in CLASSES])),
-        ),
-        finding(
-            "depth-right", "Share of layers where the less likely class is likelier right of mixed pairs than before",
-            "Figure 3", measured=float(np.mean(np.diff([min(one) for one in right]) > 0)),
-        ),
-        finding(
-            "last-right", f"Smaller of these probabilities in layer {last} minus that of the input", "Figure 3",
-            measured=min(right[-1]) - min(right[0]),
-        ),
-        finding("gap-input", "Gap of the input, in mean standard deviations", "Figure 3", measured=gaps[0]),
-        finding("gap-last", f"Gap of layer {last}", "Figure 3", measured=gaps[-1]),
-        finding("gap-largest", "Largest gap of a layer", "Figure 3", measured=max(gaps)),
-        finding(
-            "right-0", f"Layer {last}: probability that a pair of 0s exceeds a mixed one", "Figure 3",
-            measured=right[-1][0],
-        ),
-        finding(
-            "right-1", f"Layer {last}: probability that a pair of 1s exceeds a mixed one", "Figure 3",
-            measured=right[-1][1],
-        ),
-        finding("accuracy", "Training accuracy", "Appendix D", measured=found.accuracy),
-        finding("updates", "Updates (the paper: 4950)", "Appendix D", measured=found.updates),
-    ]  # fmt: skip
+        kit.claim("right",
+                  "Pairs of a class are more to the right than mixed ones "
+                  "(share of layers and classes where it is likelier)",
+                  "Appendix D, Figure 3", kit.most(), np.mean(np.array(right[1:]) > 0.5)),
+        kit.claim("depth",
+                  "Higher layers are generally more strongly separated (share with a larger gap than the layer before)",
+                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(gaps) > 0)),
+        kit.claim("last-gap",
+                  f"Layer {last} is more strongly separated than the input (gap there minus gap of the input)",
+                  "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
+        kit.claim("separable",
+                  f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the ReLU)",
+                  "Appendix D, Figure 3, Eq. 1", kit.exactly(1), e.before[-1].share),
+        kit.finding("separable-after",
+                    "The same after the ReLU, where only disjoint supports satisfy it across digits", "Eq. 1",
+                    e.after[-1].share),
+        kit.finding("mixed-before", f"Mixed pairs of layer {last} with a product <= 0, before the ReLU", "Eq. 1",
+                    e.before[-1].satisfied["across"]),
+        kit.finding("right-means",
+                    "Share of layers and classes whose pairs have a larger mean product than mixed ones", "Figure 3",
+                    np.mean([one.means[k] > one.means["across"] for one in e.before[1:] for k in CLASSES])),
+        kit.finding("depth-right",
+                    "Share of layers where the less likely class is likelier right of mixed pairs than before",
+                    "Figure 3", np.mean(np.diff([min(one) for one in right]) > 0)),
+        kit.finding("last-right", f"Smaller of these probabilities in layer {last} minus that of the input",
+                    "Figure 3", min(right[-1]) - min(right[0])),
+        kit.finding("gap-input", "Gap of the input, in mean standard deviations", "Figure 3", gaps[0]),
+        kit.finding("gap-last", f"Gap of layer {last}", "Figure 3", gaps[-1]),
+        kit.finding("gap-largest", "Largest gap of a layer", "Figure 3", max(gaps)),
+        kit.finding("right-0", f"Layer {last}: probability that a pair of 0s exceeds a mixed one", "Figure 3",
+                    right[-1][0]),
+        kit.finding("right-1", f"Layer {last}: probability that a pair of 1s exceeds a mixed one", "Figure 3",
+                    right[-1][1]),
+        kit.finding("accuracy", "Training accuracy", "Appendix D", e.accuracy),
+        kit.finding("updates", "Updates (the paper: 4950)", "Appendix D", e.updates),
+    ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw one panel for the input and each layer."""
     columns = 4
-    figure, axes = new_figure(columns, -(-len(found.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
-    for k, one in enumerate(found.before):
+    figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
+    for k, one in enumerate(e.before):
         _draw_products(axes[k], one)
-        panel_label(axes[k], k, "input" if k == 0 else f"layer {k}")
-    for unused in axes[len(found.before) :]:
+        kit.panel_label(axes[k], k, "input" if k == 0 else f"layer {k}")
+    for unused in axes[len(e.before) :]:
         figure.delaxes(unused)
-    figure_legend(figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()])
+    kit.figure_legend(figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()])
     return figure
 
 
-def _draw_products(axes: Axes, one: PairProducts) -> None:
+def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
     """Draw the three densities over the range that holds all but a thousandth of the pairs on each side."""
     total = np.cumsum(sum(counts / counts.sum() for counts in one.counts.values())) / len(one.counts)
     low, high = np.searchsorted(total, [0.001, 0.999])
@@ -168,16 +131,16 @@ def _draw_products(axes: Axes, one: PairProducts) -> None:
         height = sums / np.diff(edges) * scale
         axes.stairs(height, edges / scale, fill=True, color=color, alpha=0.3)
         axes.stairs(height, edges / scale, color=color, lw=1.0)
-    axes.axvline(0.0, color=PALETTE.theory, lw=0.6)
+    axes.axvline(0.0, color=kit.PALETTE.theory, lw=0.6)
     unit = rf" [$10^{{{power}}}$]" if power >= 4 else ""
     axes.set_xlabel(f"inner product{unit}")
     axes.set_ylabel("density" if axes.get_subplotspec().colspan.start == 0 else "")  # type: ignore[union-attr]
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=4)
-    axes.tick_params(labelsize=SMALL)
+    axes.tick_params(labelsize=kit.SMALL)
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="phuong2021-fig3",
     caption=(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "

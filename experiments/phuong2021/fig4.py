@@ -1,22 +1,12 @@
-"""Figure 4: the first fully connected layer of the convolutional network: singular values and neurons.
-
-`dyn reproduce phuong2021-fig4`. About 16 s.
-"""
+"""Figure 4: the first fully connected layer of the convolutional network: singular values and neurons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Bools, Floats
-from dynamics_cli.measures.neurons import cosines, norms
-from dynamics_cli.measures.spectra import leading_directions, project, singular_values
-from dynamics_cli.plotting.layout import panel_label
-from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction.claims import Claim, Interval, claim, finding, less_than, most
-from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli import kit
 
 from .features import CONFIGS, ORIGIN, PRESETS, architecture_of
 from .panels import draw_plane, draw_values, legend_of_colors, two_colors
@@ -37,11 +27,11 @@ NEAR = 0.25
 class Evidence:
     """The first fully connected layer."""
 
-    values: Floats
+    values: kit.Floats
     """All singular values of W7."""
-    points: Floats
+    points: kit.Floats
     """(m, 2) rows on the two leading right-singular directions."""
-    signs: Floats
+    signs: kit.Floats
     """(m,) signs of the output weights W8."""
     held: float
     """Share of the squared norms that the plane holds."""
@@ -50,13 +40,13 @@ class Evidence:
         """Return the number of singular values above a share of the largest."""
         return int(np.sum(self.values > share * self.values[0]))
 
-    def outer(self, share: float = OUTER, quantile: float = MANY) -> Bools:
+    def outer(self, share: float = OUTER, quantile: float = MANY) -> kit.Bools:
         """Return which neurons (m,) have a norm in the plane above a share of a quantile of all."""
-        lengths = norms(self.points)
-        result: Bools = lengths > share * np.quantile(lengths, quantile)
+        lengths = kit.norms(self.points)
+        result: kit.Bools = lengths > share * np.quantile(lengths, quantile)
         return result
 
-    def sorted_by_sign(self, outer: Bools) -> float:
+    def sorted_by_sign(self, outer: kit.Bools) -> float:
         """Return the share of outer neurons (m,) closer to the mean of those of their sign.
 
         NaN when one sign has none there.
@@ -64,96 +54,75 @@ class Evidence:
         points, signs = self.points[outer], self.signs[outer]
         if not (signs > 0).any() or not (signs < 0).any():
             return float("nan")
-        plus, minus = (cosines(points, points[signs == s].mean(axis=0)) for s in (1, -1))
+        plus, minus = (kit.cosines(points, points[signs == s].mean(axis=0)) for s in (1, -1))
         return float(np.mean((plus > minus) == (signs > 0)))
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Measure the weights of the first fully connected layer."""
     run = runs["mnist"]
     section, state = architecture_of(run), run.state(-1)
     number = len(section.convolutions) + 1
     W, a = (state[f"weight_{k}"].astype(np.float64) for k in (number, number + 1))
-    points = project(W, leading_directions(W))
-    return Evidence(singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
+    points = kit.project(W, kit.leading_directions(W))
+    return Evidence(kit.singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Appendix D."""
-    lengths = norms(found.points)
-    outer = found.outer()
+    lengths = kit.norms(e.points)
+    outer = e.outer()
     near = lengths < NEAR * lengths.max()
-    smaller = [int((found.signs[outer] == s).sum()) for s in (1, -1)]
-    spread = [np.std(lengths[outer & (found.signs == s)]) / np.mean(lengths[outer & (found.signs == s)])
-              for s in (1, -1) if (outer & (found.signs == s)).any()]  # fmt: skip
+    clusters = [lengths[outer & (e.signs == s)] for s in (1, -1)]
+    spread = [np.std(cluster) / np.mean(cluster) for cluster in clusters if len(cluster)]
+    # fmt: off
     return [
-        claim(
-            "few",
-            "Very few singular values are significantly non-zero, perhaps five or ten, more than two (above 10 %)",
-            "Appendix D, Figure 4a",
-            expected=Interval(3, 10),
-            measured=found.above(SIGNIFICANT),
-        ),
-        claim(
-            "projection-lossy",
-            "The projection on two dimensions is lossy (share of the squared norms that it holds)",
-            "Appendix D",
-            expected=less_than(1.0),
-            measured=found.held,
-        ),
-        claim(
-            "by-sign",
-            "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, of those with a "
-            f"norm above {OUTER:g} of the {MANY:.0%} quantile)",
-            "Appendix D, Figure 4b",
-            expected=most(),
-            measured=found.sorted_by_sign(outer),
-        ),
-        claim(
-            "mixed",
-            "A mixed cluster lies close to the origin (smaller of the shares of both signs there)",
-            "Appendix D, Figure 4b",
-            expected=Interval(low=0.1, text="both signs, >= 10 %"),
-            measured=float(min(np.mean(found.signs[near] == s) for s in (1, -1))) if near.any() else float("nan"),
-        ),
-        finding("outer-smaller", "Neurons of the smaller outer cluster", "Figure 4b", measured=min(smaller)),
-        finding("near", "Share of neurons near the origin", "Figure 4b", measured=float(np.mean(near))),
-        finding(
-            "spread",
-            "Relative deviation of the norms within the outer clusters: clusters rather than rays",
-            "Appendix D",
-            measured=float(np.mean(spread)) if spread else float("nan"),
-        ),
+        kit.claim("few",
+                  "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
+                  "(above 10 %)",
+                  "Appendix D, Figure 4a", kit.Interval(3, 10), e.above(SIGNIFICANT)),
+        kit.claim("projection-lossy",
+                  "The projection on two dimensions is lossy (share of the squared norms that it holds)", "Appendix D",
+                  kit.less_than(1.0), e.held),
+        kit.claim("by-sign",
+                  "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
+                  f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile)",
+                  "Appendix D, Figure 4b", kit.most(), e.sorted_by_sign(outer)),
+        kit.claim("mixed", "A mixed cluster lies close to the origin (smaller of the shares of both signs there)",
+                  "Appendix D, Figure 4b", kit.Interval(low=0.1, text="both signs, >= 10 %"),
+                  float(min(np.mean(e.signs[near] == s) for s in (1, -1))) if near.any() else float("nan")),
+        kit.finding("outer-smaller", "Neurons of the smaller outer cluster", "Figure 4b", min(map(len, clusters))),
+        kit.finding("near", "Share of neurons near the origin", "Figure 4b", np.mean(near)),
+        kit.finding("spread", "Relative deviation of the norms within the outer clusters: clusters rather than rays",
+                    "Appendix D", float(np.mean(spread)) if spread else float("nan")),
         *[
-            finding(
-                f"above-{share * 100:g}", f"Singular values above {share:.0%} of the largest", "Figure 4a",
-                measured=found.above(share),
-            )
+            kit.finding(f"above-{share * 100:g}", f"Singular values above {share:.0%} of the largest", "Figure 4a",
+                        e.above(share))
             for share in SIGNIFICANT_TOO
         ],
         *[
-            finding(
-                f"by-sign-{share:g}", f"Outer neurons in the cluster of their sign, with a norm above {share:g} of the "
-                "largest (nothing: one sign has none)", "Figure 4b",
-                measured=found.sorted_by_sign(found.outer(share, 1.0)),
-            )
+            kit.finding(f"by-sign-{share:g}",
+                        f"Outer neurons in the cluster of their sign, with a norm above {share:g} of the "
+                        "largest (nothing: one sign has none)", "Figure 4b",
+                        e.sorted_by_sign(e.outer(share, 1.0)))
             for share in (OUTER, NEAR)
         ],
-    ]  # fmt: skip
+    ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw panels a and b."""
-    figure, axes = new_figure(2, 1, aspect=0.72, extra_height=0.25)
-    draw_values(axes[0], found.values)
-    draw_plane(axes[1], found.points, two_colors(found.signs))
-    panel_label(axes[0], 0, "Singular values of $W_7$")
-    panel_label(axes[1], 1, "Neurons")
+    figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
+    draw_values(axes[0], e.values)
+    draw_plane(axes[1], e.points, two_colors(e.signs))
+    kit.panel_label(axes[0], 0, "Singular values of $W_7$")
+    kit.panel_label(axes[1], 1, "Neurons")
     legend_of_colors(figure, "$W_8[j] > 0$", "$W_8[j] < 0$")
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="phuong2021-fig4",
     caption=(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "

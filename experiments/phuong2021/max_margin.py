@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli import kit
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
 from dynamics_cli.datasets.streams import Streams
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.neurons import cosines, norms
-from dynamics_cli.measures.separability import Separability, is_orthogonally_separable
-from dynamics_cli.measures.spectra import leading_directions, project, singular_values
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, less_than, most
-from dynamics_cli.reproduction.figure import Origin
-from dynamics_cli.runs import Run
 from dynamics_cli.theory.least_distance import LeastDistance, least_distance
 
-ORIGIN: dict[str, Origin] = {
+from .theory.separability import Separability, is_orthogonally_separable
+
+ORIGIN: dict[str, kit.Origin] = {
     "data": "stated",
     "architecture": "stated",
     "width": "stated",
@@ -53,7 +49,7 @@ class Directions:
     @property
     def cosine(self) -> float:
         """Cosine of w+ and w-."""
-        return float(cosines(self.plus.w, self.minus.w))
+        return float(kit.cosines(self.plus.w, self.minus.w))
 
 
 @dataclass(frozen=True)
@@ -61,13 +57,13 @@ class Trained:
     """A trained network beside the max-margin directions of its data: how Figures 1 and 2 open."""
 
     directions: Directions
-    start: dict[str, Floats]
+    start: dict[str, kit.Floats]
     """Initial weights by name."""
-    last: dict[str, Floats]
+    last: dict[str, kit.Floats]
     """Final weights by name."""
-    plus: Floats
+    plus: kit.Floats
     """(m,) cosine of each first-layer row with w+."""
-    minus: Floats
+    minus: kit.Floats
     """(m,) the same with w-."""
 
 
@@ -75,15 +71,15 @@ class Trained:
 class Layer:
     """A weight matrix after training."""
 
-    values: Floats
+    values: kit.Floats
     """All singular values, descending."""
     grown: int
     """Number of singular values above the largest one at initialisation."""
-    points: Floats
+    points: kit.Floats
     """(m, 2) rows on the two leading right-singular directions."""
-    means: Floats
+    means: kit.Floats
     """(2, 2) the two main directions there, unit vectors."""
-    angles: Floats
+    angles: kit.Floats
     """(m,) degrees in the plane between a row and the closer of them."""
 
     def above(self, share: float) -> int:
@@ -97,7 +93,7 @@ class Layer:
     @property
     def along_weighted(self) -> float:
         """Share of the norms in the plane that rows within `ALONG` degrees hold."""
-        lengths = norms(self.points)
+        lengths = kit.norms(self.points)
         return float(lengths[self.angles <= ALONG].sum() / lengths.sum())
 
     @property
@@ -106,7 +102,7 @@ class Layer:
         return float(self.values[2] / self.values[0])
 
 
-def max_margin(run: Run) -> Directions:
+def max_margin(run: kit.Run) -> Directions:
     """Solve Eqs. 6 and 7 for the data of a run.
 
     Raises InfeasibleError when a class cannot be separated from the origin.
@@ -116,7 +112,7 @@ def max_margin(run: Run) -> Directions:
     if isinstance(section, OrthogonallySeparable) and section.filtered:
         other = section.model_copy(update={"filtered": False}).load(Streams(run.config.seed))
         plus, minus = (least_distance(other.x[other.y == s]).w for s in (1, -1))
-        unfiltered = float(cosines(plus, minus))
+        unfiltered = float(kit.cosines(plus, minus))
     return Directions(
         least_distance(data.x[data.y > 0]),
         least_distance(data.x[data.y < 0]),
@@ -125,135 +121,102 @@ def max_margin(run: Run) -> Directions:
     )
 
 
-def read_trained(run: Run, first: str) -> Trained:
+def read_trained(run: kit.Run, first: str) -> Trained:
     """Read the first and last state of a run, whose first layer is the parameter `first`; raises as `max_margin`."""
     directions = max_margin(run)
     start, last = ({name: value.astype(np.float64) for name, value in run.state(i).items()} for i in (0, -1))
-    plus, minus = (cosines(last[first], one.w) for one in (directions.plus, directions.minus))
+    plus, minus = (kit.cosines(last[first], one.w) for one in (directions.plus, directions.minus))
     return Trained(directions, start, last, plus, minus)
 
 
-def measure_layer(W: Floats, W_0: Floats, side: NDArray[Any]) -> Layer:
+def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> Layer:
     """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction."""
-    values = singular_values(W)
-    points = project(W, leading_directions(W))
+    values = kit.singular_values(W)
+    points = kit.project(W, kit.leading_directions(W))
     means = np.stack([_mean(points[side]), _mean(points[~side])])
-    angles = np.degrees(np.arccos(np.max([cosines(points, mean) for mean in means], axis=0)))
-    grown = int(np.sum(values > singular_values(W_0)[0]))
+    angles = np.degrees(np.arccos(np.max([kit.cosines(points, mean) for mean in means], axis=0)))
+    grown = int(np.sum(values > kit.singular_values(W_0)[0]))
     return Layer(values, grown, points, means, angles)
 
 
-def two_sides(W: Floats) -> NDArray[np.bool_]:
+def two_sides(W: kit.Floats) -> NDArray[np.bool_]:
     """Tell rows of `W` (m, d) closer to the heaviest one from those closer to the heaviest at 45 degrees or more to it.
 
     Angles are those in the leading plane.
     """
-    points = project(W, leading_directions(W))
-    lengths = norms(points)
-    first = cosines(points, points[np.argmax(lengths)])
-    second = cosines(points, points[np.argmax(np.where(first < np.sqrt(0.5), lengths, -1.0))])
+    points = kit.project(W, kit.leading_directions(W))
+    lengths = kit.norms(points)
+    first = kit.cosines(points, points[np.argmax(lengths)])
+    second = kit.cosines(points, points[np.argmax(np.where(first < np.sqrt(0.5), lengths, -1.0))])
     side: NDArray[np.bool_] = first > second
     return side
 
 
-def _mean(points: Floats) -> Floats:
+def _mean(points: kit.Floats) -> kit.Floats:
     """Return the norm-weighted mean direction of rows (k, 2); NaN for none."""
-    total = (points * norms(points)[:, None]).sum(axis=0)
+    total = (points * kit.norms(points)[:, None]).sum(axis=0)
     length = np.linalg.norm(total)
     return total / length if length > 0 else np.full(2, np.nan)
 
 
-def data_claims(found: Directions) -> list[Claim]:
+def data_claims(directions: Directions) -> list[kit.Claim]:
     """Return what Section 5.1 says of the data."""
+    # fmt: off
     return [
-        claim(
-            "separable",
-            "The data are orthogonally separable (pairs that violate Eq. 1)",
-            "Section 5.1, Eq. 1",
-            expected=exactly(0),
-            measured=found.separability.violations,
-        ),
-        finding(
-            "cosine",
-            "Cosine of w+ and w- (the text that we have reads w+ ~ -w-; the sign may have lost a stroke, see NOTES)",
-            "Section 5.1",
-            measured=found.cosine,
-        ),
-        finding(
-            "unfiltered", "The same cosine for data drawn without the filter", "Section 5.1", measured=found.unfiltered
-        ),
-        finding("margin", "Margin of Eq. 1", "Eq. 1", measured=found.separability.margin),
-        finding(
-            "support", "Support examples of both classes", "Eqs. 6, 7",
-            measured=len(found.plus.support) + len(found.minus.support),
-        ),
-        claim(
-            "kkt",
-            "w+ and w- are exact (larger KKT residual of the two programs)",
-            "Eqs. 6, 7",
-            expected=less_than(1e-8),
-            measured=max(found.plus.kkt_residual, found.minus.kkt_residual),
-        ),
-    ]  # fmt: skip
+        kit.claim("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
+                  kit.exactly(0), directions.separability.violations),
+        kit.finding("cosine",
+                    "Cosine of w+ and w- (the text that we have reads w+ ~ -w-; the sign may have lost a stroke, "
+                    "see NOTES)",
+                    "Section 5.1", directions.cosine),
+        kit.finding("unfiltered", "The same cosine for data drawn without the filter",
+                    "Section 5.1", directions.unfiltered),
+        kit.finding("margin", "Margin of Eq. 1", "Eq. 1", directions.separability.margin),
+        kit.finding("support", "Support examples of both classes", "Eqs. 6, 7",
+                    len(directions.plus.support) + len(directions.minus.support)),
+        kit.claim("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
+                  kit.less_than(1e-8), max(directions.plus.kkt_residual, directions.minus.kkt_residual)),
+    ]
+    # fmt: on
 
 
-def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[Claim]:
+def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
+    # fmt: off
     return [
-        claim(
-            f"rank{suffix}",
-            f"{name} has rank two: the others have not grown (singular values above the largest at initialisation)",
-            source,
-            expected=exactly(2),
-            measured=layer.grown,
-        ),
-        finding(
-            f"third{suffix}", f"Third singular value of {name} over the first", source, measured=layer.third
-        ),
-        finding(
-            f"second{suffix}",
-            f"Second singular value of {name} over the third",
-            source,
-            measured=float(layer.values[1] / layer.values[2]),
-        ),
-        claim(
-            f"directions{suffix}",
-            f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane)",
-            source,
-            expected=most(),
-            measured=layer.along(ALONG),
-        ),
+        kit.claim(f"rank{suffix}",
+                  f"{name} has rank two: the others have not grown "
+                  "(singular values above the largest at initialisation)",
+                  source, kit.exactly(2), layer.grown),
+        kit.finding(f"third{suffix}", f"Third singular value of {name} over the first", source, layer.third),
+        kit.finding(f"second{suffix}", f"Second singular value of {name} over the third", source,
+                    layer.values[1] / layer.values[2]),
+        kit.claim(f"directions{suffix}",
+                  f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane)",
+                  source, kit.most(), layer.along(ALONG)),
         *[
-            finding(
-                f"above-{share * 100:g}{suffix}", f"Singular values of {name} above {share:.0%} of the largest", source,
-                measured=layer.above(share),
-            )
+            kit.finding(f"above-{share * 100:g}{suffix}",
+                        f"Singular values of {name} above {share:.0%} of the largest", source, layer.above(share))
             for share in SHARES
         ],
         *[
-            finding(
-                f"directions-{degrees:g}{suffix}", f"Share of the rows of {name} within {degrees:g} degrees", source,
-                measured=layer.along(degrees),
-            )
+            kit.finding(f"directions-{degrees:g}{suffix}", f"Share of the rows of {name} within {degrees:g} degrees",
+                        source, layer.along(degrees))
             for degrees in ANGLES
         ],
-        finding(
-            f"directions-weighted{suffix}", f"Share of the norms that rows within {ALONG:g} degrees hold", source,
-            measured=layer.along_weighted,
-        ),
-    ]  # fmt: skip
+        kit.finding(f"directions-weighted{suffix}", f"Share of the norms that rows within {ALONG:g} degrees hold",
+                    source, layer.along_weighted),
+    ]
+    # fmt: on
 
 
-def end_claims(correlations: Floats, statement: str, source: str, figure: str, loss: float) -> list[Claim]:
+def end_claims(correlations: kit.Floats, statement: str, source: str, figure: str, loss: float) -> list[kit.Claim]:
     """Return what is said of the correlations (m,) with the max-margin directions, and that the data are learnt."""
+    # fmt: off
     return [
-        claim(
-            "correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}",
-            expected=most(), measured=float(np.mean(correlations > HIGH)),
-        ),
-        finding("median", "Median correlation", figure, measured=float(np.median(correlations))),
-        claim(
-            "learnt", "The network learns the data (final loss)", source,
-            expected=less_than(np.log(2) / 100), measured=loss,
-        ),
-    ]  # fmt: skip
+        kit.claim("correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}", kit.most(),
+                  np.mean(correlations > HIGH)),
+        kit.finding("median", "Median correlation", figure, np.median(correlations)),
+        kit.claim("learnt", "The network learns the data (final loss)", source, kit.less_than(np.log(2) / 100), loss),
+    ]
+    # fmt: on

@@ -1,21 +1,13 @@
-"""Table 1: the architecture of the convolutional network, with output shapes and numbers of parameters.
-
-`dyn reproduce phuong2021-table1`. About 1 s.
-"""
+"""Table 1: the architecture of the convolutional network, with output shapes and numbers of parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matplotlib.figure import Figure as Drawing
-
+from dynamics_cli import kit
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.architectures.convolutional import Convolutional, Layer
 from dynamics_cli.config import load_config
-from dynamics_cli.plotting.panels.table import draw_table
-from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
-from dynamics_cli.reproduction.figure import Figure, Runs
 
 from .features import ORIGIN
 
@@ -30,7 +22,7 @@ class Evidence:
     shapes: dict[str, tuple[int, ...]]
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Read the architecture from the config of Figures 3 and 4."""
     section = load_config(CONFIGS / "phuong2021/mnist.yaml").architecture
     assert isinstance(section, Convolutional)
@@ -38,44 +30,42 @@ def evidence(runs: Runs) -> Evidence:
     return Evidence(section.layers(), section.shapes(channels * rows * columns))
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with what Appendix D says of the architecture."""
-    kinds = [len(layer.weight) for layer in found.layers]
-    rows, columns = next((layer.weight for layer in found.layers if len(layer.weight) == 2), (0, 0))
-    total = sum(layer.parameters for layer in found.layers)
+    kinds = [len(layer.weight) for layer in e.layers]
+    rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
+    total = sum(layer.parameters for layer in e.layers)
+    # fmt: off
     return [
-        claim("convolutions", "Six convolutional layers", "Appendix D", expected=exactly(6), measured=kinds.count(4)),
-        claim(
-            "connected", "followed by two fully connected ones", "Appendix D", expected=exactly(2),
-            measured=kinds[kinds.index(2) :].count(2),
-        ),
-        claim("w7-rows", "W7 has 128 rows", "Appendix D", expected=exactly(128), measured=rows),
-        claim("w7-columns", "and 3136 columns", "Appendix D", expected=exactly(3136), measured=columns),
-        claim(
-            "biases", "Layers have biases (layers with one)", "Appendix D", expected=exactly(8),
-            measured=sum(f"bias_{layer.number}" in found.shapes for layer in found.layers),
-        ),
-        finding("parameters", "Number of parameters", "not in the paper", measured=total),
-    ]  # fmt: skip
+        kit.claim("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
+        kit.claim("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
+                  kinds[kinds.index(2) :].count(2)),
+        kit.claim("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
+        kit.claim("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
+        kit.claim("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
+                  sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
+        kit.finding("parameters", "Number of parameters", "not in the paper", total),
+    ]
+    # fmt: on
 
 
-def table(found: Evidence) -> tuple[list[str], list[list[str]]]:
+def table(e: Evidence) -> tuple[list[str], list[list[str]]]:
     """Return the architecture, a layer a row."""
     rows = []
-    for layer in found.layers:
+    for layer in e.layers:
         output, weights = (" x ".join(map(str, shape)) for shape in (layer.output, layer.weight))
         rows.append([str(layer.number), layer.name, output, weights, str(layer.weight[0]), str(layer.parameters)])
     return HEADER, rows
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw the table."""
-    figure, (axes,) = new_figure(width=5.5, aspect=0.4)
-    draw_table(axes, *table(found))
+    figure, (axes,) = kit.new_figure(width=5.5, aspect=0.4)
+    kit.draw_table(axes, *table(e))
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="phuong2021-table1",
     caption=(
         "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "

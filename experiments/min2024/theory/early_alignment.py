@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Floats, Ints, as_points
-from dynamics_cli.measures.correlation import centres, correlation
 from dynamics_cli.measures.neurons import cosines, directions
+
+from .cones import centres, correlation
 
 
 @dataclass(frozen=True)
@@ -122,16 +123,6 @@ def correspondence(path: ArrayLike, n_plus: int, n_minus: int) -> Ints:
         else:
             edges.append(n_minus - 1 if plus == 0 else n_minus + plus)
     return np.array(edges, dtype=np.int64)
-
-
-def fit_time(constants: AlignmentConstants, n_side: int, epsilon: float, smallest: float) -> float:
-    """Return the bound t_2 (Eq. 36) after which the loss falls as 1/t, for the side with `n_side` points.
-
-    `epsilon` is the scale of initialisation and `smallest` the least `||w_j(0)|| / epsilon`.
-    """
-    pull = np.sqrt(constants.mu) * n_side * constants.x_min
-    size = np.log(2.0 / (np.sqrt(constants.mu) * constants.x_min * smallest**2)) - 2.0 * np.log(epsilon)
-    return float(constants.t1 + 6.0 / pull + 4.0 / pull * (size + 4.0 * constants.n * constants.x_max * constants.t1))
 
 
 def largest_log_scale(constants: AlignmentConstants, m: int, largest: float) -> float:

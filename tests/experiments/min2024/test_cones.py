@@ -1,27 +1,30 @@
-"""Correlation, regions, motion and alignment histories (Min et al. 2024)."""
+"""Assumption 1, cones, motion and alignment histories (Min et al. 2024)."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from dynamics_cli.losses.margin import Exponential
-from dynamics_cli.measures.alignment_history import alignment_history
-from dynamics_cli.measures.correlation import BLOCK, centres, correlation
-from dynamics_cli.measures.motion import hidden_gradient, motion
+from dynamics_cli.losses import Exponential
 from dynamics_cli.measures.neurons import cosines
-from dynamics_cli.measures.regions import (
+from dynamics_cli.measures.spectra import singular_values, stable_rank
+from dynamics_cli.measures.two_layer import outputs
+from experiments.min2024.theory.alignment_history import alignment_history
+from experiments.min2024.theory.cones import (
+    BLOCK,
     DEAD,
     MINUS,
     OUTSIDE,
     PLUS,
     activation_counts,
-    departures,
+    centres,
+    correlation,
+    misplaced,
     pattern_changes,
     regions,
+    x_a,
 )
-from dynamics_cli.measures.spectra import singular_values, stable_rank
-from dynamics_cli.measures.two_layer import outputs
+from experiments.min2024.theory.motion import hidden_gradient, motion
 
 rng = np.random.default_rng(0)
 
@@ -29,7 +32,6 @@ rng = np.random.default_rng(0)
 def test_correlation_of_two_points_is_their_cosine() -> None:
     found = correlation([[1.0, 0.0], [np.sin(0.1), np.cos(0.1)]], [1, 1])
     assert found.mu == pytest.approx(np.sin(0.1), abs=1e-15)
-    assert found.holds
     assert found.same == 1.0
     assert np.isnan(found.different)
 
@@ -65,13 +67,19 @@ def test_regions_in_the_plane() -> None:
     assert regions(x, y, W).tolist() == [PLUS, MINUS, DEAD, OUTSIDE]
     assert regions(x, y, np.stack([W, W])).shape == (2, 4)
     assert activation_counts(x, y, W).tolist() == [[1, 0], [0, 1], [0, 0], [1, 1]]
+    assert np.array_equal([x_a(x, y, w) for w in W], [[1.0, 0.2], [1.0, -0.2], [0.0, 0.0], [2.0, 0.0]])
 
 
-def test_pattern_changes_and_departures() -> None:
+def test_only_live_neurons_outside_the_region_of_their_sign_are_misplaced() -> None:
+    reached = np.array([PLUS, MINUS, DEAD, OUTSIDE])
+    assert misplaced(reached, np.ones(4)).tolist() == [False, True, False, True]
+    assert misplaced(reached, -np.ones(4)).tolist() == [True, False, False, True]
+
+
+def test_pattern_changes() -> None:
     times, patterns = pattern_changes([0, 5, 9, 12], [[0, 1], [0, 1], [1, 1], [1, 0]])
     assert times.tolist() == [9, 12]
     assert patterns.astype(int).tolist() == [[0, 1], [1, 1], [1, 0]]
-    assert departures([[0, 1], [1, 1], [1, 0]], 1) == 1
     with pytest.raises(ValueError, match="do not belong"):
         pattern_changes([0.0], [[1], [0]])
 
@@ -110,6 +118,8 @@ def test_alignment_history_equals_single_states(scale: float) -> None:
     assert (found.plus.low[k], found.plus.high[k]) == pytest.approx((each.min(), each.max()))
     assert found.minus.mean[k] == pytest.approx(cosines(W[k][v[k] < 0].mean(axis=0)[None], minus)[0])
     assert np.isnan([found.minus.mean[3], found.minus.low[3], found.minus.high[3]]).all()
+    assert found.smaller[k] == min(found.plus.mean[k], found.minus.mean[k])
+    assert found.smaller[3] == found.plus.mean[3]
     np.testing.assert_allclose(found.stable_rank, stable_rank(W))
     if scale == 1.0:
         np.testing.assert_allclose(found.squared_norm, singular_values(W)[:, 0] ** 2)

@@ -38,6 +38,11 @@ class AlignmentHistory:
     squared_norm: Floats
     """(K,) `||W||_2^2`."""
 
+    @property
+    def smaller(self) -> Floats:
+        """(K,) The smaller of the two mean cosines; the only one while V_+ or V_- is empty."""
+        return np.fmin(self.plus.mean, self.minus.mean)
+
 
 def alignment_history(W: ArrayLike, v: ArrayLike, x_plus: ArrayLike, x_minus: ArrayLike) -> AlignmentHistory:
     """Measure the states `W (K, m, d)`, `v (K, m)` against `x_plus (d,)` and `x_minus (d,)`.

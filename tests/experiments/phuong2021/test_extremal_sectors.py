@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.theory.extremal_sectors import G, extremal_directions, predicted_sector, sector_of
+from experiments.phuong2021.theory.extremal_sectors import G, extremal_directions, predicted_sector, sector_of
 
 
 def separable(n, d, seed):
