@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
@@ -77,15 +77,16 @@ def load_figure(figure_id: str) -> Figure:
     from dynamics_cli.reproduction.figure import Figure
 
     listed = find(figure_id)
-    if listed.module.startswith(f"{EXPERIMENTS}."):
-        figure = importlib.import_module(listed.module).FIGURE
-    else:
-        try:
-            figure = getattr(importlib.import_module(listed.module), "FIGURE", None)
-        except ImportError as error:
-            raise InputError(f"the figure {figure_id} cannot be imported: {error}") from error
+    try:
+        module = importlib.import_module(listed.module)
+    except ImportError as error:
+        if listed.module.startswith(f"{EXPERIMENTS}."):
+            raise
+        raise InputError(f"the figure {figure_id} cannot be imported: {error}") from error
+    several = getattr(module, "FIGURES", None)
+    figure = several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure) or figure.id != figure_id:
-        raise InputError(f"{listed.module}.FIGURE is not the figure {figure_id}")
+        raise InputError(f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES")
     return replace(figure, title=listed.title)
 
 

@@ -17,7 +17,7 @@ class FigureEntry(NamedTuple):
     seconds: float
     """Expected time on two CPU cores, training included."""
     module: str
-    """Module that holds the `Figure` as `FIGURE`; for the bundled papers below `experiments`."""
+    """Module with the `Figure` as `FIGURE`, or under its id in `FIGURES`; of bundled papers, below `experiments`."""
     variants: tuple[str, ...] = ()
     """Names of the figure's variants."""
 

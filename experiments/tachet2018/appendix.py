@@ -6,10 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.hidden_layer import hidden_layer
-from dynamics_cli.theory.orthogonal_classes import orthogonal_mode
-from dynamics_cli.theory.softmax_mode import softmax_mode
 
+from .theory.several import hidden_layer, orthogonal_mode, softmax_mode
 from .trained import Curve, confidence, layers, one_point, outputs, preactivations, times
 
 

@@ -14,10 +14,8 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.layout import set_axis_label
 from dynamics_cli.plotting.style import PALETTE, SERIES
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.hinge_mode import hinge_mode
-from dynamics_cli.theory.hyperbola import invariant
-from dynamics_cli.theory.logistic_mode import logistic_mode
 
+from .theory.modes import hinge_mode, invariant, logistic_mode
 from .trained import Curve, confidence, layers, one_point, preactivations, times
 
 

@@ -14,11 +14,11 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.layout import panel_label, place_legend
 from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.theory.confidence_times import exact_time_ratio, time_ratio
 
 from .appendix import classes_curves, layer_curves, orthogonal_curve
 from .curves import draw_curves, mode_curve, trained_handle
 from .extra_claims import extra_claims
+from .theory.confidence_times import exact_time_ratio, time_ratio
 from .trained import Curve, crossing, order, pattern_changes, step
 
 SAMPLED = "tachet2018/sampled.yaml"

@@ -15,8 +15,6 @@ from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding
 from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.starvation import stopping_points
-from dynamics_cli.theory.starvation_bounds import simple_bound
 
 from .starving import (
     DELTAS,
@@ -30,6 +28,7 @@ from .starving import (
     starving_claims,
     steps,
 )
+from .theory.starvation import simple_bound, stopping_points
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from dynamics_cli.plotting.layout import figure_legend, panel_label
 from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, less_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.theory.hyperbola import Outcome
-from dynamics_cli.theory.logistic_mode import logistic_mode, logit_bound
 
 from .curves import draw_curves, mode_curve, ode_check, trained_handle
 from .phase_grid import CASES, PhaseGrid, draw_grid, train_grid
+from .theory.modes import Outcome, logistic_mode, logit_bound
 from .trained import Curve, crossing, order, step
 
 CONFIG = "tachet2018/two_classes.yaml"

@@ -18,8 +18,6 @@ from dynamics_cli.plotting.layout import figure_legend, panel_label
 from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding, near
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.theory.separatrix import saddle, saddle_eigenvalues, separatrix
-from dynamics_cli.theory.shared_neuron import winner
 
 from .hyperboloid import (
     UNTIL,
@@ -32,6 +30,7 @@ from .hyperboloid import (
     set_box,
     trained_winners,
 )
+from .theory.shared_neuron import saddle, saddle_eigenvalues, separatrix, winner
 from .trained import order
 
 C = 1.0

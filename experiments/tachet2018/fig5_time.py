@@ -16,9 +16,9 @@ from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.reproduction.claims import Claim, around, at_most, claim, finding, less_than, near
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.theory.confidence_times import cross_entropy_time, hinge_time
 
 from .curves import mode_curve, trained_handle
+from .theory.confidence_times import cross_entropy_time, hinge_time
 from .trained import Curve, crossing
 
 CONFIG = "tachet2018/two_classes.yaml"

@@ -15,8 +15,6 @@ from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, less_than, more_than
 from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.starvation import stopping_points
-from dynamics_cli.theory.starvation_bounds import assumed_z_star, corrected_bound, printed_bound
 
 from .starving import (
     DELTAS,
@@ -30,6 +28,7 @@ from .starving import (
     starving_claims,
     steps,
 )
+from .theory.starvation import assumed_z_star, corrected_bound, printed_bound, stopping_points
 
 COUNTER = {"delta": 0.01, "lambda_": 0.1, "alpha0": 0.1, "beta0": 0.1}
 """The counterexample to Theorem D.2; z0 = 0.1 too."""

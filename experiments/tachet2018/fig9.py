@@ -16,13 +16,12 @@ from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding, near
 from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.hinge_class import hinge_class
-from dynamics_cli.theory.hinge_mode import hinge_death_time
-from dynamics_cli.theory.hyperbola import Outcome
 
 from .curves import draw_curves, mode_curve, trained_handle
 from .fig2 import STARTS, starts
 from .phase_grid import CASES, PhaseGrid, draw_grid, train_grid
+from .theory.hinge_class import hinge_class
+from .theory.modes import Outcome, hinge_death_time
 from .trained import Curve, crossing, layers, order, outputs, step, times
 
 HINGE = ("loss.kind=hinge",)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.style import PALETTE
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.shared_neuron import SharedNeuron, hyperboloid, shared_neuron
 
+from .theory.shared_neuron import SharedNeuron, hyperboloid, shared_neuron
 from .trained import train_together
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}

@@ -15,8 +15,8 @@ from scipy.ndimage import maximum_filter, minimum_filter
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.style import PALETTE
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.hyperbola import Outcome, outcome
 
+from .theory.modes import Outcome, outcome
 from .trained import Paths, train_together
 
 CELLS = 120

@@ -15,9 +15,8 @@ from dynamics_cli.plotting.style import PALETTE, SERIES
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, near
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.starvation import starvation_invariant, starvation_path, stopping_points
-from dynamics_cli.theory.starvation_bounds import TABLE_1_LAMBDAS
 
+from .theory.starvation import TABLE_1_LAMBDAS, starvation_invariant, starvation_path, stopping_points
 from .trained import confidence, layers, order, step, times
 
 LAMBDAS = TABLE_1_LAMBDAS

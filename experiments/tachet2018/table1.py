@@ -14,7 +14,8 @@ from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.panels.table import table_figure
 from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding
 from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.starvation_bounds import TABLE_1_CONFIDENCES, TABLE_1_LAMBDAS, table_1
+
+from .theory.starvation import TABLE_1_CONFIDENCES, TABLE_1_LAMBDAS, table_1
 
 PRINTED = np.array([[91, 71, 61, 51], [99, 86, 72, 52]])
 """Percentages of the paper's Table 1."""

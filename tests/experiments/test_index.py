@@ -93,10 +93,11 @@ def test_every_config_opens_with_what_it_serves_and_its_command(path: Path) -> N
 def test_every_figure_module_is_in_the_index() -> None:
     for folder in (ROOT / "experiments").iterdir():
         for path in folder.glob("*.py") if folder.is_dir() else ():
-            holds_figure = any(
-                isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "FIGURE" for target in node.targets)
-                for node in ast.parse(path.read_text()).body
-            )
+            assigned = [
+                node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign | ast.AnnAssign)
+            ]
+            targets = [one for node in assigned for one in getattr(node, "targets", [getattr(node, "target", None)])]
+            holds_figure = any(getattr(target, "id", "") in {"FIGURE", "FIGURES"} for target in targets)
             assert holds_figure == (path.stem in MODULES), path
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018 import phase_grid
 from dynamics_cli._bundled.experiments.tachet2018.starving import DRAWS, random_cases
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import Outcome
+from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import corrected_bound
 from dynamics_cli._bundled.experiments.tachet2018.trained import crossing, order, outputs, train_together
 
 from dynamics_cli.errors import InputError
@@ -20,8 +22,6 @@ from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource
 from dynamics_cli.reproduction.reproduce import reproduce_figure
 from dynamics_cli.runs import Run
-from dynamics_cli.theory.hyperbola import Outcome
-from dynamics_cli.theory.starvation_bounds import corrected_bound
 
 NAMES = ("fig1", "fig2", "fig3", "fig4", "fig5-time", "fig6", "fig7", "fig9", "fig10", "table1", "extra-modes")
 IDS = [f"tachet2018-{name}" for name in NAMES]

@@ -6,6 +6,7 @@ import importlib.metadata
 import subprocess
 import sys
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -75,7 +76,17 @@ def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
-    assert catalogue.load_figure("other2030-fig1") is plugin.FIGURE
+    assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure")
+
+
+def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(plugin, "FIGURE")
+    figures = {id_: Figure(id_, "c", {}, dict, lambda found: [], pytest.fail) for id_ in ("other2030-fig1", "x")}
+    monkeypatch.setattr(plugin, "FIGURES", figures, raising=False)
+    assert catalogue.load_figure("other2030-fig1") == replace(figures["other2030-fig1"], title="A figure")
+    figures["other2030-fig1"] = figures["x"]
+    with pytest.raises(InputError, match="other2030-fig1 neither as FIGURE nor in FIGURES"):
+        catalogue.load_figure("other2030-fig1")
 
 
 def test_a_broken_package_is_named_and_does_not_keep_bundled_figures_away(
@@ -95,7 +106,7 @@ def test_a_package_whose_object_is_no_paper_is_refused(plugin: types.ModuleType)
 
 def test_a_module_without_the_figure_is_refused(plugin: types.ModuleType) -> None:
     plugin.FIGURE = None  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="is not the figure other2030-fig1"):
+    with pytest.raises(InputError, match="holds the figure other2030-fig1 neither as FIGURE nor in FIGURES"):
         catalogue.load_figure("other2030-fig1")
 
 
