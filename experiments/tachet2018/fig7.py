@@ -52,7 +52,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     # fmt: off
     return [
         kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
-                  "Theorem 3.4, Figure 7", kit.exactly(1), np.mean(e.winners == 1)),
+                  "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
                   "Eq. 4; limit of small steps", kit.at_most(1e-3), max(one.error for one in drawn)),
         kit.claim("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
@@ -62,7 +62,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in e.upper)),
         kit.claim("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
                   "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
-                  np.mean([one.winner == 2 for one in e.lower])),
+                  float(np.mean([one.winner == 2 for one in e.lower]))),
         kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
         kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
                     "Figure 7", max(one.ode.beta_zero for one in drawn if one.winner == 1)),

@@ -83,7 +83,7 @@ def _printed(t: kit.Floats, x: kit.Floats, w0: kit.Floats, z0: float) -> kit.Flo
     y_t = 0.5 * ((y + length * z0) * growth + (y - length * z0) * decay)
     z_t = 0.5 * ((y + length * z0) * growth - (y - length * z0) * decay) / length
     w_t = w0 + (y_t - y)[:, None] * X / length**2
-    return np.minimum(z_t[:, None] * (w_t @ x.T), 1.0)
+    return np.asarray(np.minimum(z_t[:, None] * (w_t @ x.T), 1.0))
 
 
 def _before_margin(curves: list[Curve]) -> float:

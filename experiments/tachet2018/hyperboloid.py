@@ -91,7 +91,7 @@ def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
 
 def mirrored(starts: kit.Floats) -> kit.Floats:
     """Return the mirror images (R, 3) of starts (Section 3.4): alpha and beta exchanged, z negative."""
-    return starts[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0])
+    return np.asarray(starts[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0]))
 
 
 def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float) -> None:

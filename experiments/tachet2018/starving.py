@@ -139,7 +139,7 @@ def excess(e: Features, bounds: kit.Floats) -> float:
 def draw(e: Features, bounds: Mapping[str, kit.Floats], *, columns: int) -> kit.Drawing:
     """Draw truth (lines), trained networks (dots) and `bounds`, name -> (lambdas, D) (dashed, dotted)."""
     figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
-    handles = []
+    handles: list[Line2D] = []
     looks: list[dict[str, Any]] = [{"ls": (0, (4, 2)), "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
     for one, color, *values in zip(e.fine, kit.SERIES, *bounds.values(), strict=False):
         for bound, look in zip(values, looks, strict=False):
