@@ -24,8 +24,7 @@ from scipy.special import hyp1f1, logit, wrightomega
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.theory.arguments import as_finite, as_positive, as_times
 from dynamics_cli.theory.inversion import log_residual, solve_increasing
-from dynamics_cli.theory.logistic_integral import LARGE, scaled_power_integral
-from dynamics_cli.theory.logistic_mode import balanced_logit, time_to_logit
+from dynamics_cli.theory.logistic_integral import LARGE, elapsed, logit_at, progress, scaled_power_integral
 
 
 def deep_rate(u: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
@@ -54,9 +53,19 @@ def deep_logit(t: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *
     return _deep(log_time.ravel(), start.ravel(), 1.0 - 2.0 / depth).reshape(times.shape)
 
 
-def deep_weight(u: ArrayLike, depth: int, norm: ArrayLike = 1.0) -> Floats:
-    """Return `z = (u / ||x||)^(1/N)`, each of the N - 1 weights above the first (Appendix B); `y = ||x|| z`."""
-    return np.asarray((as_positive(u, "u") / as_positive(norm, "norm")) ** (1.0 / _check_depth(depth)))
+def balanced_logit(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+    """Return the logit of its own class for N = 2: `(log + Ei)^-1 (2 ||x|| p t + log u0 + Ei(u0))` (Eq. 2).
+
+    For `u0 < 0` it is the mode on the line of A.6, whose logit rises to 0. By A.4 it also holds for the sum of the
+    logits of any number of balanced neurons. For a class D_2 take `u0 = |v_0|`: the network's output is `-u`. Arguments
+    broadcast. Raises ValueError when u0 is 0 or not finite; otherwise as `deep_logit`.
+    """
+    start = as_finite(u0, "u0")
+    if (start == 0).any():
+        raise ValueError("u0 must not be 0: from there a balanced mode does not move")
+    times, start, rate = np.broadcast_arrays(as_times(t), start, as_positive(norm, "norm") * as_positive(p, "p"))
+    a, b = np.maximum(start, 0.0), np.maximum(-start, 0.0)
+    return np.where(times > 0, logit_at(progress(times, rate, a, b), a, b), start)
 
 
 def deep_time(u: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
@@ -67,8 +76,8 @@ def deep_time(u: ArrayLike, u0: ArrayLike, depth: int, norm: ArrayLike = 1.0, *,
     start = _start(u0, _check_depth(depth))
     end, start = np.broadcast_arrays(np.maximum(as_finite(u, "u"), start), start)
     if depth == 2:
-        root = np.sqrt(start * as_positive(norm, "norm"))
-        return np.where(end > start, time_to_logit(end, root, root / norm, norm, p=p), 0.0)
+        rate = as_positive(norm, "norm") * as_positive(p, "p")
+        return elapsed(0.5 * np.log(end / start), rate, start, np.zeros_like(start))
     front = as_positive(p, "p") * depth * as_positive(norm, "norm") ** (2.0 / depth)
     with np.errstate(over="ignore", divide="ignore"):
         if depth == 1:

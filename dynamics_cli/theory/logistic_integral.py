@@ -1,7 +1,7 @@
 """How long a logistic mode takes: the integral of Eqs. 15 and 22 of Tachet des Combes et al. 2018 and its inverse.
 
-With the progress tau of `hyperbola`, `tau' = p ||x|| / (1 + g exp(u))` where `u = a exp(2 tau) - b exp(-2 tau)` and
-`g = 1` (for C classes `1 / (C - 1)`), hence
+A mode of two weights in a row has the logit `u = a exp(2 tau) - b exp(-2 tau)`, where its progress tau obeys
+`tau' = p ||x|| / (1 + g exp(u))` with `g = 1` (for C classes `1 / (C - 1)`), hence
 
     p ||x|| t = tau + g (tau + H(u) - H(u_0)),   H(u) = int_0^u (exp(v) - 1) / (2 sqrt(v^2 + k^2)) dv,
 
@@ -74,7 +74,28 @@ def logit_at(tau: Floats, a: Floats, b: Floats) -> Floats:
         return np.asarray(np.exp(np.log(a) + 2.0 * tau) - b * np.exp(-2.0 * tau))
 
 
-def log_elapsed(tau: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
+def elapsed(tau: Floats, rate: Floats, a: Floats, b: Floats) -> Floats:
+    """Return when the progress is `tau`, from logit `a - b` at the rate `p ||x||`, for `g = 1`. Arguments broadcast.
+
+    Infinity where tau is infinite, and beyond 1.8e308.
+    """
+    tau, rate, a, b = np.broadcast_arrays(tau, rate, a, b)
+    reached = np.isfinite(tau)
+    log_time = np.full(tau.shape, np.inf)
+    log_time[reached] = _log_elapsed(tau[reached], a[reached], b[reached], np.ones(int(reached.sum())))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(log_time - np.log(rate)))
+
+
+def progress(times: Floats, rate: Floats, a: Floats, b: Floats, g: float = 1.0) -> Floats:
+    """Return the progress at `times`, the inverse of `elapsed` for any `0 < g <= 1`. Arguments but g broadcast."""
+    times, rate, a, b = np.broadcast_arrays(times, rate, a, b)
+    with np.errstate(divide="ignore"):
+        log_time = (np.log(times) + np.log(rate)).ravel()
+    return _invert(log_time, a.ravel(), b.ravel(), np.full(log_time.shape, g)).reshape(times.shape)
+
+
+def _log_elapsed(tau: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
     """Return `ln(p ||x|| t)` at the finite progress `tau (n,)`; minus infinity at 0. All arguments have shape (n,)."""
     u, u_0, k = logit_at(tau, a, b), a - b, 2.0 * np.sqrt(a) * np.sqrt(b)
     shift = np.maximum(u, 0.0)  # u grows with tau, so that this is the largest exponent
@@ -84,11 +105,8 @@ def log_elapsed(tau: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
         return np.where(tau > 0, shift + np.log(np.maximum(total, 0.0)), -np.inf)
 
 
-def progress(log_time: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
-    """Return the progress tau after `p ||x|| t = exp(log_time)` from logit `a - b`, the inverse of `log_elapsed`.
-
-    All arguments have shape (n,); `a, b >= 0` and `0 < g <= 1`. `log_time` is minus infinity at t = 0.
-    """
+def _invert(log_time: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
+    """Return tau after `p ||x|| t = exp(log_time)`, the inverse of `_log_elapsed`; minus infinity stands for t = 0."""
     tau = np.zeros_like(log_time)
     moving = np.flatnonzero(log_time > -np.inf)
     target, a, b, g = log_time[moving], a[moving], b[moving], g[moving]
@@ -100,7 +118,7 @@ def progress(log_time: Floats, a: Floats, b: Floats, g: Floats) -> Floats:
         here = np.exp(x)
         arguments = a[index], b[index], g[index]
         log_slope = np.logaddexp(0.0, np.log(arguments[2]) + logit_at(here, *arguments[:2])) + x  # d / d ln(tau)
-        return log_residual(log_elapsed(here, *arguments), log_slope, target[index])
+        return log_residual(_log_elapsed(here, *arguments), log_slope, target[index])
 
     tau[moving] = np.exp(solve_increasing(residual, low, high))
     return tau

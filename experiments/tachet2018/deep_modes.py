@@ -1,26 +1,18 @@
-"""What Figures 4 and 8 share: networks of N weights in a row, trained and in closed form."""
+"""Figures 4 and 8: logit and confidence for several depths and norms, networks of N weights in a row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
-from matplotlib.lines import Line2D
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import figure_legend, panel_label
-from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, less_than, near
-from dynamics_cli.reproduction.figure import Origin, Wanted
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.deep_mode import deep_logit, deep_rate
+from dynamics_cli import kit
+from dynamics_cli.theory.deep_mode import deep_logit, deep_rate, deep_time, depth_crossing
 
-from .curves import trained_handle
-from .trained import confidence, crossing, layers, one_point, order, outputs, step, times
+from .trained import confidence, crossing, draw_trained, layers, one_point, order, outputs, step, times, trained_handle
 
 CONFIG = "tachet2018/deep.yaml"
 U0 = 0.05
@@ -28,10 +20,11 @@ U0 = 0.05
 LENGTHS = {2: 14000, 4: 8500, 8: 8500}
 """Updates at step 1e-3."""
 COARSER = 10
-ORIGIN: dict[str, Origin] = {"depths of Figure 8": "stated", "norms": "assumed", "u0": "assumed", "step": "assumed"}
+LEVEL = 0.95
+"""Confidence that is timed."""
 
 
-def wanted(depth: int, *, coarse: bool = False) -> Wanted:
+def _wanted(depth: int, *, coarse: bool = False) -> kit.Wanted:
     """Return the run of two modes, norms 1 and 2, of N = `depth` weights in a row, that start at the logit `U0`."""
     z = [(U0 / norm) ** (1.0 / depth) for norm in (1.0, 2.0)]
     change = [
@@ -43,14 +36,14 @@ def wanted(depth: int, *, coarse: bool = False) -> Wanted:
         change += [f"optimizer.lr={1e-3 * COARSER}", f"record.snapshots.interval={40 // COARSER}"]
     if depth == 2:
         network = ("architecture.kind=two_layer", "architecture.width=2")
-        return Wanted("tachet2018/two_classes.yaml", (*network, "loss.reduction=sum", *change))
-    return Wanted(CONFIG, (f"architecture.widths={[2] * (depth - 1)}", *change))
+        return kit.Wanted("tachet2018/two_classes.yaml", (*network, "loss.reduction=sum", *change))
+    return kit.Wanted(CONFIG, (f"architecture.widths={[2] * (depth - 1)}", *change))
 
 
-def configs(*depths: int) -> dict[str, Wanted]:
+def _configs(*depths: int) -> dict[str, kit.Wanted]:
     """Return the runs of the given depths, at the step and at the coarse one."""
-    fine = {f"N = {depth}": wanted(depth) for depth in depths}
-    return {**fine, **{f"N = {depth}, coarse": wanted(depth, coarse=True) for depth in depths}}
+    fine = {f"N = {depth}": _wanted(depth) for depth in depths}
+    return {**fine, **{f"N = {depth}, coarse": _wanted(depth, coarse=True) for depth in depths}}
 
 
 @dataclass(frozen=True)
@@ -59,13 +52,18 @@ class DeepCurve:
 
     depth: int
     norm: float
-    t: Floats
-    u: Floats
-    u_theory: Floats
-    P: Floats
-    P_theory: Floats
+    t: kit.Floats
+    u: kit.Floats
+    u_theory: kit.Floats
+    P: kit.Floats
+    P_theory: kit.Floats
     imbalance: float
     """Largest difference of the weights in the row, divided by the largest weight: they stay equal (Appendix B)."""
+
+    @property
+    def time(self) -> float:
+        """When the trained network reaches the confidence `LEVEL`."""
+        return crossing(self.t, self.P, LEVEL)
 
     @property
     def error(self) -> float:
@@ -74,7 +72,7 @@ class DeepCurve:
 
 
 @dataclass(frozen=True)
-class DeepEvidence:
+class Evidence:
     """The curves of all depths at both steps."""
 
     curves: list[DeepCurve]
@@ -84,12 +82,12 @@ class DeepEvidence:
     """Largest difference in P between the closed form and an ODE solver."""
 
 
-def deep_evidence(runs: Mapping[str, Run]) -> DeepEvidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Compare all modes of the runs with Eq. 5."""
     fine = [run for role, run in runs.items() if "coarse" not in role]
     coarse = [run for role, run in runs.items() if "coarse" in role]
     curves = [_curve(run, label) for run in fine for label in (1, -1)]
-    return DeepEvidence(
+    return Evidence(
         curves=curves,
         coarse=[_curve(run, label) for run in coarse for label in (1, -1)],
         steps=(step(coarse[0]), step(fine[0])),
@@ -97,7 +95,7 @@ def deep_evidence(runs: Mapping[str, Run]) -> DeepEvidence:
     )
 
 
-def _curve(run: Run, label: int) -> DeepCurve:
+def _curve(run: kit.Run, label: int) -> DeepCurve:
     x, norm, p = one_point(run, label)
     weights, neuron = layers(run), 0 if label == 1 else 1
     u = label * outputs(run, x[None])[:, 0]
@@ -123,84 +121,89 @@ def _ode_difference(one: DeepCurve) -> float:
     return float(np.abs(expit(result.y[0]) - one.P_theory).max())
 
 
-def time_to(one: DeepCurve, P: float) -> float:
-    """Return when the trained network reaches the confidence P."""
-    return crossing(one.t, one.P, P)
-
-
-def deep_claims(found: DeepEvidence) -> list[Claim]:
-    """Compare the curves with Eq. 5 and what the paper says of norms."""
-    worst, coarse = (max(one.error for one in curves) for curves in (found.curves, found.coarse))
-    pairs = list(zip(found.curves[::2], found.curves[1::2], strict=True))
+def _claims(e: Evidence, source: str) -> list[kit.Claim]:
+    """Compare the curves with Eq. 5 and what the paper says of norms, and in `source` of depth."""
+    worst, coarse = (max(one.error for one in curves) for curves in (e.curves, e.coarse))
+    pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
+    gains = [large.time / small.time for small, large in pairs]
+    shallow, deep = pairs[0], pairs[-1]
+    # fmt: off
     return [
-        claim(
-            "overlay",
-            "Trained deep diagonal networks follow Eq. 5 (largest |P_train - P_theory|, both classes)",
-            "Section 4, Eqs. 5, 25; limit of small steps",
-            expected=at_most(1e-3),
-            measured=worst,
-        ),
-        claim(
-            "first-order",
-            "and deviate in proportion to the step (power of the step)",
-            "gradient descent is Euler's method",
-            expected=near(1.0, 0.1),
-            measured=order(coarse, worst, found.steps),
-        ),
-        claim(
-            "closed-form",
-            "The closed form solves Eq. 5 (largest |dP| against an ODE solver)",
-            "Eq. 5",
-            expected=at_most(1e-8),
-            measured=found.ode,
-        ),
-        claim(
-            "equal-weights",
-            "The weights in a row stay equal while they are trained (largest relative difference)",
-            "Appendix B",
-            expected=at_most(1e-8),
-            measured=max(one.imbalance for one in found.curves),
-        ),
-        claim(
-            "larger-norm",
-            "Larger ||x|| converge faster (largest ratio of the times to P = 0.95, norm 2 to norm 1)",
-            "Section 4, Appendix B",
-            expected=less_than(1),
-            measured=max(time_to(large, 0.95) / time_to(small, 0.95) for small, large in pairs),
-        ),
-        claim(
-            "norm-fades",
-            "The effect of ||x|| shrinks as N grows (ratio of those ratios, shallowest to deepest)",
-            "Section 4, Appendix B",
-            expected=less_than(1),
-            measured=_gain(*pairs[0]) / _gain(*pairs[-1]),
-        ),
+        kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest |P_train - P_theory|, both classes)",
+                  "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), worst),
+        kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
+                  "gradient descent is Euler's method", kit.near(1.0, 0.1), order(coarse, worst, e.steps)),
+        kit.claim("closed-form", "The closed form solves Eq. 5 (largest |dP| against an ODE solver)",
+                  "Eq. 5", kit.at_most(1e-8), e.ode),
+        kit.claim("equal-weights",
+                  "The weights in a row stay equal while they are trained (largest relative difference)",
+                  "Appendix B", kit.at_most(1e-8), max(one.imbalance for one in e.curves)),
+        kit.claim("larger-norm",
+                  "Larger ||x|| converge faster (largest ratio of the times to P = 0.95, norm 2 to norm 1)",
+                  "Section 4, Appendix B", kit.less_than(1), max(gains)),
+        kit.claim("norm-fades", "The effect of ||x|| shrinks as N grows (ratio of those ratios, shallowest to deepest)",
+                  "Section 4, Appendix B", kit.less_than(1), gains[0] / gains[-1]),
+        kit.claim("deeper",
+                  f"The deeper the network, the faster the learning (times to P = 0.95, N = {deep[0].depth} to "
+                  f"N = {shallow[0].depth}, u0 = {U0:g})", source, kit.less_than(1),
+                  max(b.time / a.time for a, b in zip(shallow, deep, strict=True))),
     ]
+    # fmt: on
 
 
-def _gain(small: DeepCurve, large: DeepCurve) -> float:
-    return time_to(large, 0.95) / time_to(small, 0.95)
+def _claims_of_4(e: Evidence) -> list[kit.Claim]:
+    """Compare with Section 4, and find from which start on it holds."""
+    # fmt: off
+    return [
+        *_claims(e, "Section 4"),
+        *(kit.finding(f"crossing-{depth}", f"True only for u0 large enough: N = {depth} reaches P = 0.99 before N = 2 "
+                      "from this u0 on (||x|| = 1)", "Section 4, Eq. 5", depth_crossing(depth))
+          for depth in (4, 8)),
+        *(kit.finding(f"slow-{depth}", f"Time to P = 0.99 from u0 = 0.001, N = {depth}", "Eq. 5",
+                      float(deep_time(4.59511985013459, 1e-3, depth)))
+          for depth in (2, 4, 8)),
+    ]
+    # fmt: on
 
 
-def draw_deep(found: DeepEvidence) -> Drawing:
+def _claims_of_8(e: Evidence) -> list[kit.Claim]:
+    """Compare with Appendix B."""
+    return _claims(e, "Section 4, Appendix B")
+
+
+def draw(e: Evidence) -> kit.Drawing:
     """Draw logits and confidences, a colour per depth and norm."""
-    figure, axes = new_figure(2, 1, aspect=0.74, extra_height=0.25)
+    figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
     lines = []
-    for k, one in enumerate(found.curves):
-        color, name = SERIES[k % len(SERIES)], rf"$N={one.depth}$, $\Vert x\Vert={one.norm:g}$"
+    for k, one in enumerate(e.curves):
+        color, name = kit.SERIES[k % len(kit.SERIES)], rf"$N={one.depth}$, $\Vert x\Vert={one.norm:g}$"
         dots = np.arange(6 + 4 * k, len(one.t), max(len(one.t) // 12, 1))
         for panel, theory, trained in ((axes[0], one.u_theory, one.u), (axes[1], one.P_theory, one.P)):
             (line,) = panel.plot(one.t, theory, color=color, label=name)
-            panel.plot(one.t[dots], trained[dots], "o", ms=2.8, mfc="white", mec=color, mew=0.8)
+            draw_trained(panel, one.t[dots], trained[dots], color)
         lines.append(line)
-    axes[1].axhline(1.0, color=PALETTE.muted, lw=0.5)
-    end = min(float(one.t[-1]) for one in found.curves)
+    axes[1].axhline(1.0, color=kit.PALETTE.muted, lw=0.5)
+    end = min(float(one.t[-1]) for one in e.curves)
     for panel, label in zip(axes, ("logit $u(t)$", "confidence $P_t$"), strict=True):
         panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)
     axes[0].set_ylim(0, None)
     axes[1].set_ylim(0.5, 1.01)
-    panel_label(axes[0], 0, "Logit")
-    panel_label(axes[1], 1, "Confidence")
-    handles: list[Line2D] = [*lines, trained_handle()]
-    figure_legend(figure, handles, columns=3)
+    kit.panel_label(axes[0], 0, "Logit")
+    kit.panel_label(axes[1], 1, "Confidence")
+    kit.figure_legend(figure, [*lines, trained_handle()], columns=3)
     return figure
+
+
+def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], list[kit.Claim]]) -> kit.Figure:
+    return kit.Figure(
+        id=f"tachet2018-fig{number}",
+        caption="Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05.",
+        configs=_configs(*depths),
+        origin={"depths of Figure 8": "stated", "norms": "assumed", "u0": "assumed", "step": "assumed"},
+        evidence=evidence,
+        claims=claims,
+        draw=draw,
+    )
+
+
+FIGURES = {one.id: one for one in (_figure(4, (2, 4), _claims_of_4), _figure(8, (4, 8), _claims_of_8))}

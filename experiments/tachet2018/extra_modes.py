@@ -1,25 +1,32 @@
-"""Beyond the figures: closed forms of the appendix and random sampling, each beside networks really trained.
-
-`dyn reproduce tachet2018-extra-modes`. About 8 s, nearly all of them training.
-"""
+"""Beyond the figures: closed forms of the appendix and random sampling, each beside networks really trained."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
+from scipy.special import expit
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import panel_label, place_legend
-from dynamics_cli.plotting.style import TEXT_WIDTH, new_figure
-from dynamics_cli.reproduction.figure import Figure, Runs, Wanted
-from dynamics_cli.theory.confidence_times import exact_time_ratio, time_ratio
+from dynamics_cli import kit
 
-from .appendix import classes_curves, layer_curves, orthogonal_curve
-from .curves import draw_curves, mode_curve, trained_handle
-from .extra_claims import extra_claims
-from .trained import Curve, crossing, order, pattern_changes, step
+from .theory.confidence_times import exact_time_ratio, time_ratio
+from .theory.several import hidden_layer, orthogonal_mode, softmax_mode
+from .trained import (
+    Curve,
+    confidence,
+    crossing,
+    draw_curves,
+    layers,
+    mode_curve,
+    one_point,
+    order,
+    outputs,
+    pattern_changes,
+    preactivations,
+    step,
+    times,
+    trained_handle,
+)
 
 SAMPLED = "tachet2018/sampled.yaml"
 SEEDS = range(8)
@@ -29,6 +36,7 @@ POINTS = (1, 2, 4, 8)
 """m of A.7."""
 DELTA = 0.02
 """Corollary 3.3 is measured at the confidence 1 - delta."""
+COARSE = ("optimizer.lr=0.01", "optimizer.iterations=2400", "record.snapshots.interval=4")
 
 
 @dataclass(frozen=True)
@@ -37,96 +45,165 @@ class Evidence:
 
     layer: list[Curve]
     """A.4: three neurons on D_1, two on D_2."""
-    classes: list[Curve]
-    """A.2: three classes."""
     orthogonal: list[Curve]
     """A.7: m = 1, 2, 4, 8 points."""
+    classes: list[Curve]
+    """A.2: three classes."""
+    orders: tuple[float, float, float]
+    """Order of convergence in the step: A.4, A.7, A.2."""
     sampled: list[Curve]
     """Random sampling at the smaller step, both classes, first seed."""
-    deviations: Floats
+    deviations: kit.Floats
     """(steps, seeds) largest deviation of the sampled runs from the closed form, largest step first."""
-    lemma: tuple[int, int]
-    """Changes of activation patterns and output signs: lemma 3.1 (sampled, several points), lemma A.1 (C classes)."""
-    coarse: tuple[float, float, float]
-    """Order of convergence in the step: A.4, A.7, A.2."""
-    ratio: tuple[float, float, float]
-    """t2* / t1* of Corollary 3.3: trained, printed, exact."""
-
-    @property
-    def rates(self) -> Floats:
-        """(4,) `d ln u / dt (1 + exp(u)) / (2 ||x||)` of the trained networks of A.7: `sqrt(m)`."""
-        gains = []
-        for one in self.orthogonal:
-            u = np.log(one.P / (1 - one.P))
-            middle = slice(len(u) // 4, 3 * len(u) // 4)
-            rate = np.gradient(np.log(u), one.t) * (1 + np.exp(u)) / 2.0
-            gains.append(float(np.median(rate[middle])))
-        return np.array(gains)
-
-    @property
-    def sampling_order(self) -> float:
-        """Power of the step with which the mean deviation of the sampled runs shrinks."""
-        mean = self.deviations.mean(axis=1)
-        sizes = [float(value) for value in STEPS]
-        return order(float(mean[0]), float(mean[1]), (sizes[0], sizes[1]))
+    changes: tuple[int, int]
+    """Of activation patterns and output signs: lemma 3.1 (sampled, several points), lemma A.1 (C classes)."""
+    ratio: float
+    """t2* / t1* of Corollary 3.3, trained."""
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Compare every run with its closed form."""
-    groups = {
-        role: curves(runs[role])
-        for role, curves in (("layer", layer_curves), ("layer, coarse", layer_curves), ("classes", classes_curves),
-                             ("classes, coarse", classes_curves))
-    }  # fmt: skip
-    orthogonal = [orthogonal_curve(runs[f"m = {m}"]) for m in POINTS]
-    worst = {role: max(one.error for one in curves) for role, curves in groups.items()}
-    coarse_m = orthogonal_curve(runs["m = 4, coarse"])
-    fine_m = orthogonal[POINTS.index(4)]
+    layer, classes = _layer_curves(runs["layer"]), _classes_curves(runs["classes"])
+    orthogonal = [_orthogonal_curve(runs[f"m = {m}"]) for m in POINTS]
     sampled = [[_both(runs[f"sampled {lr}, seed {seed}"]) for seed in SEEDS] for lr in STEPS]
-    first, second = sampled[-1][0]
-    ratio_run = [mode_curve(runs["ratio"], label) for label in (1, -1)]
-    t1, t2 = (crossing(one.t, one.P, 1 - DELTA) for one in ratio_run)
-    lr = step(runs["layer"])
+    t1, t2 = (crossing(one.t, one.P, 1 - DELTA) for one in _both(runs["ratio"]))
+
+    def order_of(role: str, coarse: list[Curve], fine: list[Curve]) -> float:
+        sizes = step(runs[f"{role}, coarse"]), step(runs[role])
+        return order(max(one.error for one in coarse), max(one.error for one in fine), sizes)
+
     return Evidence(
-        layer=groups["layer"],
-        classes=groups["classes"],
+        layer=layer,
         orthogonal=orthogonal,
-        sampled=[first, second],
-        deviations=np.array([[max(one.error for one in pair) for pair in row] for row in sampled]),
-        lemma=(pattern_changes(runs["lemma"]), pattern_changes(runs["classes"])),
-        coarse=(
-            order(worst["layer, coarse"], worst["layer"], (step(runs["layer, coarse"]), lr)),
-            order(coarse_m.error, fine_m.error, (step(runs["m = 4, coarse"]), step(runs["m = 4"]))),
-            order(worst["classes, coarse"], worst["classes"], (step(runs["classes, coarse"]), step(runs["classes"]))),
+        classes=classes,
+        orders=(
+            order_of("layer", _layer_curves(runs["layer, coarse"]), layer),
+            order_of("m = 4", [_orthogonal_curve(runs["m = 4, coarse"])], [orthogonal[POINTS.index(4)]]),
+            order_of("classes", _classes_curves(runs["classes, coarse"]), classes),
         ),
-        ratio=(t2 / t1, float(time_ratio(1.0, 2.0, 0.75)), float(exact_time_ratio(DELTA, 0.04, 0.04, 1.0, 2.0, 0.75))),
+        sampled=sampled[-1][0],
+        deviations=np.array([[max(one.error for one in pair) for pair in row] for row in sampled]),
+        changes=(pattern_changes(runs["lemma"]), pattern_changes(runs["classes"])),
+        ratio=t2 / t1,
     )
 
 
-def _both(run: object) -> tuple[Curve, Curve]:
-    return mode_curve(run, 1), mode_curve(run, -1)  # type: ignore[arg-type]
+def _both(run: kit.Run) -> list[Curve]:
+    return [mode_curve(run, label) for label in (1, -1)]
 
 
-def draw(found: Evidence) -> Drawing:
+def _layer_curves(run: kit.Run) -> list[Curve]:
+    """Return both classes of a network of several neurons per class (A.4); `y` is that of the class's first neuron."""
+    signs = np.sign(layers(run)[-1][0, 0])
+    curves = []
+    for k, label in enumerate((1, -1)):
+        x, norm, p = one_point(run, label)
+        own = signs == label
+        y = preactivations(run, x[None])[:, 0, own]  # (K, h)
+        path = hidden_layer(times(run), y[0], layers(run)[-1][0, 0, own], norm, p=p, label=label)
+        name = f"$D_{k + 1}$, {own.sum()} neurons"
+        curves.append(Curve(name, times(run), y[:, 0], path.y[:, 0], confidence(run, x, label), path.confidence))
+    return curves
+
+
+def _orthogonal_curve(run: kit.Run) -> Curve:
+    """Return the confidence in m orthogonal points of D_1, of norm 1, on which one neuron starts alike (A.7)."""
+    x = run.dataset().x
+    y = preactivations(run, x)[:, :, 0]  # (K, m)
+    z0 = float(layers(run)[-1][0, 0, 0])
+    path = orthogonal_mode(times(run), float(y[0, 0]), z0, len(x), float(np.linalg.norm(x[0])))
+    P = expit(outputs(run, x))  # (K, m)
+    worst = np.abs(P - path.confidence[:, None]).argmax(axis=1)
+    return Curve(f"$m={len(x)}$", times(run), y[:, 0], path.y, P[np.arange(len(P)), worst], path.confidence)
+
+
+def _classes_curves(run: kit.Run) -> list[Curve]:
+    """Return the modes of a C-class network with one neuron per class, in full batches (A.2)."""
+    dataset, (W, Z) = run.dataset(), layers(run)
+    share = 1.0 if run.config.loss.reduction == "sum" else 1.0 / dataset.n
+    logits = outputs(run, dataset.x)  # (K, n, C)
+    P = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    P /= P.sum(axis=-1, keepdims=True)
+    curves = []
+    for x, label, probability in zip(dataset.x, dataset.y.astype(int), np.moveaxis(P, 1, 0), strict=True):
+        y = W[:, label] @ x
+        others = np.delete(Z[0, :, label], label)
+        norm, z0 = float(np.linalg.norm(x)), float(Z[0, label, label] - others.mean())
+        path = softmax_mode(times(run), float(y[0]), z0, Z.shape[1], norm, p=share)
+        name = rf"$\Vert x_{label + 1}\Vert={norm:g}$"
+        curves.append(Curve(name, times(run), y, path.y, probability[:, label], path.confidence))
+    return curves
+
+
+def _rate(one: Curve) -> float:
+    """Return `d ln u / dt (1 + exp(u)) / (2 ||x||)` of a trained network of A.7, norm 1: `sqrt(m)`."""
+    u = np.log(one.P / (1 - one.P))
+    middle = slice(len(u) // 4, 3 * len(u) // 4)
+    return float(np.median((np.gradient(np.log(u), one.t) * (1 + np.exp(u)) / 2.0)[middle]))
+
+
+def _overlay(id_: str, what: str, source: str, curves: list[Curve], power: float) -> list[kit.Claim]:
+    # fmt: off
+    return [
+        kit.claim(id_, f"Trained networks follow the closed form: {what} (largest |P_train - P_theory|)",
+                  source, kit.at_most(1e-3), max(one.error for one in curves)),
+        kit.claim(f"{id_}-order", "and deviate in proportion to the step (power of the step)",
+                  "gradient descent is Euler's method", kit.near(1.0, 0.1), power),
+    ]
+    # fmt: on
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Lemmas 3.1 and A.1, Theorem 3.2, Corollary 3.3 and Appendices A.2, A.4, A.7."""
+    rates = np.array([_rate(one) for one in e.orthogonal])
+    mean = e.deviations.mean(axis=1)
+    sizes = [float(value) for value in STEPS]
+    exact = float(exact_time_ratio(DELTA, 0.04, 0.04, 1.0, 2.0, 0.75))
+    # fmt: off
+    return [
+        *_overlay("layer", "several neurons per class", "A.4", e.layer, e.orders[0]),
+        *_overlay("orthogonal", "orthogonal points of a class, full batches", "A.7", e.orthogonal, e.orders[1]),
+        *_overlay("classes", "three classes under softmax", "A.2 (the curve is not in the paper)",
+                  e.classes, e.orders[2]),
+        kit.claim("sqrt-m", "m orthogonal points are learnt sqrt(m) times as fast (largest relative deviation of the "
+                  "trained rate)", "A.7", kit.at_most(0.01), np.abs(rates / rates[0] / np.sqrt(POINTS) - 1).max()),
+        kit.claim("lemma-3-1", "Under H1 to H3 no neuron changes its activity on any point, no output weight its sign "
+                  "(changes seen)", "Lemma 3.1", kit.exactly(0), e.changes[0]),
+        kit.claim("lemma-a-1", "The same for three classes under H4 to H6 (changes seen)",
+                  "Lemma A.1", kit.exactly(0), e.changes[1]),
+        kit.claim("corollary", "t2* / t1* is about (||x_1|| / ||x_2||) p_1 / (1 - p_1) (trained, p_1 = 3/4, norms 1 "
+                  "and 2, P = 98 %)", "Corollary 3.3", kit.around(float(time_ratio(1.0, 2.0, 0.75))), e.ratio),
+        kit.finding("ratio-exact", "Exact ratio for these starts", "A.5", exact),
+        kit.claim("sampled",
+                  "Classes drawn at random: the mean deviation is like the square root of the step (power of the step)",
+                  "Theorem 3.2 with Section 3.2's p_k; noise of sampling", kit.near(0.5, 0.15),
+                  order(float(mean[0]), float(mean[1]), (sizes[0], sizes[1]))),
+        kit.finding("sampled-coarse", "Mean largest deviation, step 0.01", "Theorem 3.2", float(mean[0])),
+        kit.finding("sampled-fine", "Mean largest deviation, step 0.001", "Theorem 3.2", float(mean[1])),
+    ]
+    # fmt: on
+
+
+def draw(e: Evidence) -> kit.Drawing:
     """Draw four panels of confidences."""
-    figure, axes = new_figure(2, 2, width=TEXT_WIDTH, aspect=0.78)
+    figure, axes = kit.new_figure(2, 2, width=kit.TEXT_WIDTH, aspect=0.78)
     panels = (
-        (found.layer, "Several neurons a class (A.4)"),
-        (found.orthogonal, "$m$ orthogonal points (A.7)"),
-        (found.classes, "Three classes, softmax (A.2)"),
-        (found.sampled, "Classes drawn at random, $p_1=3/4$"),
+        (e.layer, "Several neurons a class (A.4)"),
+        (e.orthogonal, "$m$ orthogonal points (A.7)"),
+        (e.classes, "Three classes, softmax (A.2)"),
+        (e.sampled, "Classes drawn at random, $p_1=3/4$"),
     )
     for k, (panel, (curves, title)) in enumerate(zip(axes, panels, strict=True)):
         lines = draw_curves(panel, curves, values="P", label="$P_t$")
         panel.set_ylim(None, 1.01)
-        panel_label(panel, k, title)
-        place_legend(panel, [*lines, trained_handle()], "inside")
+        kit.panel_label(panel, k, title)
+        kit.place_legend(panel, [*lines, trained_handle()], "inside")
     return figure
 
 
-def _orthogonal(m: int, *extra: str) -> Wanted:
+def _orthogonal(m: int, *extra: str) -> kit.Wanted:
     x = np.eye(8)[:m].tolist()
-    return Wanted(
+    return kit.Wanted(
         "tachet2018/two_classes.yaml",
         (
             f"dataset.x={x}",
@@ -142,18 +219,17 @@ def _orthogonal(m: int, *extra: str) -> Wanted:
     )
 
 
-def _layer(*extra: str) -> Wanted:
+def _layer(*extra: str) -> kit.Wanted:
     starts = ("initialization.y=[[0.1, 0.3, 0.05], [0.2, 0.6]]", "initialization.z=[[0.3, 0.1, 0.2], [0.1, 0.2]]")
-    return Wanted("tachet2018/two_classes.yaml", ("architecture.width=5", *starts, *extra))
+    return kit.Wanted("tachet2018/two_classes.yaml", ("architecture.width=5", *starts, *extra))
 
 
-def _sampled(lr: str, updates: int, seed: int) -> Wanted:
+def _sampled(lr: str, updates: int, seed: int) -> kit.Wanted:
     size = ("record.snapshots.interval=40",) if updates > 10000 else ("record.snapshots.interval=4",)
-    return Wanted(SAMPLED, (f"optimizer.lr={lr}", f"optimizer.iterations={updates}", f"seed={seed}", *size))
+    return kit.Wanted(SAMPLED, (f"optimizer.lr={lr}", f"optimizer.iterations={updates}", f"seed={seed}", *size))
 
 
-COARSE = ("optimizer.lr=0.01", "optimizer.iterations=2400", "record.snapshots.interval=4")
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="tachet2018-extra-modes",
     caption=(
         "Not in the paper: the closed forms that it proves without a figure (A.2, A.4, A.7) and the effect of sampling "
@@ -165,12 +241,12 @@ FIGURE = Figure(
         **{f"m = {m}": _orthogonal(m) for m in POINTS},
         "m = 4, coarse": _orthogonal(4, "optimizer.lr=0.01", "optimizer.iterations=800", "record.snapshots.interval=2"),
         "classes": "tachet2018/classes.yaml",
-        "classes, coarse": Wanted(
+        "classes, coarse": kit.Wanted(
             "tachet2018/classes.yaml",
             ("optimizer.lr=0.01", "optimizer.iterations=900", "record.snapshots.interval=2"),
         ),
         "lemma": "tachet2018/lemma.yaml",
-        "ratio": Wanted(
+        "ratio": kit.Wanted(
             SAMPLED,
             (
                 "optimizer.kind=gd",
@@ -184,6 +260,6 @@ FIGURE = Figure(
     },
     origin={"closed forms": "stated", "data, starts, steps": "assumed", "seeds": "assumed"},
     evidence=evidence,
-    claims=extra_claims,
+    claims=claims,
     draw=draw,
 )

@@ -1,20 +1,14 @@
-"""Figure 1: the network, drawn from an architecture.
-
-`dyn reproduce tachet2018-fig1`. About 2 s.
-"""
+"""Figure 1: the network, drawn from an architecture."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
+from dynamics_cli import kit
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.plotting.panels.network import draw_network
-from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly
-from dynamics_cli.reproduction.figure import Figure, Runs
 
 INPUTS, NEURONS = 3, 5
 """Of the drawing; the paper's d and h are any."""
@@ -33,7 +27,7 @@ class Evidence:
     """Largest difference between its output and the formula of Section 3."""
 
 
-def evidence(_: Runs) -> Evidence:
+def evidence(_: kit.Runs) -> Evidence:
     """Build the network and evaluate it beside the formula."""
     architecture = TwoLayer(kind="two_layer", width=NEURONS)
     shapes = architecture.shapes(INPUTS)
@@ -50,34 +44,26 @@ def evidence(_: Runs) -> Evidence:
     )
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 3."""
-    d, h, _ = found.widths
+    d, h, _ = e.widths
+    # fmt: off
     return [
-        claim(
-            "formula",
-            "The network computes Z^T (W x)_+ (largest difference on 50 random points)",
-            "Section 3, Figure 1",
-            expected=at_most(1e-12),
-            measured=found.difference,
-        ),
-        claim(
-            "weights",
-            "Every line of the drawing is a weight: d h + h of them, no biases",
-            "Section 3, Figure 1",
-            expected=exactly(d * h + h),
-            measured=found.weights,
-        ),
+        kit.claim("formula", "The network computes Z^T (W x)_+ (largest difference on 50 random points)",
+                  "Section 3, Figure 1", kit.at_most(1e-12), e.difference),
+        kit.claim("weights", "Every line of the drawing is a weight: d h + h of them, no biases",
+                  "Section 3, Figure 1", kit.exactly(d * h + h), e.weights),
     ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw the network."""
-    figure, (axes,) = new_figure(width=COLUMN_WIDTH, aspect=0.62)
+    figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
     draw_network(
         axes,
-        found.widths,
-        activation=found.activation,
+        e.widths,
+        activation=e.activation,
         weights=("$W_t$", "$Z_t$"),
         layers=("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$"),
         output=r"$\sigma$",
@@ -85,7 +71,7 @@ def draw(found: Evidence) -> Drawing:
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="tachet2018-fig1",
     caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
     origin={"architecture": "stated", "number of units": "assumed"},

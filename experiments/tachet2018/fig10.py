@@ -1,114 +1,69 @@
-"""Figure 10: gradient starvation, the bound without the initial values (Eq. 7).
-
-`dyn reproduce tachet2018-fig10`. About 3 s.
-"""
+"""Figure 10: gradient starvation, the bound without the initial values (Eq. 7)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import figure_legend
-from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, exactly, finding
-from dynamics_cli.reproduction.figure import Figure, Runs
-from dynamics_cli.theory.starvation import stopping_points
-from dynamics_cli.theory.starvation_bounds import simple_bound
+from dynamics_cli import kit
 
-from .starving import (
-    DELTAS,
-    DRAWS,
-    LAMBDAS,
-    Starved,
-    configs,
-    draw_starved,
-    random_cases,
-    starve,
-    starving_claims,
-    steps,
-)
+from . import starving
+from .starving import DELTAS, DRAWS, LAMBDAS
+from .theory.starvation import simple_bound, stopping_points
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Neurons whose start favours the strong feature, and Eq. 7."""
+    """Neurons whose start favours the strong feature, Eq. 7, and random cases."""
 
-    starved: list[Starved]
-    sizes: tuple[float, float]
-    bound: Floats
+    features: starving.Features
+    bound: kit.Floats
     """(lambdas, D)"""
-    violations: int
-    """Random cases with alpha0 >= beta0 / lambda that violate Eq. 7."""
-    outside: float
-    """By how much a fair start exceeds Eq. 7: outside the hypothesis of Theorem 6.1."""
+    cases: starving.RandomCases
+    """With alpha0 >= beta0 / lambda."""
 
 
-def evidence(runs: Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> Evidence:
     """Train, integrate and bound."""
-    cases = random_cases(strong=True)
-    fair = float(stopping_points(0.01, 0.1, 0.1, 0.1, 0.1).rare)
-    return Evidence(
-        starved=starve(runs),
-        sizes=steps(runs),
-        bound=np.array([simple_bound(DELTAS, value) for value in LAMBDAS]),
-        violations=int((cases.rare > simple_bound(cases.delta, cases.lambda_) + 1e-12).sum()),
-        outside=fair - float(simple_bound(0.01, 0.1)),
-    )
+    bound = np.array([simple_bound(DELTAS, value) for value in LAMBDAS])
+    return Evidence(starving.features(runs), bound, starving.random_cases(strong=True))
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 6.1."""
+    violations = (e.cases.stop.rare > simple_bound(e.cases.delta, e.cases.lambda_) + 1e-12).sum()
+    fair = float(stopping_points(0.01, 0.1, 0.1, 0.1, 0.1).rare)
+    # fmt: off
     return [
-        *starving_claims(found.starved, found.sizes),
-        claim(
-            "bound",
-            "Eq. 7 holds for the curves of the figure, beta0 = lambda alpha0 (largest confidence minus bound)",
-            "Theorem 6.1",
-            expected=at_most(1e-12),
-            measured=max(
-                float((one.truth - bound).max()) for one, bound in zip(found.starved, found.bound, strict=False)
-            ),
-        ),
-        claim(
-            "random",
-            f"and for random starts with alpha0 >= beta0 / lambda > 0 (violations in {DRAWS} cases)",
-            "Theorem 6.1",
-            expected=exactly(0),
-            measured=found.violations,
-        ),
-        claim(
-            "example",
-            "With lambda = 0.1 and delta = 1e-4, P((0, x2)) is at most 72 % (of the integrated neuron)",
-            "Section 6",
-            expected=at_most(0.72),
-            measured=float(found.starved[LAMBDAS.index(0.1)].truth[-1]),
-        ),
-        finding(
-            "outside",
-            "Outside its hypothesis Eq. 7 fails: excess from alpha0 = beta0 = z0 = 0.1, lambda = 0.1, delta = 0.01",
-            "Theorem 6.1",
-            measured=found.outside,
-        ),
+        *starving.claims(e.features),
+        kit.claim("bound",
+                  "Eq. 7 holds for the curves of the figure, beta0 = lambda alpha0 (largest confidence minus bound)",
+                  "Theorem 6.1", kit.at_most(1e-12), starving.excess(e.features, e.bound)),
+        kit.claim("random",
+                  f"and for random starts with alpha0 >= beta0 / lambda > 0 (violations in {DRAWS} cases)",
+                  "Theorem 6.1", kit.exactly(0), violations),
+        kit.claim("example",
+                  "With lambda = 0.1 and delta = 1e-4, P((0, x2)) is at most 72 % (of the integrated neuron)",
+                  "Section 6", kit.at_most(0.72), float(e.features.fine[LAMBDAS.index(0.1)].truth[-1])),
+        kit.finding("outside", "Outside its hypothesis Eq. 7 fails: excess from alpha0 = beta0 = z0 = 0.1, lambda = "
+                    "0.1, delta = 0.01", "Theorem 6.1", fair - float(simple_bound(0.01, 0.1))),
     ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw truth, trained networks and the bound."""
-    figure, (axes,) = new_figure(aspect=0.92, extra_height=0.3)
-    figure_legend(figure, draw_starved(axes, found.starved, {"bound, Eq. 7": found.bound}), columns=4)
-    return figure
+    return starving.draw(e.features, {"bound, Eq. 7": e.bound}, columns=4)
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="tachet2018-fig10",
     caption=(
         "As Figure 6 with the bound of Eq. 7, which drops alpha0 and beta0; neurons start at alpha0 = 0.1, beta0 = 0.1 "
         "lambda, the least favour to the strong feature that Theorem 6.1 allows."
     ),
-    configs=dict(configs("strong")),
+    configs=starving.configs(fair=False),
     origin={"bound": "stated", "lambdas": "inferred", "starts": "assumed"},
     evidence=evidence,
     claims=claims,

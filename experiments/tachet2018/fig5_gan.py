@@ -1,88 +1,166 @@
 """Figure 5 left: a GAN on eight Gaussians, trained with cross-entropy and with the hinge loss.
 
-`dyn reproduce tachet2018-fig5-gan`. About 35 s, nearly all of it training; `--preset full` trains five seeds for
-20 000 steps (about 15 min on two cores; it can be interrupted and goes on where it was).
+`--preset full` trains five seeds for 20 000 steps: 15 min on two cores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.layout import panel_label, set_axis_label
-from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
-from dynamics_cli.reproduction.claims import Claim, claim, finding, more_than
-from dynamics_cli.reproduction.figure import Figure, Wanted
-
-from .gan import LOSSES, Evidence, evidence
+from dynamics_cli import kit
+from dynamics_cli.architectures.gan import Gan
+from dynamics_cli.datasets.mixture import Mixture
 
 SEEDS = 5
 STEPS = 20_000
-COLORS = {"logistic": SERIES[0], "hinge": SERIES[1]}
+LOSSES = {"logistic": "cross-entropy", "hinge": "hinge"}
+SAMPLES = 2000
+GRID = 96
+BANDWIDTH = 0.5
+"""Of the densities, in deviations of the data's Gaussians."""
+COLORS = {"logistic": kit.SERIES[0], "hinge": kit.SERIES[1]}
 
 
-def wanted(seeds: int, *overrides: str) -> dict[str, Wanted]:
+def coverage(
+    samples: kit.Floats, modes: kit.Floats, deviation: float, *, sigmas: float = 3.0, least: float = 0.01
+) -> tuple[int, float]:
+    """Return how many `modes (m, 2)` the samples (n, 2) cover, and the share of samples that are good.
+
+    A sample is good within `sigmas` deviations of its nearest mode; a mode is covered when at least the share `least`
+    of all samples are good and nearest to it.
+    """
+    distances = np.linalg.norm(samples[:, None] - modes[None], axis=2)  # (n, m)
+    good = distances.min(axis=1) <= sigmas * deviation
+    counts = np.bincount(distances.argmin(axis=1)[good], minlength=len(modes))
+    return int(np.sum(counts >= max(1.0, least * len(samples)))), float(good.mean())
+
+
+@dataclass(frozen=True)
+class History:
+    """One pair of networks along its training."""
+
+    steps: kit.Ints
+    covered: kit.Ints
+    """Modes of 8 that have at least 1 % of the samples."""
+    good: kit.Floats
+    """Share of samples within three deviations of a mode."""
+    samples: kit.Floats
+    """(SAMPLES, 2) at the end."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that claims and drawing need."""
+
+    centres: kit.Floats
+    data: kit.Floats
+    """(SAMPLES, 2)."""
+    histories: dict[str, list[History]]
+    """Loss -> one a seed."""
+    extent: float
+    densities: dict[str, kit.Floats]
+    """`data` and losses -> (GRID, GRID) smoothed density of the samples of the first seed, rows are y."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Sample every generator at all recorded states; roles are `<loss>-<seed>`."""
+    first = next(iter(runs.values())).config.dataset
+    assert isinstance(first, Mixture)
+    histories: dict[str, list[History]] = {loss: [] for loss in LOSSES}
+    for role, run in runs.items():
+        histories[role.split("-")[0]].append(_history(run))
+    data = next(iter(runs.values())).dataset().x[:SAMPLES]
+    extent = 1.6 * first.radius
+    shown = {"data": data, **{loss: several[0].samples for loss, several in histories.items()}}
+    width = BANDWIDTH * first.deviation
+    return Evidence(
+        centres=first.centres(),
+        data=data,
+        histories=histories,
+        extent=extent,
+        densities={name: density(samples, extent, width) for name, samples in shown.items()},
+    )
+
+
+def _history(run: kit.Run) -> History:
+    architecture, dataset = run.config.architecture, run.config.dataset
+    assert isinstance(architecture, Gan)
+    assert isinstance(dataset, Mixture)
+    z = np.random.default_rng(run.config.seed).standard_normal((SAMPLES, architecture.noise_dim))
+    modes, measured, samples = dataset.centres(), [], np.empty((0, 2))
+    for k in range(len(run.snapshot_iterations)):
+        samples = architecture.generate(run.state(k), z)
+        measured.append(coverage(samples, modes, dataset.deviation))
+    covered, good = zip(*measured, strict=True)
+    return History(np.asarray(run.snapshot_iterations), np.array(covered), np.array(good), samples)
+
+
+def density(samples: kit.Floats, extent: float, width: float) -> kit.Floats:
+    """Return the density of points (n, 2) on a square grid, smoothed by a Gaussian of deviation `width`."""
+    ticks = np.linspace(-extent, extent, GRID)
+    # (GRID, n) each
+    x, y = (np.exp(-((ticks[:, None] - samples[None, :, axis]) ** 2) / (2 * width**2)) for axis in (0, 1))
+    return np.asarray(y @ x.T / (2 * np.pi * width**2 * len(samples)))
+
+
+def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
     """Return the runs of all seeds under either loss."""
     return {
-        f"{loss}-{seed}": Wanted("tachet2018/gan.yaml", (f"loss.kind={loss}", f"seed={seed}", *overrides))
+        f"{loss}-{seed}": kit.Wanted("tachet2018/gan.yaml", (f"loss.kind={loss}", f"seed={seed}", *overrides))
         for seed in range(seeds)
         for loss in LOSSES
     }
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5: what "incomparably better" should at least mean."""
-    covered = {loss: float(np.mean([path.covered[-1] for path in paths])) for loss, paths in found.paths.items()}
-    good = {loss: float(np.mean([path.good[-1] for path in paths])) for loss, paths in found.paths.items()}
-    seeds, steps = len(found.paths["hinge"]), int(found.paths["hinge"][0].steps[-1])
-    mean = f"mean of {seeds} seeds, {steps} steps" if seeds > 1 else f"one seed, {steps} steps"
+
+    def mean_over_seeds(measure: Callable[[History], float]) -> dict[str, float]:
+        return {loss: float(np.mean([measure(one) for one in several])) for loss, several in e.histories.items()}
+
+    covered, good = mean_over_seeds(lambda one: one.covered[-1]), mean_over_seeds(lambda one: one.good[-1])
+    most = mean_over_seeds(lambda one: one.covered.max())
+    first = e.histories["hinge"][0]
+    seeds = len(e.histories["hinge"])
+    mean = f"mean of {seeds} seeds, {first.steps[-1]} steps" if seeds > 1 else f"one seed, {first.steps[-1]} steps"
+    # fmt: off
     return [
-        claim(
-            "modes", f"Samples of the hinge loss are better: modes covered, hinge minus cross-entropy ({mean})",
-            "Figure 5", expected=more_than(0), measured=covered["hinge"] - covered["logistic"],
-        ),
-        claim(
-            "good", f"Samples of the hinge loss are better: share of good samples, the same difference ({mean})",
-            "Figure 5", expected=more_than(0), measured=good["hinge"] - good["logistic"],
-        ),
-        *(
-            finding(f"modes-{loss}", f"Modes covered of {len(found.centres)}, {name}", "", measured=covered[loss])
-            for loss, name in LOSSES.items()
-        ),
-        *(
-            finding(f"good-{loss}", f"Share of samples within 3 deviations of a mode, {name}", "", measured=good[loss])
-            for loss, name in LOSSES.items()
-        ),
-        *(
-            finding(
-                f"most-{loss}", f"Most modes covered at any recorded step, mean of the seeds, {name}", "",
-                measured=float(np.mean([path.covered.max() for path in found.paths[loss]])),
-            )
-            for loss, name in LOSSES.items()
-        ),
-    ]  # fmt: skip
+        kit.claim("modes", f"Samples of the hinge loss are better: modes covered, hinge minus cross-entropy ({mean})",
+                  "Figure 5", kit.more_than(0), covered["hinge"] - covered["logistic"]),
+        kit.claim("good", f"Samples of the hinge loss are better: share of good samples, the same difference ({mean})",
+                  "Figure 5", kit.more_than(0), good["hinge"] - good["logistic"]),
+        *(kit.finding(f"modes-{loss}", f"Modes covered of {len(e.centres)}, {name}", "", covered[loss])
+          for loss, name in LOSSES.items()),
+        *(kit.finding(f"good-{loss}", f"Share of samples within 3 deviations of a mode, {name}", "", good[loss])
+          for loss, name in LOSSES.items()),
+        *(kit.finding(f"most-{loss}", f"Most modes covered at any recorded step, mean of the seeds, {name}", "",
+                      most[loss]) for loss, name in LOSSES.items()),
+    ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw samples, their densities, and both measures against steps."""
-    figure, axes = new_figure(3, 3, aspect=0.86)
-    shown = {"data": found.data, **{loss: paths[0].samples for loss, paths in found.paths.items()}}
+    figure, axes = kit.new_figure(3, 3, aspect=0.86)
+    shown = {"data": e.data, **{loss: histories[0].samples for loss, histories in e.histories.items()}}
     titles = {"data": "data", **LOSSES}
     for k, (name, samples) in enumerate(shown.items()):
-        _draw_samples(axes[k], found, samples, COLORS.get(name, PALETTE.data))
-        panel_label(axes[k], k, titles[name])
-        _draw_density(axes[3 + k], found, name)
-        panel_label(axes[3 + k], 3 + k, f"density, {titles[name]}")
-    _draw_history(axes[6], found, "covered")
-    axes[6].set_ylim(-0.2, len(found.centres) + 0.2)
+        _draw_samples(axes[k], e, samples, COLORS.get(name, kit.PALETTE.data))
+        kit.panel_label(axes[k], k, titles[name])
+        _draw_density(axes[3 + k], e, name)
+        kit.panel_label(axes[3 + k], 3 + k, f"density, {titles[name]}")
+    _draw_history(axes[6], e, "covered")
+    axes[6].set_ylim(-0.2, len(e.centres) + 0.2)
     axes[6].yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 10]))
-    panel_label(axes[6], 6, f"modes covered, of {len(found.centres)}")
-    _draw_history(axes[7], found, "good")
+    kit.panel_label(axes[6], 6, f"modes covered, of {len(e.centres)}")
+    _draw_history(axes[7], e, "good")
     axes[7].set_ylim(-0.03, 1.03)
-    panel_label(axes[7], 7, "share of good samples")
+    kit.panel_label(axes[7], 7, "share of good samples")
     axes[8].axis("off")
     axes[8].legend(*axes[6].get_legend_handles_labels(), loc="center left", frameon=False)
     return figure
@@ -92,33 +170,33 @@ def _square(axes: Axes, extent: float) -> None:
     axes.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
 
 
-def _draw_samples(axes: Axes, found: Evidence, samples: Floats, color: str) -> None:
+def _draw_samples(axes: Axes, e: Evidence, samples: kit.Floats, color: str) -> None:
     axes.plot(*samples.T, ".", ms=1.2, color=color, alpha=0.5, mec="none", rasterized=True)
-    axes.plot(*found.centres.T, "+", ms=4, color=PALETTE.theory, mew=0.6)
-    _square(axes, found.extent)
+    axes.plot(*e.centres.T, "+", ms=4, color=kit.PALETTE.theory, mew=0.6)
+    _square(axes, e.extent)
 
 
-def _draw_density(axes: Axes, found: Evidence, name: str) -> None:
-    e = found.extent
+def _draw_density(axes: Axes, e: Evidence, name: str) -> None:
+    r = e.extent
     # one scale for all, that of the data: a collapsed generator is simply saturated
     axes.imshow(
-        found.densities[name], origin="lower", extent=(-e, e, -e, e), cmap="viridis",
-        vmin=0, vmax=float(found.densities["data"].max()), interpolation="bilinear",
+        e.densities[name], origin="lower", extent=(-r, r, -r, r), cmap="viridis",
+        vmin=0, vmax=float(e.densities["data"].max()), interpolation="bilinear",
     )  # fmt: skip
-    _square(axes, e)
+    _square(axes, r)
 
 
-def _draw_history(axes: Axes, found: Evidence, measure: str) -> None:
-    for loss, paths in found.paths.items():
-        values = np.array([getattr(path, measure) for path in paths], dtype=float)  # (seeds, K)
-        axes.plot(paths[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss])
+def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
+    for loss, histories in e.histories.items():
+        values = np.array([getattr(one, measure) for one in histories], dtype=float)  # (seeds, K)
+        axes.plot(histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss])
         if len(values) > 1:
-            axes.plot(paths[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)
-    set_axis_label(axes.xaxis, "steps", (0.0, float(axes.get_xlim()[1])))
+            axes.plot(histories[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)
+    kit.set_axis_label(axes.xaxis, "steps", (0.0, float(axes.get_xlim()[1])))
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="tachet2018-fig5-gan",
     caption=(
         "(a) Data, (b, c) samples of generators trained with cross-entropy and with the hinge loss (crosses: means of "

@@ -1,32 +1,16 @@
-"""Figure 7: a shared neuron on the hyperboloid of two sheets, c = -1.
-
-`dyn reproduce tachet2018-fig7`. About 2 s.
-"""
+"""Figure 7: a shared neuron on the hyperboloid of two sheets, c = -1."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure as Drawing
 from mpl_toolkits.mplot3d import Axes3D
+from numpy.typing import NDArray
 
-from dynamics_cli.plotting.layout import figure_legend
-from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
-from dynamics_cli.reproduction.claims import Claim, at_least, at_most, claim, exactly, finding
-from dynamics_cli.reproduction.figure import Figure, Runs
+from dynamics_cli import kit
 
-from .hyperboloid import (
-    UNTIL,
-    Trajectory,
-    draw_surface,
-    draw_trajectories,
-    follow,
-    handles,
-    on_sheet,
-    set_box,
-    trained_winners,
-)
+from .hyperboloid import UNTIL, Trajectory, draw_sheets, follow, handles, mirrored, on_sheet, trained_winners
 
 C = -1.0
 STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2], [0.8, 0.8], [0.3, 0.4], [1.2, 0.6]])
@@ -35,99 +19,68 @@ STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2
 
 @dataclass(frozen=True)
 class Evidence:
-    """Trajectories, and the winners from all over the upper sheet."""
+    """Trajectories on both sheets, and the winners from all over the upper one."""
 
-    trajectories: list[Trajectory]
-    winners: tuple[int, int]
-    """How many trained neurons D_1 won, and how many were trained."""
-    slack: float
-    """Least of `-||x_2||^2 sqrt(-c) / 2 - beta'` along the upper trajectories while beta > 0."""
-    mirrored: float
-    """Share of the trajectories on the lower sheet that D_2 wins."""
+    upper: list[Trajectory]
+    lower: list[Trajectory]
+    """Their mirror images."""
+    winners: NDArray[np.int8]
+    """(R,) which class won each trained neuron."""
 
 
-def evidence(runs: Runs) -> Evidence:
-    """Integrate and train from starts on the upper sheet."""
+def evidence(runs: kit.Runs) -> Evidence:
+    """Integrate and train from starts on both sheets."""
     alpha, beta = (array.ravel() for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25)))
-    won = trained_winners(runs["shared"], on_sheet(alpha, beta, C), until=UNTIL)
-    upper = on_sheet(STARTS[:, 0], STARTS[:, 1], C)
-    mirrored = upper[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0])
-    trajectories = follow(runs["shared"], np.concatenate([upper, mirrored]), until=UNTIL, points=600)
+    starts = on_sheet(STARTS[:, 0], STARTS[:, 1], C)
     return Evidence(
-        trajectories=trajectories,
-        winners=(int((won == 1).sum()), len(won)),
-        slack=min(_slack(one) for one in trajectories[: len(upper)]),
-        mirrored=float(np.mean([one.winner == 2 for one in trajectories[len(upper) :]])),
+        upper=follow(runs["shared"], starts, until=UNTIL, points=600),
+        lower=follow(runs["shared"], mirrored(starts), until=UNTIL, points=600),
+        winners=trained_winners(runs["shared"], on_sheet(alpha, beta, C), until=UNTIL),
     )
 
 
 def _slack(one: Trajectory) -> float:
+    """Return the least of `-||x_2||^2 sqrt(-c) / 2 - beta'` along a trajectory while beta > 0."""
     beta, z = one.ode.beta, one.ode.z
     rate = -z / (1 + np.exp(-z * beta))  # beta' of Eq. 24, norms 1
     return float((-np.sqrt(-C) / 2 - rate)[beta > 0].min())
 
 
-def claims(found: Evidence) -> list[Claim]:
+def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 for c <= 0."""
+    drawn = [*e.upper, *e.lower]
+    # fmt: off
     return [
-        claim(
-            "winner",
-            "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
-            "Theorem 3.4, Figure 7",
-            expected=exactly(1),
-            measured=found.winners[0] / found.winners[1],
-        ),
-        claim(
-            "overlay",
-            "Trained networks follow Eq. 4 (largest difference of confidences)",
-            "Eq. 4; limit of small steps",
-            expected=at_most(1e-3),
-            measured=max(one.error for one in found.trajectories),
-        ),
-        claim(
-            "invariant",
-            "Trajectories stay on their hyperboloid (largest relative drift)",
-            "Theorem 3.4",
-            expected=at_most(1e-8),
-            measured=max(one.drift for one in found.trajectories),
-        ),
-        claim(
-            "rate",
-            "beta falls at least as fast as ||x_2||^2 sqrt(-c) / 2 (least margin; print has c for sqrt(-c))",
-            "A.8, c < 0",
-            expected=at_least(0),
-            measured=found.slack,
-        ),
-        claim(
-            "symmetric",
-            "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories on the lower sheet)",
-            "Section 3.4, symmetry of Eq. 4",
-            expected=exactly(1),
-            measured=found.mirrored,
-        ),
-        finding("tried", "Networks trained for the first claim", "Figure 7", measured=found.winners[1]),
-        finding(
-            "latest",
-            "Latest time at which beta reaches 0 among the trajectories drawn",
-            "Figure 7",
-            measured=max(one.ode.beta_zero for one in found.trajectories if one.winner == 1),
-        ),
+        kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
+                  "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
+        kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), max(one.error for one in drawn)),
+        kit.claim("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
+                  "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in drawn)),
+        kit.claim("rate",
+                  "beta falls at least as fast as ||x_2||^2 sqrt(-c) / 2 (least margin; print has c for sqrt(-c))",
+                  "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in e.upper)),
+        kit.claim("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
+                  "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
+                  float(np.mean([one.winner == 2 for one in e.lower]))),
+        kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
+        kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
+                    "Figure 7", max(one.ode.beta_zero for one in drawn if one.winner == 1)),
     ]
+    # fmt: on
 
 
-def draw(found: Evidence) -> Drawing:
+def draw(e: Evidence) -> kit.Drawing:
     """Draw both sheets and the trajectories."""
-    figure, (flat,) = new_figure(1, 1, width=COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
+    figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
     flat.remove()
     axes: Axes3D = figure.add_subplot(projection="3d")
-    draw_surface(axes, C)
-    draw_trajectories(axes, found.trajectories)
-    set_box(axes, elevation=38, azimuth=28)
-    figure_legend(figure, handles(separatrix=False), columns=3)
+    draw_sheets(axes, C, [*e.upper, *e.lower], elevation=38, azimuth=28)
+    kit.figure_legend(figure, handles(separatrix=False), columns=3)
     return figure
 
 
-FIGURE = Figure(
+FIGURE = kit.Figure(
     id="tachet2018-fig7",
     caption=(
         "Solutions of Eq. 4 for c = -1: from every start on the upper sheet beta reaches 0, from their mirror images "

@@ -9,12 +9,10 @@ from matplotlib.lines import Line2D
 from mpl_toolkits.mplot3d import Axes3D
 from numpy.typing import NDArray
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.style import PALETTE
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.shared_neuron import SharedNeuron, hyperboloid, shared_neuron
+from dynamics_cli import kit
 
-from .trained import train_together
+from .theory.shared_neuron import SharedNeuron, hyperboloid, shared_neuron
+from .trained import step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
 """The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches 0)."""
@@ -29,7 +27,7 @@ class Trajectory:
     """One neuron, integrated and trained."""
 
     ode: SharedNeuron
-    trained: Floats
+    trained: kit.Floats
     """(K, 3) alpha, beta, z of the trained network at the same times."""
     c: float
 
@@ -39,17 +37,21 @@ class Trajectory:
         return 1 if np.isfinite(self.ode.beta_zero) else 2 if np.isfinite(self.ode.alpha_zero) else 0
 
     @property
-    def path(self) -> Floats:
+    def path(self) -> kit.Floats:
         """(K, 3)"""
         return np.column_stack([self.ode.alpha, self.ode.beta, self.ode.z])
 
     @property
+    def confidences(self) -> tuple[kit.Floats, kit.Floats]:
+        """(K,) each: of the trained network in D_1 on x_1 and in D_2 on x_2."""
+        alpha, beta, z = self.trained.T
+        return 1 / (1 + np.exp(-z * np.maximum(alpha, 0.0))), 1 / (1 + np.exp(z * np.maximum(beta, 0.0)))
+
+    @property
     def error(self) -> float:
         """Largest difference of the confidences in both classes between training and the ODE."""
-        alpha, beta, z = self.trained.T
-        first = 1 / (1 + np.exp(-z * np.maximum(alpha, 0.0))) - self.ode.confidence_1
-        second = 1 / (1 + np.exp(z * np.maximum(beta, 0.0))) - self.ode.confidence_2
-        return float(max(np.abs(first).max(), np.abs(second).max()))
+        theory = self.ode.confidence_1, self.ode.confidence_2
+        return max(float(np.abs(P - P_theory).max()) for P, P_theory in zip(self.confidences, theory, strict=True))
 
     @property
     def drift(self) -> float:
@@ -58,10 +60,9 @@ class Trajectory:
         return float(np.abs((hyperboloid(self.ode.alpha, self.ode.beta, self.ode.z) - self.c) / size).max())
 
 
-def follow(run: Run, starts: Floats, *, until: float, points: int) -> list[Trajectory]:
+def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:
     """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, points of norm 1."""
-    lr = float(run.config.optimizer.lr)  # type: ignore[union-attr]
-    snapshots = np.unique(np.round(np.linspace(0.0, until / lr, points)).astype(np.int64))
+    snapshots = np.unique(np.round(np.linspace(0.0, until / step(run), points)).astype(np.int64))
     paths = train_together(run, starts[:, :2], starts[:, 2], snapshots=snapshots)
     return [
         Trajectory(
@@ -73,15 +74,14 @@ def follow(run: Run, starts: Floats, *, until: float, points: int) -> list[Traje
     ]
 
 
-def trained_winners(run: Run, starts: Floats, *, until: float) -> NDArray[np.int8]:
+def trained_winners(run: kit.Run, starts: kit.Floats, *, until: float) -> NDArray[np.int8]:
     """Return which class alone activates the trained neuron in the end (0: none or both), (R,)."""
-    lr = float(run.config.optimizer.lr)  # type: ignore[union-attr]
-    end = train_together(run, starts[:, :2], starts[:, 2], snapshots=[round(until / lr)])
+    end = train_together(run, starts[:, :2], starts[:, 2], snapshots=[round(until / step(run))])
     alpha, beta = end.w[0].T
     return np.select([(alpha > 0) & (beta <= 0), (beta > 0) & (alpha <= 0)], [1, 2], 0).astype(np.int8)
 
 
-def on_sheet(alpha: Floats, beta: Floats, c: float) -> Floats:
+def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
     """Return starts (R, 3) on the upper part of the hyperboloid `c`; raises ValueError where there is none."""
     square = alpha**2 + beta**2 - c
     if (square < 0).any():
@@ -89,7 +89,19 @@ def on_sheet(alpha: Floats, beta: Floats, c: float) -> Floats:
     return np.column_stack([alpha, beta, np.sqrt(square)])
 
 
-def draw_surface(axes: Axes3D, c: float) -> None:
+def mirrored(starts: kit.Floats) -> kit.Floats:
+    """Return the mirror images (R, 3) of starts (Section 3.4): alpha and beta exchanged, z negative."""
+    return np.asarray(starts[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0]))
+
+
+def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float) -> None:
+    """Draw the hyperboloid `c` and trajectories on it, seen from the given direction."""
+    _draw_surface(axes, c)
+    _draw_trajectories(axes, trajectories)
+    _set_box(axes, elevation=elevation, azimuth=azimuth)
+
+
+def _draw_surface(axes: Axes3D, c: float) -> None:
     """Draw the part of the hyperboloid with alpha, beta >= 0 as a light net."""
     angle = np.linspace(0.0, np.pi / 2, 25)
     heights = (
@@ -105,7 +117,7 @@ def draw_surface(axes: Axes3D, c: float) -> None:
         )  # fmt: skip
 
 
-def draw_trajectories(axes: Axes3D, trajectories: list[Trajectory]) -> None:
+def _draw_trajectories(axes: Axes3D, trajectories: list[Trajectory]) -> None:
     """Draw integrated trajectories as lines and trained ones as dots, coloured by winner."""
     for one in trajectories:
         color = COLORS[one.winner]
@@ -117,11 +129,11 @@ def draw_trajectories(axes: Axes3D, trajectories: list[Trajectory]) -> None:
         axes.scatter(*dots.T, s=7, color="white", edgecolors=color, linewidths=0.8, depthshade=False, zorder=5)
 
 
-def _inside(path: Floats) -> Floats:
+def _inside(path: kit.Floats) -> kit.Floats:
     return path[(np.abs(path) <= REACH * 1.001).all(axis=1)]
 
 
-def set_box(axes: Axes3D, *, elevation: float, azimuth: float) -> None:
+def _set_box(axes: Axes3D, *, elevation: float, azimuth: float) -> None:
     """Label the three axes and choose the direction to look from."""
     axes.computed_zorder = False  # what is drawn later is in front
     axes.set_box_aspect((1, 1, 1.15), zoom=0.98)
@@ -145,5 +157,4 @@ def handles(*, separatrix: bool) -> list[Line2D]:
     ]
     if separatrix:
         made.append(Line2D([], [], color="black", lw=1.8, label=r"separatrix $\mathcal{C}_c$"))
-    dots = Line2D([], [], ls="none", marker="o", ms=3, mfc="white", mec=PALETTE.theory, mew=0.8, label="trained")
-    return [*made, dots]
+    return [*made, trained_handle(3)]

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.plotting.style import PALETTE, SERIES
-from dynamics_cli.reproduction.claims import Claim, at_most, claim, near
-from dynamics_cli.reproduction.figure import Wanted
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.starvation import starvation_invariant, starvation_path, stopping_points
-from dynamics_cli.theory.starvation_bounds import TABLE_1_LAMBDAS
+from dynamics_cli import kit
 
-from .trained import confidence, layers, order, step, times
+from .theory.starvation import TABLE_1_LAMBDAS, StarvationPath, starvation_invariant, starvation_path, stopping_points
+from .trained import confidence, draw_trained, layers, order, step, times, trained_handle
 
 LAMBDAS = TABLE_1_LAMBDAS
 POINTS = {0.5: 2, 0.2: 5, 0.1: 10, 0.01: 100}
@@ -28,21 +22,24 @@ DRAWS = 1000
 """Random cases of the bounds."""
 
 
-def configs(beta_over: str) -> dict[str, Wanted]:
-    """Return a run per lambda, and the first one at ten times the step; `beta_over` is `fair` or `strong`."""
-    wanted = {f"lambda = {value:g}": _wanted(value, beta_over) for value in LAMBDAS}
+def configs(*, fair: bool) -> dict[str, kit.Wanted]:
+    """Return a run per lambda, and the first one at ten times the step.
+
+    All start at alpha0 = z0 = 0.1, fair ones at the same beta0, the others at `beta0 = lambda alpha0`.
+    """
+    wanted = {f"lambda = {value:g}": _wanted(value, fair) for value in LAMBDAS}
     coarse = ("optimizer.lr=0.01", "optimizer.iterations=8000", "record.snapshots.interval=8")
-    return {**wanted, "coarse": _wanted(LAMBDAS[0], beta_over, *coarse)}
+    return {**wanted, "coarse": _wanted(LAMBDAS[0], fair, *coarse)}
 
 
-def _wanted(lambda_: float, beta_over: str, *extra: str) -> Wanted:
+def _wanted(lambda_: float, fair: bool, *extra: str) -> kit.Wanted:
     n = POINTS[lambda_]
-    beta = 0.1 if beta_over == "fair" else 0.1 * lambda_
+    beta = 0.1 if fair else 0.1 * lambda_
     x = [[1, 1], *[[1, 0]] * (n - 1)]
     changes = [f"dataset.x={x}", f"dataset.y={[1] * n}", f"initialization.hidden_weight=[[0.1, {beta!r}]]"]
     if n == 100:
         changes += ["optimizer.lr=4.0e-3", "optimizer.iterations=20000", "record.snapshots.interval=20"]
-    return Wanted("tachet2018/starvation.yaml", (*changes, *extra))
+    return kit.Wanted("tachet2018/starvation.yaml", (*changes, *extra))
 
 
 @dataclass(frozen=True)
@@ -52,26 +49,40 @@ class Starved:
     lambda_: float
     start: tuple[float, float, float]
     """alpha0, beta0, z0."""
-    frequent: Floats
+    frequent: kit.Floats
     """(K,) trained confidence on (x1, 0)."""
-    rare: Floats
+    rare: kit.Floats
     """(K,) trained confidence on (0, x2)."""
     error: float
     """Largest difference of either confidence from Eq. 8."""
     drift: float
     """Largest departure of the ODE from its invariant."""
-    truth: Floats
+    truth: kit.Floats
     """(D,) confidence on (0, x2) at t* for `DELTAS`."""
-    z_star: Floats
+    z_star: kit.Floats
     """(D,)"""
 
 
-def starve(runs: Mapping[str, Run]) -> list[Starved]:
-    """Compare the runs of all lambdas with Eq. 8, in the order of `LAMBDAS`, then the coarse one."""
-    return [_starve(run) for run in runs.values()]
+@dataclass(frozen=True)
+class Features:
+    """What the runs give."""
+
+    fine: list[Starved]
+    """In the order of `LAMBDAS`."""
+    coarse: Starved
+    """The first of them at ten times the step."""
+    steps: tuple[float, float]
+    """Coarse, fine."""
 
 
-def _starve(run: Run) -> Starved:
+def features(runs: kit.Runs) -> Features:
+    """Compare the runs of all lambdas, and the coarse one, with Eq. 8."""
+    first, coarse = next(iter(runs.values())), runs["coarse"]
+    fine = [_starve(run) for role, run in runs.items() if role != "coarse"]
+    return Features(fine, _starve(coarse), (step(coarse), step(first)))
+
+
+def _starve(run: kit.Run) -> Starved:
     x = run.dataset().x
     lambda_ = float(np.mean(x[:, 1] != 0))
     W, a = layers(run)
@@ -85,22 +96,15 @@ def _starve(run: Run) -> Starved:
     return Starved(lambda_, start, frequent, rare, float(error), drift, stop.rare, stop.z)
 
 
-def steps(runs: Mapping[str, Run]) -> tuple[float, float]:
-    """Return the coarse step and that of the first run."""
-    return step(runs["coarse"]), step(next(iter(runs.values())))
-
-
 @dataclass(frozen=True)
 class RandomCases:
-    """Random (lambda, delta, alpha0, beta0, z0), and where training stops."""
+    """Random (lambda, delta, alpha0, beta0), and where training stops."""
 
-    lambda_: Floats
-    delta: Floats
-    alpha0: Floats
-    beta0: Floats
-    z0: Floats
-    rare: Floats
-    z_star: Floats
+    lambda_: kit.Floats
+    delta: kit.Floats
+    alpha0: kit.Floats
+    beta0: kit.Floats
+    stop: StarvationPath
 
 
 def random_cases(*, strong: bool) -> RandomCases:
@@ -109,63 +113,46 @@ def random_cases(*, strong: bool) -> RandomCases:
     lambda_, delta = rng.uniform(0.005, 0.95, DRAWS), 10 ** rng.uniform(-5, -1.3, DRAWS)
     alpha0, z0 = 10 ** rng.uniform(-3, -0.2, DRAWS), 10 ** rng.uniform(-3, -0.2, DRAWS)
     beta0 = alpha0 * lambda_ * rng.uniform(0, 1, DRAWS) if strong else 10 ** rng.uniform(-3, -0.2, DRAWS)
-    stop = stopping_points(delta, alpha0, beta0, z0, lambda_)
-    return RandomCases(lambda_, delta, alpha0, beta0, z0, stop.rare, stop.z)
+    return RandomCases(lambda_, delta, alpha0, beta0, stopping_points(delta, alpha0, beta0, z0, lambda_))
 
 
-def starving_claims(found: list[Starved], sizes: tuple[float, float]) -> list[Claim]:
+def claims(e: Features) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
-    *fine, coarse = found
+    # fmt: off
     return [
-        claim(
-            "overlay",
-            "Trained networks follow Eq. 8 (largest difference of both confidences, all lambda)",
-            "Section 6, Eq. 8; limit of small steps",
-            expected=at_most(1e-3),
-            measured=max(one.error for one in fine),
-        ),
-        claim(
-            "first-order",
-            "and deviate in proportion to the step (power of the step, lambda = 0.5)",
-            "gradient descent is Euler's method of Eq. 8",
-            expected=near(1.0, 0.1),
-            measured=order(coarse.error, fine[0].error, sizes),
-        ),
-        claim(
-            "invariant",
-            "alpha^2 + beta^2 - z^2 is conserved (largest drift)",
-            "Eq. 8",
-            expected=at_most(1e-8),
-            measured=max(one.drift for one in fine),
-        ),
+        kit.claim("overlay", "Trained networks follow Eq. 8 (largest difference of both confidences, all lambda)",
+                  "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), max(one.error for one in e.fine)),
+        kit.claim("first-order", "and deviate in proportion to the step (power of the step, lambda = 0.5)",
+                  "gradient descent is Euler's method of Eq. 8", kit.near(1.0, 0.1),
+                  order(e.coarse.error, e.fine[0].error, e.steps)),
+        kit.claim("invariant", "alpha^2 + beta^2 - z^2 is conserved (largest drift)",
+                  "Eq. 8", kit.at_most(1e-8), max(one.drift for one in e.fine)),
     ]
+    # fmt: on
 
 
-def draw_starved(axes: Axes, found: list[Starved], bounds: Mapping[str, Floats]) -> list[Line2D]:
+def excess(e: Features, bounds: kit.Floats) -> float:
+    """Return the largest excess of the true confidences over `bounds` (lambdas, D)."""
+    return float(max((one.truth - bound).max() for one, bound in zip(e.fine, bounds, strict=True)))
+
+
+def draw(e: Features, bounds: Mapping[str, kit.Floats], *, columns: int) -> kit.Drawing:
     """Draw truth (lines), trained networks (dots) and `bounds`, name -> (lambdas, D) (dashed, dotted)."""
-    handles = []
+    figure, (axes,) = kit.new_figure(aspect=0.92, extra_height=0.3)
+    handles: list[Line2D] = []
     looks: list[dict[str, Any]] = [{"ls": (0, (4, 2)), "lw": 1.2}, {"ls": (0, (1, 1.2)), "lw": 1.4}]
-    for k, one in enumerate(found[: len(LAMBDAS)]):
-        color = SERIES[k]
-        for values, look in zip(bounds.values(), looks, strict=False):
-            axes.plot(1 - DELTAS, values[k], color=color, **look)
+    for one, color, *values in zip(e.fine, kit.SERIES, *bounds.values(), strict=False):
+        for bound, look in zip(values, looks, strict=False):
+            axes.plot(1 - DELTAS, bound, color=color, **look)
         axes.plot(1 - DELTAS, one.truth, color=color, lw=1.3)
-        dots = np.searchsorted(one.frequent, np.arange(0.56 + 0.015 * k, 0.99, 0.08))
+        dots = np.searchsorted(one.frequent, np.arange(0.56 + 0.015 * len(handles), 0.99, 0.08))
         dots = dots[dots < len(one.frequent)]
-        axes.plot(one.frequent[dots], one.rare[dots], "o", ms=2.8, mfc="white", mec=color, mew=0.8)
+        draw_trained(axes, one.frequent[dots], one.rare[dots], color)
         handles.append(Line2D([], [], color=color, label=rf"$\lambda={one.lambda_:g}$"))
-    axes.plot([0.5, 1.0], [0.5, 1.0], color=PALETTE.muted, lw=0.6)
+    axes.plot([0.5, 1.0], [0.5, 1.0], color=kit.PALETTE.muted, lw=0.6)
     axes.set(xlim=(0.5, 1.0), ylim=(0.5, 1.0), xlabel=r"confidence in $x_1$, $1-\delta$")
     axes.set_ylabel(r"confidence in $x_2$ alone")
-    black: dict[str, Any] = {"color": PALETTE.theory}
-    handles.append(Line2D([], [], lw=1.3, label="Eq. 8", **black))
-    handles += [Line2D([], [], label=name, **black, **look) for name, look in zip(bounds, looks, strict=False)]
-    dots_look: dict[str, Any] = {
-        "ls": "none",
-        "marker": "o",
-        "ms": 2.8,
-        "mfc": "white",
-        "mec": PALETTE.theory,
-        "mew": 0.8,
-    }
-    return [*handles, Line2D([], [], label="trained", **dots_look)]
+    named = [("Eq. 8", {"lw": 1.3}), *zip(bounds, looks, strict=False)]
+    handles += [Line2D([], [], label=name, color=kit.PALETTE.theory, **look) for name, look in named]
+    kit.figure_legend(figure, [*handles, trained_handle()], columns=columns)
+    return figure

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from dynamics_cli.errors import InputError
-from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.runs import Run
+from dynamics_cli import kit
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.steppers.compiled import CompiledStepper
+from dynamics_cli.training.replicas import build_replica_stepper
+
+from .theory.modes import hinge_mode, invariant, logistic_mode
 
 
 @dataclass(frozen=True)
@@ -20,14 +23,14 @@ class Curve:
     """A trained mode and what theory says of it, at K times."""
 
     name: str
-    t: Floats
+    t: kit.Floats
     """(K,) learning rate times updates."""
-    y: Floats
+    y: kit.Floats
     """(K,) preactivation of the trained network, theory beside it."""
-    y_theory: Floats
-    P: Floats
+    y_theory: kit.Floats
+    P: kit.Floats
     """(K,) confidence in the class (under the hinge loss the margin, which is what it trains to 1)."""
-    P_theory: Floats
+    P_theory: kit.Floats
 
     @property
     def error(self) -> float:
@@ -35,28 +38,28 @@ class Curve:
         return float(np.abs(self.P - self.P_theory).max())
 
 
-def step(run: Run) -> float:
+def step(run: kit.Run) -> float:
     """Return the learning rate."""
     return float(run.config.optimizer.lr)  # type: ignore[union-attr]
 
 
-def times(run: Run) -> Floats:
+def times(run: kit.Run) -> kit.Floats:
     """Return the time of every snapshot, (K,)."""
     return np.asarray(run.snapshot_iterations, dtype=np.float64) * step(run)
 
 
-def layers(run: Run) -> list[Floats]:
+def layers(run: kit.Run) -> list[kit.Floats]:
     """Return the weights of every layer over time, `(K, rows, columns)`; the last of one output has one row."""
     parameters = {name: np.asarray(value, dtype=np.float64) for name, value in run.parameters.items()}
     if "hidden_weight" in parameters:
         return [parameters["hidden_weight"], parameters["output_weight"][:, None, :]]
     count = len(parameters)
     if set(parameters) != {f"weight_{k}" for k in range(1, count + 1)}:
-        raise InputError(f"{run.path}: the figures of tachet2018 need a network without biases")
+        raise kit.InputError(f"{run.path}: the figures of tachet2018 need a network without biases")
     return [parameters[f"weight_{k}"] for k in range(1, count + 1)]
 
 
-def outputs(run: Run, x: Floats) -> Floats:
+def outputs(run: kit.Run, x: kit.Floats) -> kit.Floats:
     """Return the outputs at every snapshot on `x (n, d)`: (K, n), or (K, n, C) for C classes."""
     *hidden, last = layers(run)
     values = np.broadcast_to(x.T, (len(last), *x.T.shape))  # (K, d, n)
@@ -66,24 +69,24 @@ def outputs(run: Run, x: Floats) -> Floats:
     return np.asarray(result[:, 0]) if result.shape[1] == 1 else np.swapaxes(result, 1, 2)
 
 
-def preactivations(run: Run, x: Floats) -> Floats:
+def preactivations(run: kit.Run, x: kit.Floats) -> kit.Floats:
     """Return `W x` of the first layer at every snapshot, (K, n, h)."""
     return np.asarray(x @ np.swapaxes(layers(run)[0], 1, 2))
 
 
-def one_point(run: Run, label: int) -> tuple[Floats, float, float]:
+def one_point(run: kit.Run, label: int) -> tuple[kit.Floats, float, float]:
     """Return the single vector of a class, its norm and its rate `p`; raises InputError when it has several."""
     dataset = run.dataset()
     members = dataset.x[dataset.y == label]
     points = np.unique(members, axis=0)
     if len(points) != 1:
-        raise InputError(f"{run.path}: class {label} needs a single vector, repeated as often as you like")
+        raise kit.InputError(f"{run.path}: class {label} needs a single vector, repeated as often as you like")
     summed = run.config.loss.reduction == "sum"
     share = float(len(members)) if summed else len(members) / dataset.n
     return points[0], float(np.linalg.norm(points[0])), share
 
 
-def confidence(run: Run, x: Floats, label: int) -> Floats:
+def confidence(run: kit.Run, x: kit.Floats, label: int) -> kit.Floats:
     """Return the probability of class `label` on `x (d,)` over time, (K,); the margin under the hinge loss."""
     margin = label * outputs(run, x[None])[:, 0]
     return margin if run.config.loss.kind == "hinge" else np.asarray(expit(margin))
@@ -96,7 +99,7 @@ def order(coarse: float, fine: float, steps: tuple[float, float]) -> float:
     return float(np.log(coarse / fine) / np.log(steps[0] / steps[1]))
 
 
-def crossing(t: Floats, values: Floats, level: float) -> float:
+def crossing(t: kit.Floats, values: kit.Floats, level: float) -> float:
     """Return when a curve first reaches `level`, interpolated; infinity when it does not."""
     above = values >= level
     if not above.any():
@@ -107,34 +110,63 @@ def crossing(t: Floats, values: Floats, level: float) -> float:
     return float(np.interp(level, values[k - 1 : k + 1], t[k - 1 : k + 1]))
 
 
-def pattern_changes(run: Run) -> int:
+def pattern_changes(run: kit.Run) -> int:
     """Count, over all snapshots, points and neurons, changes of activity, and changes of sign of output weights."""
     active = preactivations(run, run.dataset().x) > 0
     signs = np.sign(layers(run)[-1])
     return int((active != active[0]).sum() + (signs != signs[0]).sum())
 
 
+def mode_curve(run: kit.Run, label: int) -> Curve:
+    """Return the mode of the only neuron of a class in a two-layer network, trained and in closed form."""
+    x, norm, p = one_point(run, label)
+    neuron = 0 if label == 1 else -1
+    t, y = times(run), preactivations(run, x[None])[:, 0, neuron]
+    z0 = float(layers(run)[-1][0, 0, neuron])
+    hinge = run.config.loss.kind == "hinge"
+    path = (hinge_mode if hinge else logistic_mode)(t, float(y[0]), z0, norm, p=p, label=label)
+    c = float(invariant(y[0], z0, norm))
+    name = rf"$\Vert x\Vert={norm:g}$, $c={round(c, 9):g}$".replace("-", "\N{MINUS SIGN}")
+    theory = label * path.u if hinge else path.confidence
+    return Curve(name, t, y, path.y, confidence(run, x, label), theory)
+
+
+def ode_check(y0: float, z0: float, norm: float, *, until: float, label: int = 1) -> tuple[float, float]:
+    """Integrate Eq. 12 (16) independently; return the largest difference in P and the drift of the invariant."""
+
+    def field(_: float, state: kit.Floats) -> kit.Floats:
+        y, z = state
+        f = float(expit(-label * y * z))
+        return label * np.array([norm**2 * z * f, y * f])
+
+    t = np.linspace(0.0, until, 200)
+    y, z = solve_ivp(field, (0.0, until), [y0, z0], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-14).y
+    P = logistic_mode(t, y0, z0, norm, label=label).confidence
+    c = invariant(y, z, norm)
+    return float(np.abs(expit(label * y * z) - P).max()), float(np.abs(c - c[0]).max())
+
+
 @dataclass(frozen=True)
 class Paths:
     """R networks of a single neuron trained side by side, at K times."""
 
-    t: Floats
+    t: kit.Floats
     """(K,)"""
-    w: Floats
+    w: kit.Floats
     """(K, R, d)"""
-    z: Floats
+    z: kit.Floats
     """(K, R)"""
 
 
-def train_together(run: Run, w: Floats, z: Floats, *, snapshots: Sequence[int] | Ints) -> Paths:
+def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints) -> Paths:
     """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at once.
 
     `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for wider networks.
     """
     problem = build_problem(run.config)
     if problem.shapes["hidden_weight"][0] != 1:
-        raise InputError(f"{run.path}: one neuron is needed")
-    stepper = CompiledStepper([problem] * len(w))
+        raise kit.InputError(f"{run.path}: one neuron is needed")
+    stepper = build_replica_stepper([problem] * len(w), "compiled")
     stepper.write(w[:, None, :], z[:, None])
     kept_w, kept_z = [], []
     for iteration in snapshots:
@@ -144,3 +176,34 @@ def train_together(run: Run, w: Floats, z: Floats, *, snapshots: Sequence[int] |
         kept_w.append(hidden[:, 0])
         kept_z.append(output[:, 0])
     return Paths(np.asarray(snapshots) * step(run), np.array(kept_w), np.array(kept_z))
+
+
+def draw_curves(
+    axes: Axes, curves: Sequence[Curve], *, values: str, label: str, until: float | None = None
+) -> list[Line2D]:
+    """Draw closed forms as lines and trained networks as dots; `values` is `y` or `P`. Returns the lines."""
+    lines = []
+    for k, curve in enumerate(curves):
+        theory = curve.y_theory if values == "y" else curve.P_theory
+        trained = curve.y if values == "y" else curve.P
+        color = kit.SERIES[k % len(kit.SERIES)]
+        lines += axes.plot(curve.t, theory, color=color, lw=1.2, label=curve.name)
+        dots = np.linspace(0, len(curve.t) - 1, 16).astype(int)[1:-1] + 2 * k
+        dots = dots[dots < len(curve.t)]
+        draw_trained(axes, curve.t[dots], trained[dots], color, size=2.6)
+    end = until or float(max(curve.t[-1] for curve in curves))
+    axes.set_xlim(0, end)
+    kit.set_axis_label(axes.xaxis, "time $t$", (0.0, end))
+    axes.set_ylabel(label)
+    return lines
+
+
+def draw_trained(axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8) -> None:
+    """Draw what trained networks gave as white dots with a coloured edge."""
+    axes.plot(x, y, "o", ms=size, mfc="white", mec=color, mew=edge)
+
+
+def trained_handle(size: float = 2.8) -> Line2D:
+    """Return the legend handle of trained networks."""
+    look = {"ls": "none", "marker": "o", "ms": size, "mfc": "white", "mec": kit.PALETTE.theory, "mew": 0.8}
+    return Line2D([], [], label="trained", **look)  # type: ignore[arg-type]

@@ -2,96 +2,200 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018 import phase_grid
-from dynamics_cli._bundled.experiments.tachet2018.starving import DRAWS, random_cases
+from dynamics_cli._bundled.experiments.tachet2018.starving import DELTAS, DRAWS, random_cases
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import Outcome
+from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import corrected_bound
 from dynamics_cli._bundled.experiments.tachet2018.trained import crossing, order, outputs, train_together
+from matplotlib.axes import Axes
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.plotting.style import FORMATS, style
 from dynamics_cli.reproduction.catalogue import load_figure, papers
-from dynamics_cli.reproduction.claims import Claim
-from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource
 from dynamics_cli.reproduction.reproduce import reproduce_figure
-from dynamics_cli.runs import Run
-from dynamics_cli.theory.hyperbola import Outcome
-from dynamics_cli.theory.starvation_bounds import corrected_bound
+
+from .helpers import (
+    Drawing,
+    Evidence,
+    by_id,
+    check_pure,
+    drawing,
+    evidence_of,
+    has_line,
+    labels,
+    legend,
+    lines,
+    one_run,
+    titles,
+    verdicts,
+)
 
 NAMES = ("fig1", "fig2", "fig3", "fig4", "fig5-time", "fig6", "fig7", "fig9", "fig10", "table1", "extra-modes")
-IDS = [f"tachet2018-{name}" for name in NAMES]
+SHORT = ("optimizer.iterations=40", "record.snapshots.interval=8")
+Known = dict[str, Evidence]
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def known() -> Known:
     """Evidence by figure, each computed once."""
     return {}
 
 
-SHORT = ("optimizer.iterations=40", "record.snapshots.interval=8")
+def evidence(name: str, known: Known) -> Evidence:
+    if name not in known:
+        known[name] = evidence_of(f"tachet2018-{name}")
+    return known[name]
 
 
-def evidence_of(figure: Figure, known: dict[str, Any]) -> Any:
-    if figure.id not in known:
-        runs = RunSource().obtain(figure.wanted())
-        known[figure.id] = figure.evidence({one.role: one.run for one in runs})
-    return known[figure.id]
+def measured(name: str, known: Known) -> dict[str, float | None]:
+    claims = load_figure(f"tachet2018-{name}").claims(evidence(name, known))
+    return {id_: one.measured for id_, one in by_id(claims).items()}
 
 
-def claims_of(figure_id: str, known: dict[str, Any]) -> dict[str, Claim]:
-    figure = load_figure(figure_id)
-    return {one.id: one for one in figure.claims(evidence_of(figure, known))}
+def picture(name: str, known: Known) -> tuple[Evidence, Drawing]:
+    shown = evidence(name, known)
+    return shown, drawing(load_figure(f"tachet2018-{name}"), shown)
 
 
-def picture(figure: Figure, evidence: Any) -> bytes:
-    stream = io.BytesIO()
-    with style():
-        figure.draw(evidence).savefig(stream, format="png", dpi=60, metadata=FORMATS["png"])
-    return stream.getvalue()
-
-
-def one_run(config: str, *overrides: str) -> Run:
-    return RunSource().obtain({"run": Wanted(config, overrides)})[0].run
-
-
-@pytest.mark.parametrize("figure_id", IDS)
-def test_all_claims_are_reproduced(figure_id: str, found: dict[str, Any]) -> None:
-    claims = claims_of(figure_id, found)
-    stated = {id_: one for id_, one in claims.items() if one.kind == "claim"}
+@pytest.mark.parametrize("name", NAMES)
+def test_all_claims_are_reproduced(name: str, known: Known) -> None:
+    claims = by_id(load_figure(f"tachet2018-{name}").claims(evidence(name, known)))
+    stated = verdicts(claims)
     assert stated
-    assert {id_: one.verdict for id_, one in stated.items()} == dict.fromkeys(stated, "reproduced")
+    assert stated == dict.fromkeys(stated, "reproduced")
     assert all(one.source and one.statement and one.measured is not None for one in claims.values())
 
 
-@pytest.mark.parametrize("figure_id", IDS)
-def test_drawing_is_pure(figure_id: str, found: dict[str, Any], outputs: Path) -> None:
-    figure = load_figure(figure_id)
-    evidence = evidence_of(figure, found)
-    before = sorted(outputs.rglob("*"))
-    first = picture(figure, evidence)
-    assert first == picture(figure, evidence)
-    assert len(first) > 2_000
-    assert sorted(outputs.rglob("*")) == before
+@pytest.mark.parametrize("name", NAMES)
+def test_drawing_is_pure(name: str, known: Known, outputs: Path) -> None:
+    check_pure(load_figure(f"tachet2018-{name}"), evidence(name, known), outputs)
 
 
-@pytest.mark.parametrize("figure_id", [f"tachet2018-{name}" for name in ("fig2", "fig4", "fig6", "extra-modes")])
-def test_runs_that_are_much_too_short_give_verdicts_and_a_picture(figure_id: str) -> None:
-    figure = load_figure(figure_id)
-    runs = RunSource().obtain(figure.wanted(), SHORT)
-    evidence = figure.evidence({one.role: one.run for one in runs})
-    verdicts = [one.verdict for one in figure.claims(evidence) if one.kind == "claim"]
-    assert "not reproduced" in verdicts
-    assert len(picture(figure, evidence)) > 2_000
+@pytest.mark.parametrize("name", ["fig2", "fig4", "fig6", "extra-modes"])
+def test_runs_that_are_much_too_short_give_verdicts_and_a_picture(name: str, known: Known) -> None:
+    figure = load_figure(f"tachet2018-{name}")
+    short = evidence_of(figure, SHORT)
+    assert "not reproduced" in verdicts(figure.claims(short)).values()
+    _, full = picture(name, known)
+    drawn = drawing(figure, short)
+    assert (titles(drawn), labels(drawn)) == (titles(full), labels(full))
+
+
+def has_dots(axes: Axes, x: np.ndarray, y: np.ndarray) -> bool:
+    """Return whether some line of dots shows only points of the curve (x, y), and several of them."""
+    curve = set(zip(x.tolist(), y.tolist(), strict=True))
+    shown = [set(map(tuple, np.asarray(line.get_xydata()).tolist())) for line in axes.lines if line.get_marker() == "o"]
+    return any(len(dots) > 3 and dots <= curve for dots in shown)
+
+
+def test_figure_1_shows_every_weight(known: Known) -> None:
+    shown, drawn = picture("fig1", known)
+    (axes,) = drawn.axes
+    d, h, _ = shown.widths
+    first, second = (one for one in axes.collections if hasattr(one, "get_segments"))
+    assert (len(first.get_segments()), len(second.get_segments())) == (d * h, h)
+    assert {"$x$", "$W_t$", "$Z_t$"} <= {text.get_text() for text in axes.texts}
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig9"])
+def test_diagrams_show_the_trained_cells_the_cases_and_all_curves(name: str, known: Known) -> None:
+    shown, drawn = picture(name, known)
+    grid, curves = shown.diagram.grid, shown.diagram.curves
+    left, middle, right = drawn.axes
+    np.testing.assert_array_equal(np.asarray(left.collections[0].get_array()).ravel(), grid.trained.ravel())
+    assert labels(drawn)[0] == ("$z_0$", "$y_0$")
+    assert [text.get_text() for text in left.texts] == ["$c_1$", "$c_2$", "$c_3$"]
+    for k, (z0, y0) in enumerate(phase_grid.CASES.values()):
+        assert has_line(left, grid.cases.z[:1, k], grid.cases.w[:1, k, 0])
+        assert (grid.cases.z[0, k], grid.cases.w[0, k, 0]) == pytest.approx((z0, y0))
+    for one in curves:
+        assert has_line(middle, one.t, one.y_theory)
+        assert has_line(right, one.t, one.P_theory)
+        assert has_dots(middle, one.t, one.y)
+        assert has_dots(right, one.t, one.P)
+    assert legend(drawn) == ["solved", "frozen", "neuron dies", *(one.name for one in curves), "trained"]
+
+
+def test_figure_3_shows_trajectories_the_separatrix_and_three_starts(known: Known) -> None:
+    shown, drawn = picture("fig3", known)
+    right, left = drawn.axes
+    paths = [np.array(line.get_data_3d()).T for line in left.lines]
+    assert len(paths) == len(shown.trajectories) + 1
+    for path, one in zip(paths, shown.trajectories, strict=False):
+        assert set(map(tuple, path)) <= set(map(tuple, one.path))
+        np.testing.assert_array_equal(path[0], one.path[0])
+    np.testing.assert_array_equal(paths[-1], shown.curve[(np.abs(shown.curve) <= 2).all(axis=1)])
+    for k, one in enumerate(shown.three):
+        assert has_line(right, one.ode.t, one.ode.alpha)
+        assert has_line(right, one.ode.t, one.ode.confidence_1)
+        assert has_dots(right, one.ode.t, one.trained[:, 0])
+        assert has_line(right, one.ode.t, one.ode.beta) == (k < 2)  # beta is 0 all along from the third start
+    assert titles(drawn) == ["(b) Three starts", "(a) Trajectories, $c=1$"]
+    assert legend(drawn)[-3:] == ["(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"]
+
+
+def test_figure_7_shows_both_sheets(known: Known) -> None:
+    shown, drawn = picture("fig7", known)
+    (axes,) = drawn.axes
+    starts = [np.array(line.get_data_3d())[:, 0] for line in axes.lines]
+    np.testing.assert_array_equal(starts, [one.path[0] for one in (*shown.upper, *shown.lower)])
+    np.testing.assert_array_equal(np.array(starts)[8:], np.array(starts)[:8, [1, 0, 2]] * [1, 1, -1])
+    assert len(legend(drawn)) == 3
+
+
+def test_figure_4_shows_logits_and_confidences(known: Known) -> None:
+    shown, drawn = picture("fig4", known)
+    left, right = drawn.axes
+    assert [(one.depth, one.norm) for one in shown.curves] == [(2, 1.0), (2, 2.0), (4, 1.0), (4, 2.0)]
+    for one in shown.curves:
+        assert has_line(left, one.t, one.u_theory)
+        assert has_line(right, one.t, one.P_theory)
+        assert has_dots(left, one.t, one.u)
+        assert has_dots(right, one.t, one.P)
+    assert labels(drawn) == [("time $t$", "logit $u(t)$"), ("time $t$", "confidence $P_t$")]
+    assert len(legend(drawn)) == 5
+
+
+def test_figure_5_shows_times_and_both_solutions(known: Known) -> None:
+    shown, drawn = picture("fig5-time", known)
+    (axes,) = drawn.axes
+    (inset,) = axes.child_axes
+    assert has_line(axes, shown.confidence, shown.cross_entropy)
+    assert has_line(axes, shown.confidence, shown.hinge)
+    for trained, curve in zip(shown.trained, shown.curves, strict=True):
+        assert has_dots(axes, axes.lines[1].get_xdata(), trained)
+        assert has_dots(inset, curve.t, curve.P)
+    assert legend(drawn) == ["cross-entropy", "hinge", "trained"]
+
+
+@pytest.mark.parametrize(("name", "bounds"), [("fig6", ("printed", "corrected")), ("fig10", ("bound",))])
+def test_starvation_shows_truth_and_bounds(name: str, bounds: tuple[str, ...], known: Known) -> None:
+    shown, drawn = picture(name, known)
+    (axes,) = drawn.axes
+    for k, one in enumerate(shown.features.fine):
+        assert has_line(axes, 1 - DELTAS, one.truth)
+        assert all(has_line(axes, 1 - DELTAS, getattr(shown, bound)[k]) for bound in bounds)
+        assert has_dots(axes, one.frequent, one.rare)
+    entries = legend(drawn)
+    assert entries[:4] == [rf"$\lambda={value}$" for value in (0.5, 0.2, 0.1, 0.01)]
+    assert (entries[4], entries[-1], len(entries)) == ("Eq. 8", "trained", 6 + len(bounds))
+
+
+def test_extra_modes_show_four_groups(known: Known) -> None:
+    shown, drawn = picture("extra-modes", known)
+    for axes, curves in zip(drawn.axes, (shown.layer, shown.orthogonal, shown.classes, shown.sampled), strict=True):
+        assert len(lines(axes)) == 2 * len(curves)
+        assert all(has_line(axes, one.t, one.P_theory) and has_dots(axes, one.t, one.P) for one in curves)
+        assert legend(axes) == [*(one.name for one in curves), "trained"]
 
 
 def test_the_index_has_every_figure_of_the_paper_in_its_order() -> None:
     figures = list(papers()["tachet2018"].figures)
-    assert set(IDS) | {"tachet2018-fig8"} <= set(figures)
+    assert {f"tachet2018-{name}" for name in NAMES} | {"tachet2018-fig8"} <= set(figures)
     assert figures.index("tachet2018-fig4") < figures.index("tachet2018-fig6") < figures.index("tachet2018-fig10")
 
 
@@ -100,13 +204,14 @@ def test_figure_8_at_a_coarse_step() -> None:
     figure = load_figure("tachet2018-fig8")
     wanted = {role: one for role, one in figure.wanted().items() if "coarse" in role}
     coarse = {one.role: one.run for one in RunSource().obtain(wanted)}
-    evidence = figure.evidence({**{role.split(",")[0]: run for role, run in coarse.items()}, **coarse})
-    assert [one.depth for one in evidence.curves] == [4, 4, 8, 8]
-    assert max(one.error for one in evidence.curves) < 1e-2  # ten times 1e-3, first order
-    verdicts = {one.id: one.verdict for one in figure.claims(evidence)}
+    shown = figure.evidence({**{role.split(",")[0]: run for role, run in coarse.items()}, **coarse})
+    assert [one.depth for one in shown.curves] == [4, 4, 8, 8]
+    assert max(one.error for one in shown.curves) < 1e-2  # ten times 1e-3, first order
+    found = verdicts(figure.claims(shown))
     for id_ in ("closed-form", "equal-weights", "larger-norm", "norm-fades", "deeper"):
-        assert verdicts[id_] == "reproduced"
-    assert picture(figure, evidence)
+        assert found[id_] == "reproduced"
+    left, right = drawing(figure, shown).axes
+    assert all(has_line(left, one.t, one.u_theory) and has_line(right, one.t, one.P_theory) for one in shown.curves)
 
 
 def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
@@ -115,33 +220,34 @@ def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
     assert lines[0].startswith("confidence on x_1,lambda = 0.5")
     assert lines[1] == "99 %,91 % (90.9),71 % (71.5),61 % (61.3),51 % (51.1)"
     assert lines[2] == "99.99 %,99 % (99.0),86 % (86.3),72 % (71.5),52 % (52.3)"
-    assert (tmp_path / "tachet2018-table1.png").stat().st_size > 2_000
     assert result.table is not None
+    (axes,) = drawing(load_figure("tachet2018-table1"), evidence_of("tachet2018-table1")).axes
+    assert [text.get_text() for text in axes.texts][6:10] == result.table[1][0][1:]
 
 
-def test_numbers_of_figure_3(found: dict[str, Any]) -> None:
-    claims = claims_of("tachet2018-fig3", found)
+def test_numbers_of_figure_3(known: Known) -> None:
+    numbers = measured("fig3", known)
     expected = {"green-time": 1.623, "yellow-time": 2.247, "failure-time": 2.662, "edge-beta": 1.781, "edge-z": 1.474}
     for id_, value in expected.items():  # measured with independent code
-        assert claims[id_].measured == pytest.approx(value, abs=1e-3)
+        assert numbers[id_] == pytest.approx(value, abs=1e-3)
 
 
-def test_the_counterexample_to_theorem_d_2(found: dict[str, Any]) -> None:
-    claims = claims_of("tachet2018-fig6", found)
-    assert claims["counter-truth"].measured == pytest.approx(0.6407, abs=5e-5)
-    assert claims["counter-printed"].measured == pytest.approx(0.6129, abs=5e-5)
-    assert claims["counter-corrected"].measured == pytest.approx(0.6577, abs=5e-5)
+def test_the_counterexample_to_theorem_d_2(known: Known) -> None:
+    numbers = measured("fig6", known)
+    assert numbers["counter-truth"] == pytest.approx(0.6407, abs=5e-5)
+    assert numbers["counter-printed"] == pytest.approx(0.6129, abs=5e-5)
+    assert numbers["counter-corrected"] == pytest.approx(0.6577, abs=5e-5)
 
 
 def test_random_cases_are_as_many_and_never_beyond_the_corrected_bound() -> None:
     cases = random_cases(strong=False)
-    assert len(cases.rare) == DRAWS == 1000
-    bound = corrected_bound(cases.delta, cases.lambda_, cases.alpha0, cases.beta0, cases.z_star)
-    assert (cases.rare <= bound + 1e-12).all()
+    assert len(cases.stop.rare) == DRAWS == 1000
+    bound = corrected_bound(cases.delta, cases.lambda_, cases.alpha0, cases.beta0, cases.stop.z)
+    assert (cases.stop.rare <= bound + 1e-12).all()
 
 
-def test_the_diagram_is_trained_from_at_least_100_by_100_starts(found: dict[str, Any]) -> None:
-    grid = evidence_of(load_figure("tachet2018-fig2"), found).grid
+def test_the_diagram_is_trained_from_at_least_100_by_100_starts(known: Known) -> None:
+    grid = evidence("fig2", known).diagram.grid
     assert min(grid.trained.shape) >= 100
     solved, dies, frozen = (grid.count(end) for end in (Outcome.SOLVED, Outcome.DIES, Outcome.FROZEN))
     assert solved + dies + frozen == grid.trained.size

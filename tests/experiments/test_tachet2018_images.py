@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.fig5_gan import GRID, coverage, density
+from dynamics_cli._bundled.experiments.tachet2018.light import accuracy
 from PIL import Image
 
 from dynamics_cli.config import load_config
@@ -15,12 +16,11 @@ from dynamics_cli.datasets import resolve_dataset
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
 from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
-from dynamics_cli.plotting.style import FORMATS, style
 from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.obtain import RunSource, config_path
+from dynamics_cli.reproduction.obtain import config_path
 from dynamics_cli.reproduction.reproduce import reproduce_figure
-from experiments.tachet2018.gan import GRID, density
-from experiments.tachet2018.light import accuracy
+
+from .helpers import by_id, check_pure, evidence_of, has_line, legend, titles
 
 TINY_GAN = (
     "architecture.generator_widths=[16]",
@@ -44,23 +44,25 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_dogs_vs_cats(folder)
 
 
-def test_gan_draws_and_claims_from_the_same_evidence() -> None:
+def test_gan_draws_and_claims_from_the_same_evidence(outputs: Path) -> None:
     figure = load_figure("tachet2018-fig5-gan")
-    runs = RunSource().obtain(figure.wanted(), TINY_GAN)
-    found = figure.evidence({one.role: one.run for one in runs})
-    assert set(found.paths) == {"logistic", "hinge"}
-    for (path,) in found.paths.values():
-        assert path.steps.tolist() == [0, 10, 20]
-        assert path.covered.shape == path.good.shape == (3,)
-    claims = {one.id: one for one in figure.claims(found)}
+    shown = evidence_of(figure, TINY_GAN)
+    assert set(shown.histories) == {"logistic", "hinge"}
+    for (one,) in shown.histories.values():
+        assert one.steps.tolist() == [0, 10, 20]
+        assert one.covered.shape == one.good.shape == (3,)
+    claims = by_id(figure.claims(shown))
     assert claims["modes"].measured == claims["modes-hinge"].measured - claims["modes-logistic"].measured
-    pictures = []
-    for _ in range(2):
-        stream = io.BytesIO()
-        with style():
-            figure.draw(found).savefig(stream, format="png", metadata=FORMATS["png"])
-        pictures.append(stream.getvalue())
-    assert pictures[0] == pictures[1]
+    drawn = check_pure(figure, shown, outputs)
+    for k, name in enumerate(("data", "logistic", "hinge")):
+        samples = shown.data if name == "data" else shown.histories[name][0].samples
+        assert has_line(drawn.axes[k], *samples.T)
+        np.testing.assert_array_equal(drawn.axes[3 + k].images[0].get_array(), shown.densities[name])
+    for (one,) in shown.histories.values():
+        assert has_line(drawn.axes[6], one.steps, one.covered)
+        assert has_line(drawn.axes[7], one.steps, one.good)
+    assert titles(drawn)[:3] == ["(a) data", "(b) cross-entropy", "(c) hinge"]
+    assert legend(drawn) == ["cross-entropy", "hinge"]
 
 
 def test_full_trains_five_seeds_for_twenty_thousand_steps() -> None:
@@ -70,6 +72,21 @@ def test_full_trains_five_seeds_for_twenty_thousand_steps() -> None:
         (loss, seed) for loss in ("hinge", "logistic") for seed in range(5)
     ]
     assert {one.optimizer.iterations for one in configs} == {20_000}  # type: ignore[union-attr]
+
+
+MODES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+def test_coverage_counts_modes_and_good_samples() -> None:
+    samples = np.array([[0.0, 0.29], [0.31, 0.0], [1.0, 0.1], [5.0, 5.0]])
+    assert coverage(samples, MODES, 0.1) == (2, 0.5)
+    assert coverage(np.full((10, 2), 7.0), MODES, 0.1) == (0, 0.0)
+
+
+def test_a_mode_needs_its_least_share() -> None:
+    samples = np.concatenate([np.zeros((99, 2)), [[1.0, 0.0]]])
+    assert coverage(samples, MODES, 0.1, least=0.01)[0] == 2
+    assert coverage(samples, MODES, 0.1, least=0.02)[0] == 1
 
 
 def test_density_integrates_to_one() -> None:

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
-from scipy.special import expit
+from scipy.special import expi, expit
 
-from dynamics_cli.theory.deep_mode import deep_logit, deep_rate, deep_time, deep_weight, depth_crossing
-from dynamics_cli.theory.logistic_mode import balanced_logit
+from dynamics_cli.theory.deep_mode import balanced_logit, deep_logit, deep_rate, deep_time, depth_crossing
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 8, 20])
@@ -79,12 +78,27 @@ def test_negative_inner_weights_are_dead():
     assert np.maximum(np.diag([0.3, 0.3]) @ active, 0)[1] > 0
 
 
-def test_two_layers_are_equation_2():
-    t = np.linspace(0, 100, 11)
-    np.testing.assert_array_equal(deep_logit(t, 0.1, 2, 0.8), balanced_logit(t, 0.1, 0.8))
+def test_two_layers_are_equation_2_as_printed():
+    t, u0, norm = np.linspace(0, 200, 41), 0.05, 1.3
+    u = deep_logit(t, u0, 2, norm)
+    left, right = np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0)
+    np.testing.assert_allclose(left, right, rtol=1e-13, atol=1e-12)
 
 
-@given(st.integers(3, 20), st.floats(-8, 1), st.floats(-2, 290), st.floats(0.2, 5))
+def test_two_layers_at_times_up_to_1e300_and_beyond():
+    t = np.array([1e3, 1e10, 1e100, 1e300, 1.7e308])
+    for norm in (1e-3, 1.0, 1e3):
+        u = balanced_logit(t, 1e-3, norm)
+        assert np.isfinite(u).all()
+        # Ei(u) ~ exp(u) / u (1 + 1/u + 2/u^2 + ...) = 2 ||x|| t, taken as logarithms
+        far = u > 200
+        series = np.log(sum(np.prod(np.arange(1, n + 1)) / u[far] ** n for n in range(8)))
+        np.testing.assert_allclose(u[far] - np.log(u[far]) + series, np.log(2 * norm) + np.log(t[far]), rtol=1e-13)
+    with pytest.raises(ValueError, match="u0 must not be 0"):
+        balanced_logit(1.0, 0.0)
+
+
+@given(st.integers(2, 20), st.floats(-8, 1), st.floats(-2, 290), st.floats(0.2, 5))
 @settings(max_examples=150, deadline=None)
 def test_logit_and_time_are_inverse_up_to_1e290(depth, log_u0, log_t, norm):
     u0, t = 10.0**log_u0, 10.0**log_t
@@ -120,12 +134,6 @@ def test_times_and_crossings_of_the_notes():
 def test_larger_inputs_learn_faster_but_less_so_with_depth(depth):
     slow, fast = deep_time(3.0, 0.05, depth, np.array([0.5, 2.0]))
     assert slow / fast == pytest.approx(4.0 ** (2 / depth), rel=1e-11)
-
-
-def test_weights_multiply_to_the_logit():
-    for depth in (2, 4, 8):
-        z = deep_weight(0.7, depth, 1.6)
-        assert z ** (depth - 1) * (1.6 * z) == pytest.approx(0.7, rel=1e-14)
 
 
 def test_reached_already_and_out_of_reach():

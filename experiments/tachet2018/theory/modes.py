@@ -1,15 +1,21 @@
-"""The hyperbolas on which one mode moves, and how it ends (Tachet des Combes et al. 2018, Sections 3.2, 3.3, A.3).
+"""One mode under cross-entropy and under the hinge loss: its hyperbola, its course in time, and how it ends.
 
-One neuron with `y = w x` and output weight `z`, on a point `x` of its class with label s (1: D_1, -1: D_2), follows
+Sections 3.2, 3.3 and 5, Theorems 3.2 and 5.1, Appendices A.3, A.6 and C.1 of Tachet des Combes et al. 2018. One neuron
+with `y = w x` and output weight `z`, on a point `x` of its class with label s (1: D_1, -1: D_2), follows
 
     y' = s p ||x||^2 z f,   z' = s p y f,   f >= 0 the derivative of the loss at the logit u = z y
 
-(Eqs. 12, 16 and 26). With `A = y0 + s ||x|| z0`, `B = y0 - s ||x|| z0` and the progress `tau = p ||x|| int f dt`,
+(Eqs. 1, 12, 16 and 26): `f = 1 / (1 + exp(s u))` under cross-entropy; under the hinge loss 1 until the margin `s u`
+is 1, and 0 from there on. With `A = y0 + s ||x|| z0`, `B = y0 - s ||x|| z0` and the progress `tau = p ||x|| int f
+dt`,
 
     y + s ||x|| z = A exp(tau),   y - s ||x|| z = B exp(-tau),   s u = (A^2 exp(2 tau) - B^2 exp(-2 tau)) / (4 ||x||)
 
 solves all three cases of Eq. 13 at once: `y^2 - ||x||^2 z^2 = A B`, so `c = |A B|`, and the paper's angle is
 `theta = ln|A / B| + 2 tau`. The paper's arccosh loses the sign of theta, which is that of `s y0 z0`.
+
+Time is (learning rate) x (updates) with samples drawn from the data set, of which the class is a share p; `p = 1` is
+one sample of the class per update. A full batch with mean loss is the same, with a summed loss n times as fast.
 """
 
 from __future__ import annotations
@@ -23,9 +29,12 @@ from scipy.special import expit
 
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.theory.arguments import as_finite, as_positive, as_times, check_label
+from dynamics_cli.theory.logistic_integral import elapsed, progress
 
 FAR = 700.0
 """Progress beyond which `exp(-tau)` is as good as 0; only a mode on the line towards the origin gets there."""
+MARGIN = 1.0
+"""Where the hinge loss becomes 0."""
 
 
 class Outcome(IntEnum):
@@ -157,12 +166,65 @@ def invariant(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0) -> Floats:
     return np.asarray((y - reach) * (y + reach))
 
 
-def theta(y: ArrayLike, z: ArrayLike, norm: ArrayLike = 1.0, *, label: int = 1) -> Floats:
-    """Return the angle of Eqs. 20 and 21 with the sign of `s y z`: `ln|A / B|`.
+def logistic_mode(
+    t: ArrayLike, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
+) -> ModePath:
+    """Return y, z, logit and confidence at times `t` from `(y0, z0)`: Theorem 3.2 for all hyperbolas and both classes.
 
-    The logit is `s u = c sinh(theta) / (2 ||x||)`. Infinite on `y = s ||x|| z`, minus infinity on `y = -s ||x|| z`,
-    where `c = 0` and there is none. Raises ValueError as `outcome`.
+    All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. Times up to 1e300 and beyond are fine.
+    With the ReLU y stops at 0 (Section 3.3). Raises ValueError for negative or non-finite times, non-finite weights, a
+    norm or p that is not positive.
     """
-    mode = Mode.of(y, z, norm, 1.0, label)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(np.abs(mode.A)) - np.log(np.abs(mode.B)))
+    mode, times = Mode.of(y0, z0, norm, p, label).spread(t)
+    return mode.at(progress(times, mode.rate, mode.a, mode.b), times)
+
+
+def death_time(y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1) -> Floats:
+    """Return when y reaches 0 (Section 3.3, case 3); infinity where it never does. Arguments as in `logistic_mode`."""
+    mode = Mode.of(y0, z0, norm, p, label)
+    return elapsed(np.where(mode.outcome == Outcome.DIES, mode.last_progress, np.inf), mode.rate, mode.a, mode.b)
+
+
+def time_to_logit(
+    logit: ArrayLike, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
+) -> Floats:
+    """Return when `s z y` reaches `logit` (Eq. 15; for `c > 0` A.3): 0 if it has, infinity if it never will.
+
+    Arguments broadcast; time as in `logistic_mode`, infinite also where it exceeds 1.8e308. Raises as `logistic_mode`.
+    """
+    mode = Mode.of(y0, z0, norm, p, label)
+    return elapsed(mode.progress_to(logit), mode.rate, mode.a, mode.b)
+
+
+def logit_bound(t: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:
+    """Return the bound `2 log(||x|| p t + exp(u0 / 2))` on a balanced logit that started at `u0 > 0` (Eq. 19).
+
+    It holds for `c = 0` only; the hyperbolas with `c > 0` exceed it. Raises ValueError when u0 is not positive.
+    """
+    start, rate = as_positive(u0, "u0"), as_positive(norm, "norm") * as_positive(p, "p")
+    with np.errstate(divide="ignore"):
+        return np.asarray(2.0 * np.logaddexp(np.log(rate) + np.log(as_times(t)), 0.5 * start))
+
+
+def hinge_mode(
+    t: ArrayLike, y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
+) -> ModePath:
+    """Return y, z and output at times `t` from `(y0, z0)` (Eq. 27, for all hyperbolas and both classes).
+
+    All arguments but `label` (1: D_1, -1: D_2) broadcast; `norm` is `||x||`. A margin above 1 at the start stays (the
+    `min(1, u)` of Eq. 6 is meant for starts below). With `s z0 < 0` the neuron may die, as in Section 3.3. Raises
+    ValueError for negative or non-finite times, non-finite weights, a norm or p that is not positive.
+    """
+    mode, times = Mode.of(y0, z0, norm, p, label).spread(t)
+    return mode.at(np.minimum(mode.rate * times, mode.progress_to(MARGIN)), times)
+
+
+def hinge_death_time(
+    y0: ArrayLike, z0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0, label: int = 1
+) -> Floats:
+    """Return when y reaches 0: `|theta_0| / (2 p ||x||)` in case 3 of Section 3.3, infinity in the others.
+
+    Arguments as in `hinge_mode`.
+    """
+    mode = Mode.of(y0, z0, norm, p, label)
+    return np.where(mode.outcome == Outcome.DIES, mode.last_progress / mode.rate, np.inf)

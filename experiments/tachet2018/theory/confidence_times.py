@@ -12,7 +12,8 @@ from scipy.special import log1p
 
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.theory.arguments import as_positive, as_share
-from dynamics_cli.theory.deep_mode import deep_time
+
+from .modes import time_to_logit
 
 
 def required_logit(delta: ArrayLike) -> Floats:
@@ -30,7 +31,8 @@ def cross_entropy_time(delta: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *
     It grows like `1 / delta`. Arguments broadcast; 0 where u0 suffices. Raises ValueError unless `0 < delta < 1`, and
     u0, norm and p are positive.
     """
-    return deep_time(required_logit(delta), u0, 2, norm, p=p)
+    y0 = np.sqrt(as_positive(u0, "u0") * as_positive(norm, "norm"))
+    return time_to_logit(required_logit(delta), y0, y0 / norm, norm, p=p)
 
 
 def hinge_time(confidence: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:

@@ -2,20 +2,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
+    Outcome,
+    death_time,
+    invariant,
+    logistic_mode,
+    logit_bound,
+    outcome,
+    time_to_logit,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
-from scipy.special import expi, expit
+from scipy.special import expit
 
-from dynamics_cli.theory.hyperbola import Outcome, invariant, outcome
-from dynamics_cli.theory.logistic_mode import (
-    balanced_logit,
-    death_time,
-    logistic_mode,
-    logit_bound,
-    time_to_logit,
-    vanishing_time_bound,
-)
+from dynamics_cli.theory.deep_mode import balanced_logit
 
 # (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
 STARTS = [
@@ -35,6 +36,11 @@ STARTS = [
 weights = st.floats(-2, 2).map(lambda v: round(v, 6))
 norms = st.floats(0.2, 4)
 labels = st.sampled_from([1, -1])
+
+
+def theta(y, z, norm, label=1):
+    """Return the angle of Eqs. 20 and 21 with the sign of `s y z`."""
+    return np.log(np.abs((y + label * norm * z) / (y - label * norm * z)))
 
 
 def integrate(t, y0, z0, norm, label, p):
@@ -124,13 +130,6 @@ def test_start_exact_and_small_times_linear():
 
 def test_times_up_to_1e300_and_beyond():
     t = np.array([1e3, 1e10, 1e100, 1e300, 1.7e308])
-    for norm in (1e-3, 1.0, 1e3):
-        u = balanced_logit(t, 1e-3, norm)
-        assert np.isfinite(u).all()
-        # Ei(u) ~ exp(u) / u (1 + 1/u + 2/u^2 + ...) = 2 ||x|| t, taken as logarithms
-        far = u > 200
-        series = np.log(sum(np.prod(np.arange(1, n + 1)) / u[far] ** n for n in range(8)))
-        np.testing.assert_allclose(u[far] - np.log(u[far]) + series, np.log(2 * norm) + np.log(t[far]), rtol=1e-13)
     path = logistic_mode(t, 0.5, -0.4, 0.7, p=1e-3)
     assert (np.diff(path.u) > 0).all()
     assert path.confidence[-1] == 1.0
@@ -171,13 +170,6 @@ def test_balanced_modes_depend_on_norm_and_share_through_time_only(norm, p, u0):
     np.testing.assert_allclose(
         logistic_mode(t, y0, y0 / norm, norm, p=p).u, balanced_logit(t, u0, norm, p=p), rtol=1e-11
     )
-
-
-def test_equation_2_holds_as_printed():
-    t, u0, norm = np.linspace(0, 200, 41), 0.05, 1.3
-    u = balanced_logit(t, u0, norm)
-    left, right = np.log(u) + expi(u), 2 * norm * t + np.log(u0) + expi(u0)
-    np.testing.assert_allclose(left, right, rtol=1e-13, atol=1e-12)
 
 
 def test_the_two_classes_mirror_each_other():
@@ -226,7 +218,7 @@ def test_equation_23_needs_its_factor():
     t = float(time_to_logit(u, y0, -y0 / norm, norm))
     expected = quad(lambda v: (1 + np.exp(-v)) / v, 0.05, 0.4, epsabs=1e-14)[0] / (2 * norm)
     assert t == pytest.approx(expected, rel=1e-12)
-    assert vanishing_time_bound(u, u0, norm) <= t
+    assert np.log(u0 / u) / (2 * norm) <= t
     assert np.log(u0 / u) > t  # as printed, without 1 / (2 ||x||), it is no lower bound
     assert balanced_logit(t, u0, norm) == pytest.approx(u, rel=1e-12)
 
@@ -236,6 +228,58 @@ def test_time_to_logit_at_the_ends():
     assert np.isinf(time_to_logit([1.0, 1.0, 1.0], [0.2, 0.7, -0.1], [-0.6, -1.0, 1.0], 0.7)).all()
     assert np.isinf(time_to_logit(5000.0, 0.3, 0.1))
     assert time_to_logit(np.zeros((2, 1)) + 3.0, 0.3, np.array([0.1, 0.2, 0.3])).shape == (2, 3)
+
+
+def test_phase_diagram_agrees_with_trained_networks():
+    """A 60 x 60 grid of [-1, 1]^2 at ||x|| = 0.7: 1485 solved, 315 die, 1800 frozen (notes)."""
+    axis = np.linspace(-1, 1, 60)
+    z0, y0 = np.meshgrid(axis, axis)
+    ends = outcome(y0, z0, 0.7)
+    assert np.bincount(ends.ravel(), minlength=4).tolist() == [1800, 1485, 0, 315]
+    x = 0.7 * np.array([0.6, 0.8])
+    w, z, lr = (y0 / 0.49)[..., None] * x, z0.copy(), 0.05
+    for _ in range(4000):
+        y = w @ x
+        f = lr * expit(-z * y) * (y > 0)
+        w, z = w + (f * z)[..., None] * x, z + f * y
+    trained = np.select([w @ x <= 0, expit(z * (w @ x)) > 0.9], [np.where(y0 <= 0, 0, 3), 1], -1)
+    np.testing.assert_array_equal(trained, ends)
+
+
+def test_outcomes_on_the_lines_and_of_the_other_class():
+    assert outcome(0.7, -1.0, 0.7) == Outcome.VANISHES
+    assert outcome(0.7, 1.0, 0.7) == Outcome.SOLVED
+    assert outcome(0.0, 1.0, 0.7) == Outcome.FROZEN
+    assert outcome([0.1, 0.1], [-1.0, 1.0], 0.7).tolist() == [Outcome.DIES, Outcome.SOLVED]
+    assert outcome([0.1, 0.1], [-1.0, 1.0], 0.7, label=-1).tolist() == [Outcome.SOLVED, Outcome.DIES]
+
+
+@given(weights, weights, norms, labels)
+def test_theta_gives_back_the_start_in_the_papers_coordinates(y0, z0, norm, label):
+    c = float(invariant(y0, z0, norm))
+    if abs(c) < 1e-6 or y0 <= 0:
+        return
+    angle = theta(y0, z0, norm, label=label)
+    assert np.sign(angle) == np.sign(label * z0)  # the paper's arccosh is |theta|
+    np.testing.assert_allclose(np.cosh(angle), (y0**2 + norm**2 * z0**2) / abs(c), rtol=1e-7)
+    root, half = np.sqrt(abs(c)), angle / 2
+    if c > 0:
+        np.testing.assert_allclose(
+            [root * np.cosh(half), root * np.sinh(half) / norm], [y0, label * z0], rtol=1e-6, atol=1e-9
+        )
+    else:
+        sign = np.sign(label * z0)
+        y, z = sign * root * np.sinh(half), sign * root * np.cosh(half) / norm
+        np.testing.assert_allclose([y, z], [y0, label * z0], rtol=1e-6, atol=1e-9)
+
+
+def test_theta_follows_the_differential_equation_of_a3():
+    t, step = 3.0, 1e-4
+    path = logistic_mode([t - step, t, t + step], 0.5, -0.3, 0.7)
+    angle = theta(path.y, path.z, 0.7)
+    c = float(invariant(0.5, -0.3, 0.7))
+    expected = 2 * 0.7 / (1 + np.exp(c * np.sinh(angle[1]) / (2 * 0.7)))
+    assert (angle[2] - angle[0]) / (2 * step) == pytest.approx(expected, rel=1e-7)
 
 
 def test_bad_arguments():
@@ -251,5 +295,3 @@ def test_bad_arguments():
         logistic_mode(1.0, np.nan, 0.1)
     with pytest.raises(ValueError, match="label"):
         logistic_mode(1.0, 0.1, 0.1, label=2)
-    with pytest.raises(ValueError, match="u0 must not be 0"):
-        balanced_logit(1.0, 0.0)

@@ -2,12 +2,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.hinge_class import hinge_class
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import Mode, hinge_death_time, hinge_mode, invariant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.theory.hinge_class import hinge_class
-from dynamics_cli.theory.hinge_mode import balanced_hinge_logit, hinge_death_time, hinge_mode, hinge_time_to_logit
-from dynamics_cli.theory.hyperbola import invariant, theta
+
+def theta(y, z, norm):
+    """Return the angle of Eqs. 20 and 21 with the sign of `y z`."""
+    return np.log(np.abs((y + norm * z) / (y - norm * z)))
+
+
+def time_to(margin, y0, z0, norm=1.0, p=1.0, label=1):
+    """Return when the margin is reached; below 1 the progress is `p ||x|| t`."""
+    mode = Mode.of(y0, z0, norm, p, label)
+    return mode.progress_to(margin) / mode.rate
+
 
 STARTS = [(0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.3, -0.1, 2.0, -1)]
 
@@ -32,7 +42,7 @@ def test_trained_networks_converge_to_it_at_first_order(y0, z0, norm, label):
         y, z = descend(y0, z0, norm, label, lr=lr, steps=len(t))
         path = hinge_mode(t, y0, z0, norm, label=label)
         smooth = t < 0.98 * min(
-            float(hinge_time_to_logit(1.0, y0, z0, norm, label=label)),
+            float(time_to(1.0, y0, z0, norm, label=label)),
             float(hinge_death_time(y0, z0, norm, label=label)),
         )  # beyond, descent overshoots by one step of its own
         errors.append(np.abs(path.u - z * np.maximum(y, 0))[smooth].max())
@@ -58,12 +68,9 @@ def test_invariant_start_and_end(y0, z0, norm, label):
 def test_equation_6_for_balanced_modes(u0, norm, p):
     t = np.linspace(0, 20, 41)
     expected = np.minimum(1.0, u0 * np.exp(2 * p * norm * t))
-    np.testing.assert_allclose(balanced_hinge_logit(t, u0, norm, p=p), expected, rtol=1e-12)
     root = np.sqrt(u0 * norm)
     np.testing.assert_allclose(hinge_mode(t, root, root / norm, norm, p=p).u, expected, rtol=1e-11)
-    assert hinge_time_to_logit(1.0, root, root / norm, norm, p=p) == pytest.approx(
-        -np.log(u0) / (2 * p * norm), rel=1e-11
-    )
+    assert time_to(1.0, root, root / norm, norm, p) == pytest.approx(-np.log(u0) / (2 * p * norm), rel=1e-11)
 
 
 def test_equation_6_otherwise():
@@ -86,10 +93,7 @@ def test_death_in_case_3_comes_at_theta_over_twice_the_rate():
 def test_margins_above_1_stay_and_are_not_cut():
     path = hinge_mode([0.0, 5.0], 2.0, 1.0)
     assert path.u.tolist() == [2.0, 2.0]
-    assert balanced_hinge_logit([0.0, 5.0], 2.0).tolist() == [2.0, 2.0]
-    half, beyond = hinge_time_to_logit([0.5, 1.5], 0.3, 0.1)
-    assert hinge_mode(half, 0.3, 0.1).u == pytest.approx(0.5, rel=1e-13)
-    assert np.isinf(beyond)
+    assert hinge_mode(time_to(0.5, 0.3, 0.1), 0.3, 0.1).u == pytest.approx(0.5, rel=1e-13)
     assert hinge_mode([0.0, 9.0], -0.4, 1.0).y.tolist() == [-0.4, -0.4]
 
 
@@ -151,5 +155,3 @@ def test_bad_arguments():
         hinge_class([1.0], POINTS, W0, 0.1, label=-1)
     with pytest.raises(ValueError, match="times"):
         hinge_mode(-1.0, 0.1, 0.1)
-    with pytest.raises(ValueError, match="u0 must be positive"):
-        balanced_hinge_logit(1.0, -0.1)

@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import logistic_mode
+from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
+    Pair,
+    hyperboloid,
+    saddle,
+    saddle_eigenvalues,
+    separatrix,
+    shared_neuron,
+    winner,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
-
-from dynamics_cli.theory.logistic_mode import logistic_mode
-from dynamics_cli.theory.separatrix import saddle, saddle_eigenvalues, separatrix
-from dynamics_cli.theory.shared_neuron import Pair, hyperboloid, shared_neuron, winner
 
 OTHER = Pair(norm1=0.7, norm2=1.6, p1=0.8, p2=0.3)
 positive = st.floats(0.02, 1.5)

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.special import expi, expit
-
-from dynamics_cli.theory.confidence_times import (
+from dynamics_cli._bundled.experiments.tachet2018.theory.confidence_times import (
     cross_entropy_time,
     exact_time_ratio,
     hinge_time,
     required_logit,
     time_ratio,
 )
-from dynamics_cli.theory.hinge_mode import balanced_hinge_logit
-from dynamics_cli.theory.logistic_mode import balanced_logit
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import hinge_mode
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expi, expit
+
+from dynamics_cli.theory.deep_mode import balanced_logit
 
 
 def bar_time(u_f, u0):
@@ -37,7 +37,8 @@ def test_at_that_time_the_confidence_is_reached(log_delta, u0, norm, p):
     t = cross_entropy_time(delta, u0, norm, p=p)
     assert expit(-balanced_logit(t, u0, norm, p=p)) == pytest.approx(delta, rel=1e-10)
     t = hinge_time(1 - delta, u0, norm, p=p)
-    assert balanced_hinge_logit(t, u0, norm, p=p) == pytest.approx(max(1 - delta, u0), rel=1e-12)
+    z0 = np.sqrt(u0 / norm)
+    assert hinge_mode(t, norm * z0, z0, norm, p=p).u == pytest.approx(max(1 - delta, u0), rel=1e-12)
 
 
 def test_cross_entropy_diverges_and_hinge_does_not():

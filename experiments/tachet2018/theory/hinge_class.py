@@ -1,7 +1,7 @@
 """A class of any points under the hinge loss in full batches (Tachet des Combes et al. 2018, Appendix C.2).
 
 One neuron w with output weight z, active on all m points of the class, follows `w' = z X`, `z' = w X` with X the sum of
-the points whose margin is below 1: a hyperbola for `y = w X` (see `hyperbola`); the part of w orthogonal to X stays.
+the points whose margin is below 1: a hyperbola for `y = w X` (see `modes`); the part of w orthogonal to X stays.
 The paper treats the time until the first point reaches margin 1; that point then drops out of X and the same holds
 again with the rest, since by H1 (`x_i x_j > 0`) its margin goes on rising. Time counts the *sum* over the m points:
 with the mean everything takes m times as long.

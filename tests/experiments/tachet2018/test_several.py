@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.modes import invariant, logistic_mode
+from dynamics_cli._bundled.experiments.tachet2018.theory.several import hidden_layer, orthogonal_mode, softmax_mode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from dynamics_cli.theory.hidden_layer import hidden_layer
-from dynamics_cli.theory.hyperbola import invariant
-from dynamics_cli.theory.logistic_mode import balanced_logit, logistic_mode
-from dynamics_cli.theory.softmax_mode import softmax_mode
+from dynamics_cli.theory.deep_mode import balanced_logit
 
 Y0, Z0 = np.array([0.4, 0.1, 0.3, 0.2, -0.5]), np.array([0.1, 0.5, -0.2, 0.2, 1.0])
 
@@ -150,3 +149,65 @@ def test_two_classes_are_the_logistic_mode_of_the_difference():
     np.testing.assert_allclose(soft.confidence, plain.confidence, rtol=1e-13)
     with pytest.raises(ValueError, match="2 classes"):
         softmax_mode(t, 0.3, 0.2, 1)
+
+
+def train_orthogonal(y0, z0, norms, *, lr, time, label=1):
+    """Train w (m,) and z on orthogonal points with the summed loss; return confidences (steps, m)."""
+    X = np.diag(norms)
+    w, z, confidences = np.asarray(y0) / norms, z0, []
+    for _ in range(round(time / lr)):
+        y = X @ w
+        f = lr * label * expit(-label * z * y) * (y > 0)
+        w, z = w + z * f @ X, z + f @ y
+        confidences.append(expit(label * z * np.maximum(X @ w, 0)))
+    return np.array(confidences)
+
+
+@pytest.mark.parametrize("label", [1, -1])
+def test_networks_on_orthogonal_points_converge_to_it_at_first_order(label):
+    norms = np.full(5, 0.8)
+    errors = []
+    for lr in (4e-3, 2e-3):
+        trained = train_orthogonal(np.full(5, 0.2), 0.1 * label, norms, lr=lr, time=10, label=label)
+        t = lr * np.arange(1, len(trained) + 1)
+        theory = orthogonal_mode(t, 0.2, 0.1 * label, 5, 0.8, label=label).confidence
+        errors.append(np.abs(trained - theory[:, None]).max())
+    assert errors[1] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.05)
+
+
+@pytest.mark.parametrize("label", [1, -1])
+def test_orthogonal_points_agree_with_an_ode_solver_and_conserve_the_invariant(label):
+    t = np.linspace(0, 30, 16)
+
+    def field(_, state):
+        y, q = state[:-1], state[-1]  # q = s z
+        f = expit(-q * y)
+        return np.append(0.49 * q * f, y @ f)
+
+    path = solve_ivp(field, (0, 30), [0.1] * 4 + [0.5], t_eval=t, method="DOP853", rtol=1e-12, atol=1e-16).y
+    mode = orthogonal_mode(t, 0.1, 0.5 * label, 4, 0.7, label=label)
+    np.testing.assert_allclose(path[:-1], np.tile(mode.y, (4, 1)), rtol=1e-9)
+    np.testing.assert_allclose(label * path[-1], mode.z, rtol=1e-9)
+    np.testing.assert_allclose(4 * mode.y**2 - 0.49 * mode.z**2, 4 * 0.01 - 0.49 * 0.25, atol=1e-13)
+
+
+@pytest.mark.parametrize("m", [1, 2, 4, 8, 16])
+def test_the_gain_is_the_root_of_m(m):
+    """Measured in the notes: 1.4142, 2, 2.8284, 4 for m = 2, 4, 8, 16, from the slope of a small logit."""
+    root = np.sqrt(m)
+    y0 = 1e-4
+    path = orthogonal_mode(np.array([0.0, 1e-4]), y0, root * y0, m)
+    growth = np.diff(np.log(path.u))[0] / 1e-4
+    assert growth == pytest.approx(root, rel=1e-4)  # 2 sqrt(m) ||x|| / (1 + exp(0))
+    t = np.linspace(0, 20, 5)
+    np.testing.assert_allclose(
+        orthogonal_mode(t, 0.2, root * 0.2, m).u, balanced_logit(root * t, root * 0.04), rtol=1e-12
+    )
+
+
+def test_one_orthogonal_point_is_a_mode():
+    t = np.array([0.0, 2.0, 1e300])
+    np.testing.assert_array_equal(orthogonal_mode(t, 0.2, -0.1, 1, 0.9).y, logistic_mode(t, 0.2, -0.1, 0.9).y)
+    with pytest.raises(ValueError, match="m, the number"):
+        orthogonal_mode(1.0, 0.1, 0.1, 0)

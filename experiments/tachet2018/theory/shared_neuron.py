@@ -1,5 +1,6 @@
-"""One neuron that both classes activate (Tachet des Combes et al. 2018, Section 3.4, Theorem 3.4, A.8).
+"""One neuron that both classes activate, and the curve between its two outcomes (Tachet des Combes et al. 2018).
 
+Section 3.4, Theorem 3.4, A.8, Figures 3 and 7.
 On orthogonal points `x_1` of D_1 and `x_2` of D_2, with `alpha = w x_1`, `beta = w x_2` and output weight z,
 
     alpha' = p_1 ||x_1||^2 z / (1 + exp(z alpha)),   beta' = -p_2 ||x_2||^2 z / (1 + exp(-z beta)),
@@ -8,6 +9,10 @@ On orthogonal points `x_1` of D_1 and `x_2` of D_2, with `alpha = w x_1`, `beta 
 as long as both are positive. Whichever reaches 0 stays there and drops out of z', by the ReLU; the other one then is a
 mode of its own, for which `logistic_mode` has the solution. Eqs. 4 and 24 count one sample of *each* class per unit of
 time, `p_1 = p_2 = 1`; sampling at random with `p_k = 1/2` takes twice as long.
+
+On the hyperboloid `c > 0` Eq. 24 has one stationary point with both classes active, `z = 0` and `p_1 alpha = p_2 beta`.
+The curve C_c is its stable manifold: what starts there converges to the point, what starts on one side loses alpha,
+on the other side beta. Two branches leave the point against the flow along the eigenvector of the negative eigenvalue.
 """
 
 from __future__ import annotations
@@ -21,9 +26,12 @@ from scipy.special import expit
 
 from dynamics_cli.measures.arrays import Floats, as_floats
 from dynamics_cli.theory.arguments import as_times
-from dynamics_cli.theory.logistic_mode import death_time, logistic_mode
+
+from .modes import death_time, logistic_mode
 
 RTOL, ATOL = 1e-12, 1e-14
+OFFSET = 1e-7
+"""How far from the stationary point, relative to it, the branches of the separatrix start."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,9 @@ def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float, pair: Pa
     for times that are negative or not finite and a start that is not finite.
     """
     pair, times = pair or Pair(), as_times(as_floats(t, "t", axes=1))
-    start = _start(alpha0, beta0, z0)
+    start = np.array([alpha0, beta0, z0], dtype=np.float64)
+    if start.shape != (3,) or not np.isfinite(start).all():
+        raise ValueError(f"the start must be three finite numbers, not {alpha0}, {beta0}, {z0}")
     end = float(times.max(initial=0.0))
     both, split, state = _both_active(start, pair, end)
     path = np.empty((len(times), 3))
@@ -121,21 +131,12 @@ def winner(alpha0: float, beta0: float, z0: float, pair: Pair | None = None, *, 
     return 2 if end.beta[0] > 0 >= end.alpha[0] else 0
 
 
-def _start(alpha0: float, beta0: float, z0: float) -> Floats:
-    start = np.array([alpha0, beta0, z0], dtype=np.float64)
-    if start.shape != (3,) or not np.isfinite(start).all():
-        raise ValueError(f"the start must be three finite numbers, not {alpha0}, {beta0}, {z0}")
-    return start
-
-
 def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | None, float, Floats]:
     """Integrate while alpha and beta are positive: return the dense solution, when that ended, the state there.
 
     When neither reaches 0 by time `end` that time is infinite and the state is that of `end`.
     """
-    if start[:2].min() <= 0:
-        return None, 0.0, start
-    if end == 0:
+    if start[:2].min() <= 0 or end == 0:
         return None, 0.0, start
 
     def alpha_gone(_: float, state: Floats) -> float:
@@ -186,3 +187,81 @@ def _death(state: Floats, pair: Pair) -> tuple[float, float]:
     if beta > 0 >= alpha:
         return np.inf, float(death_time(beta, z, pair.norm2, p=pair.p2, label=-1))
     return np.inf, np.inf
+
+
+def saddle(c: float, pair: Pair | None = None) -> Floats:
+    """Return the stationary point `(alpha, beta, 0)`, shape (3,), on the hyperboloid `c`.
+
+    For equal rates `alpha = beta = k`, `k = sqrt(c / (1 / ||x_1||^2 + 1 / ||x_2||^2))`. Raises ValueError when c is not
+    positive: then there is none, and D_1 wins from everywhere with `z > 0`.
+    """
+    pair = pair or Pair()
+    if not c > 0:
+        raise ValueError(f"only hyperboloids with c > 0 have a stationary point, not c = {c}")
+    scale = np.sqrt(c / ((pair.p1 * pair.norm1) ** -2 + (pair.p2 * pair.norm2) ** -2))
+    return np.array([scale / pair.p1, scale / pair.p2, 0.0])
+
+
+def saddle_eigenvalues(c: float, pair: Pair | None = None) -> tuple[float, float]:
+    """Return the positive and the negative eigenvalue of Eq. 24 at the stationary point (the third one is 0).
+
+    They solve `L^2 + q L = (p_1^2 ||x_1||^2 + p_2^2 ||x_2||^2) / 4` with `q = (p_1 alpha^2 + p_2 beta^2) / 4`.
+    """
+    pair = pair or Pair()
+    alpha, beta, _ = saddle(c, pair)
+    half = (pair.p1 * alpha**2 + pair.p2 * beta**2) / 8.0
+    root = float(np.sqrt(half**2 + ((pair.p1 * pair.norm1) ** 2 + (pair.p2 * pair.norm2) ** 2) / 4.0))
+    return root - half, -root - half
+
+
+def separatrix(c: float, pair: Pair | None = None, *, points: int = 200) -> Floats:
+    """Return C_c as `(2 points + 1, 3)` points `(alpha, beta, z)`, from where alpha is 0 to where beta is 0.
+
+    Between them is the stationary point, row `points`. The first half has `z > 0`. Integrated backwards from the
+    stationary point with relative tolerance 1e-12; the unstable direction contracts against the flow, so that errors of
+    the start die out. Raises ValueError when c or `points` is not positive.
+    """
+    pair = pair or Pair()
+    if points < 1:
+        raise ValueError(f"points must be positive, not {points}")
+    stationary = saddle(c, pair)
+    negative = saddle_eigenvalues(c, pair)[1]
+    stable = np.array([pair.p1 * pair.norm1**2 / 2.0, -pair.p2 * pair.norm2**2 / 2.0, negative])
+    stable *= OFFSET * np.linalg.norm(stationary) / np.linalg.norm(stable)
+    upper, lower = (_branch(_onto(stationary + side * stable, c, pair), pair, points) for side in (-1.0, 1.0))
+    return np.concatenate([upper[::-1], stationary[None], lower])
+
+
+def _onto(state: Floats, c: float, pair: Pair) -> Floats:
+    """Scale alpha and beta such that the state `(3,)` is on the hyperboloid exactly."""
+    now = float(hyperboloid(state[0], state[1], 0.0, pair))
+    factor = np.sqrt((c + state[2] ** 2) / now)
+    return np.array([state[0] * factor, state[1] * factor, state[2]])
+
+
+def _branch(start: Floats, pair: Pair, points: int) -> Floats:
+    """Integrate Eq. 24 backwards until alpha or beta is 0; return `(points, 3)` states evenly spaced in arc length."""
+
+    def boundary(_: float, state: Floats) -> float:
+        return float(min(state[0], state[1]))
+
+    boundary.terminal = True  # type: ignore[attr-defined]
+    result = solve_ivp(
+        lambda _, state: -pair.field(state),
+        (0.0, np.inf),
+        start,
+        method="DOP853",
+        dense_output=True,
+        events=boundary,
+        rtol=1e-12,
+        atol=1e-14 * float(np.abs(start).max()),
+    )
+    times = np.linspace(0.0, result.t[-1], 50 * points)
+    path = result.sol(times).T
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+    chosen = np.interp(np.linspace(0.0, length[-1], points + 1)[1:], length, times)
+    chosen[-1] = result.t[-1]
+    branch = result.sol(chosen).T
+    gone = int(np.argmin(branch[-1, :2]))
+    branch[-1, gone] = 0.0
+    return np.asarray(branch)
