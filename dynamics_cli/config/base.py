@@ -120,6 +120,13 @@ def _add(cls: type[Kind], name: str) -> None:
     _KINDS[cls.section][name] = cls
 
 
+def forget(module: str) -> None:
+    """Take the kinds that a module defined out of the registry."""
+    for kinds in _KINDS.values():
+        for name in [name for name, cls in kinds.items() if cls.__module__ == module]:
+            del kinds[name]
+
+
 def registered(section: str) -> Mapping[str, type[Kind]]:
     """Return the kinds of a section that are registered so far, by name."""
     return _KINDS.setdefault(section, {})
@@ -169,7 +176,7 @@ class OneOf:
     def _dump(value: Kind) -> Any:
         """Return the word for a kind that has all its defaults, so that a config reads as people write it."""
         fields = type(value).model_fields.items()
-        plain = not value.model_extra and all(
+        plain = not (value.model_extra or value.file_keys) and all(
             getattr(value, name) == field.get_default(call_default_factory=True)
             for name, field in fields
             if name not in ("kind", "of")
@@ -177,16 +184,18 @@ class OneOf:
         return value.kind if plain else value.model_dump(exclude_none=True)
 
 
-def kinds_in(value: object) -> Iterator[Kind]:
-    """Yield every kind that a validated config, or a part of it, is made of."""
+def kinds_in(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
+    """Yield every kind that a validated config, or a part of it, is made of, and where: `("record", "measures", 0)`."""
     if isinstance(value, Kind):
-        yield value
+        yield path, value
     if isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from kinds_in(getattr(value, name))
+        value = {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from kinds_in(item, (*path, name))
     elif isinstance(value, list | tuple):
-        for item in value:
-            yield from kinds_in(item)
+        for place, item in enumerate(value):
+            yield from kinds_in(item, (*path, place))
 
 
 def one_of(field: Any) -> OneOf | None:

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
-from dynamics_cli.config.base import Kind, Sections
+from dynamics_cli.config.base import Sections, kinds_in
 from dynamics_cli.config.errors import Path
 
 
@@ -32,7 +32,6 @@ def _unusable(file: FilePath) -> str | None:
 
 def named_files(sections: Sections) -> Iterator[tuple[Path, str]]:
     """Yield the key and the name of every file that a config names."""
-    for name, section in sections.items():
-        if isinstance(section, Kind):
-            for key, file in section.files():
-                yield (name, key), file
+    for path, kind in kinds_in(sections):
+        for key, file in kind.files():
+            yield (*path, key), file

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import reduce
+from operator import getitem
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -28,9 +30,10 @@ def canonical(config: RunConfig, *, device: str, backend: str) -> str:
     sections = dict(config)
     if missing := [Problem(MAPPING, None, key_text(path), message) for path, message in check_files(sections)]:
         raise ConfigError(missing)
-    resolved = to_plain(config) | {"device": device, "backend": backend}
-    for (section, key), file in named_files(sections):
-        resolved[str(section)][key] = {"sha256": _file_hash(file, key_text((section, key)))}
+    resolved: Any = to_plain(config) | {"device": device, "backend": backend}
+    for path, file in named_files(sections):
+        *above, key = path
+        reduce(getitem, above, resolved)[key] = {"sha256": _file_hash(file, key_text(path))}
     if sources := foreign_sources(config):
         resolved["sources"] = {kind: source.sha256 for kind, source in sources.items()}
     resolved["numerics_version"] = NUMERICS_VERSION

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Sections
-from dynamics_cli.config.errors import ConfigError, Problem
+from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Section, Sections, kinds_in, one_of
+from dynamics_cli.config.errors import ConfigError, Path, Problem
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.files import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.overrides import apply, apply_settings
 from dynamics_cli.config.reader import read_file, read_mapping
-from dynamics_cli.config.registry import SECTIONS, find_kind
+from dynamics_cli.config.registry import find_kind
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.source import Source
 
@@ -73,12 +73,28 @@ def _count(value: object) -> int:
 
 
 def _make_paths_absolute(source: Source) -> None:
-    for section, keys in source.data.items():
-        kind = keys.get("kind") if isinstance(keys, dict) and section in SECTIONS else None
-        cls = find_kind(section, kind) if isinstance(kind, str) else None
-        for key in () if cls is None else cls.file_keys:
+    for path, cls, keys in _written_kinds(RunConfig, source.data, ()):
+        for key in cls.file_keys:
             if isinstance(written := keys.get(key), str):
-                keys[key] = os.path.normpath(source.origin((section, key)).directory / written)
+                keys[key] = os.path.normpath(source.origin((*path, key)).directory / written)
+
+
+def _written_kinds(
+    section: type[BaseModel], data: dict[str, Any], path: Path
+) -> Iterator[tuple[Path, type[Kind], dict[str, Any]]]:
+    """Yield every kind that is written in `data` as a mapping and is there: where, its class and its keys."""
+    for key, field in section.model_fields.items():
+        value, note = data.get(key), one_of(field)
+        for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if not isinstance(item, dict):
+                continue
+            below = (*path, key) if place is None else (*path, key, place)
+            if note is None:
+                if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+                    yield from _written_kinds(field.annotation, item, below)
+            elif isinstance(kind := item.get("kind", note.default), str) and (cls := find_kind(note.section, kind)):
+                yield below, cls, item
+                yield from _written_kinds(cls, item, below)
 
 
 def _validate(source: Source, check_files_exist: bool, keep_unknown: bool) -> tuple[RunConfig | None, list[Problem]]:
@@ -97,9 +113,8 @@ def _validate(source: Source, check_files_exist: bool, keep_unknown: bool) -> tu
 
 def check_sections(sections: Sections) -> Iterator[Finding]:
     """Yield where and why the given sections do not make sense, alone or together."""
-    for section in sections.values():
-        if isinstance(section, Kind):
-            yield from section.check(sections)
+    for _, kind in kinds_in(sections):
+        yield from kind.check(sections)
 
 
 def check_config(config: RunConfig) -> Iterator[Finding]:

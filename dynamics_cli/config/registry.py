@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from dynamics_cli.config.base import Kind, kinds_in, registered
+from dynamics_cli.config.base import Kind, forget, kinds_in, registered
 from dynamics_cli.config.bases import Measure, State
 from dynamics_cli.errors import InputError
 
@@ -76,11 +76,13 @@ class Source:
     @property
     def folder(self) -> str:
         """Name of the folder below `PARTS` for its copy: that of the file to import, and the start of the checksum."""
-        return f"{self.origin.removesuffix('.py').replace(' ', '-')}-{self.sha256[:12]}"
+        return f"{self.origin.removesuffix('.py')}-{self.sha256[:12]}"
 
 
 _SOURCES: dict[str, Source] = {}
 """Name of a module that was loaded from outside -> its source."""
+_NEWEST: dict[Path, str] = {}
+"""A file that was loaded -> the module made of it last; one made of an earlier version has given up its kinds."""
 
 
 def find_kind(section: str, name: str) -> type[Kind] | None:
@@ -121,12 +123,12 @@ def use(path: str | Path) -> None:
     Raises:
         InputError: the file cannot be imported.
     """
-    absolute = str(Path(path).absolute())
-    named = os.environ.get(WITH, "").split(os.pathsep)
-    if absolute not in named:
-        os.environ[WITH] = os.pathsep.join(filter(None, [*named, absolute]))
+    absolute = Path(path).absolute()
     _load_bundled()
-    _load_path(Path(absolute))
+    _load_path(absolute)
+    named = os.environ.get(WITH, "").split(os.pathsep)
+    if str(absolute) not in named:
+        os.environ[WITH] = os.pathsep.join(filter(None, [*named, str(absolute)]))
 
 
 def _load_path(path: Path) -> None:
@@ -148,9 +150,11 @@ def _load_file(path: Path) -> None:
         raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
     source = Source(path.name, _local_files(path))
     name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
-    if name in _SOURCES:
+    if (earlier := _NEWEST.get(path, name)) != name:
+        forget(earlier)
+    elif name in _SOURCES:
         return
-    _SOURCES[name] = source
+    _SOURCES[name], _NEWEST[path] = source, name
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # for its local modules, last, so that they hide nothing
     spec = importlib.util.spec_from_file_location(name, path)
@@ -160,13 +164,23 @@ def _load_file(path: Path) -> None:
     sys.modules[name] = module
     try:
         _silently(lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
-    except InputError:
-        raise
-    except BaseException as error:
-        del sys.modules[name], _SOURCES[name]
+        _check_local_modules(path, source)
+    except BaseException as error:  # also what exits at import
+        forget(name)
+        del sys.modules[name], _SOURCES[name], _NEWEST[path]
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise InputError(f"--with {path}: it cannot be imported: {_told(error)}") from error
+        told = str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
+        raise InputError(f"--with {path}: {told}") from error
+
+
+def _check_local_modules(path: Path, source: Source) -> None:
+    """Refuse a file that was given other modules than those beside it: they would not be what its identity says."""
+    for name, contents in list(source.files.items())[1:]:
+        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        place = getattr(sys.modules.get(module), "__file__", None)
+        if place is not None and (not Path(place).is_file() or Path(place).read_bytes() != contents):
+            raise InputError(f"it imports {module}, which is {place} here, not {path.parent / name}; rename that file")
 
 
 def loaded_packages() -> list[Path]:
@@ -215,19 +229,22 @@ def _local_files(path: Path) -> dict[str, bytes]:
             tree = ast.parse(files[name])
         except (SyntaxError, ValueError) as error:
             raise InputError(f"--with {file}: it is not Python: {_told(error)}") from error
-        for module in _imported(tree):
-            place = path.parent.joinpath(*module.split("."))
-            todo += [found for found in (place.with_suffix(".py"), place / "__init__.py") if found.is_file()]
+        for module in _imported(tree, file.relative_to(path.parent).parent.parts):
+            places = [path.parent.joinpath(*module[: depth + 1]) for depth in range(len(module))]
+            found = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+            todo += filter(Path.is_file, found)
     return files
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
+def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the parts of the names of all modules that a module of `package` may import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            root = package[: len(package) + 1 - node.level] if node.level else ()
+            module = (*root, *(node.module.split(".") if node.module else ()))
+            yield from ((*module, alias.name) for alias in node.names)
 
 
 @cache
@@ -280,27 +297,25 @@ def _package_source(module: str) -> Source | None:
     """Return all Python files of the installed package that has a module, None when no package has it."""
     from importlib.metadata import packages_distributions
 
-    top = module.partition(".")[0]
-    for owner in packages_distributions().get(top, ()):
+    loaded = Path(getattr(sys.modules.get(module), "__file__", None) or "").resolve()
+    for owner in packages_distributions().get(module.partition(".")[0], ()):
         distribution = importlib.metadata.distribution(owner)
         files = [file for file in distribution.files or () if file.suffix == ".py" and ".." not in file.parts]
-        if not files:  # installed in place: the package's folder stands for it
-            return None
-        contents = {file.as_posix(): file.read_binary() for file in files}
-        return Source(f"{owner} {distribution.version}", contents)
-    return None
+        if loaded in {Path(str(file.locate())).resolve() for file in files}:
+            contents = {file.as_posix(): file.read_binary() for file in files}
+            return Source(f"{owner} {distribution.version}", contents)
+    return None  # also of a package that is installed in place: its folder stands for it
 
 
 def _file_source(cls: type[Any]) -> Source:
     try:
         path = Path(inspect.getsourcefile(cls) or "")
-        if path.is_file():
-            root = _package_root(cls.__module__, path)
-            if root is None:
-                return Source(path.name, _local_files(path))
-            return Source(root.name, {f.relative_to(root.parent).as_posix(): f.read_bytes() for f in _modules(root)})
-        return Source("<console>", {f"{cls.__name__}.py": inspect.getsource(cls).encode()})
-    except (OSError, TypeError) as error:
+        root = _package_root(cls.__module__, path)
+        if root is None:
+            return Source(path.name, _local_files(path))
+        files = sorted(root.rglob("*.py"))
+        return Source(root.name, {file.relative_to(root.parent).as_posix(): file.read_bytes() for file in files})
+    except (OSError, TypeError) as error:  # nothing to read it from
         raise InputError(
             f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
             "write it to a file"
@@ -310,11 +325,7 @@ def _file_source(cls: type[Any]) -> Source:
 def _package_root(module: str, path: Path) -> Path | None:
     """Return the folder of the package that a module belongs to, None for a module of its own."""
     depth = module.count(".") - (path.name != "__init__.py")
-    return path.parents[depth] if depth >= 0 and "." in module else None
-
-
-def _modules(root: Path) -> list[Path]:
-    return sorted(root.rglob("*.py"))
+    return path.parents[depth] if depth >= 0 else None
 
 
 def foreign_sources(config: object) -> dict[str, Source]:
@@ -323,7 +334,7 @@ def foreign_sources(config: object) -> dict[str, Source]:
     Raises:
         InputError: a kind has no source that can be read.
     """
-    found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for kind in kinds_in(config) if kind.section}
+    found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for _, kind in kinds_in(config) if kind.section}
     return {name: source for name, source in sorted(found.items()) if source is not None}
 
 

@@ -25,8 +25,8 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
         InputError: these would be too many to be recorded.
 
     """
-    states = snapshots.regular(total, MAX_SNAPSHOTS)
-    if len(states) > MAX_SNAPSHOTS:
+    states = snapshots.regular(total, MAX_SNAPSHOTS + 1)  # state 0 is one more than the limit counts
+    if len(states) > MAX_SNAPSHOTS + 1:
         raise InputError(
             f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too many to list; "
             f"take {snapshots.fewer}"

@@ -99,7 +99,7 @@ def test_motion_is_the_derivative_along_the_flow() -> None:
 
 def test_hidden_gradient_by_differences() -> None:
     x, y = rng.standard_normal((9, 3)), rng.choice([-1.0, 1.0], 9)
-    W, a, loss = rng.standard_normal((2, 3)), rng.standard_normal(2), Exponential("sum")
+    W, a, loss = rng.standard_normal((2, 3)), rng.standard_normal(2), Exponential(reduction="sum")
     _, gradient = hidden_gradient(x, y, W, a, loss)
     change = np.zeros_like(W)
     change[1, 2] = 1e-6
