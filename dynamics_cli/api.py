@@ -731,7 +731,7 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
 
 def list_data() -> Table:
     """Return the data sets that are files, missing ones included: name, state, path, size, description, how to get."""
-    from dynamics_cli.datasets import catalogue
+    from dynamics_cli.datasets.files import catalogue
 
     return Table(map(asdict, catalogue.list_data()))
 
@@ -744,7 +744,7 @@ def find_data(name: str) -> Path:
         DataMissingError: it is not here; the message says how to get it.
         InputError: what is here is damaged.
     """
-    from dynamics_cli.datasets import catalogue
+    from dynamics_cli.datasets.files import catalogue
 
     return catalogue.find_data(name).path
 
@@ -816,6 +816,6 @@ def remove_data(name: str) -> int:
     Raises:
         UsageError: there is none of this name, or it is a part of dyn.
     """
-    from dynamics_cli.datasets import catalogue
+    from dynamics_cli.datasets.files import catalogue
 
     return catalogue.remove_data(name)

@@ -33,7 +33,8 @@ class TwoLayerNetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (..., n) for inputs (n, d)."""
         z = self.sigma(x @ self.hidden_weight.mT)  # (..., n, m)
-        return (z @ self.output_weight.unsqueeze(-1)).squeeze(-1)
+        h: Tensor = (z @ self.output_weight.unsqueeze(-1)).squeeze(-1)
+        return h
 
 
 class FullyConnectedNetwork(nn.Module):

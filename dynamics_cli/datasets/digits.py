@@ -116,7 +116,7 @@ class Mnist(Digits, kind="mnist"):
         loss = sections.get("loss")
         labels = getattr(loss, "labels", "real")
         if labels == "signs":
-            yield ("dataset", "kind"), f"mnist has ten classes, the loss {loss.kind} tells two apart: take mnist_pair"
+            yield ("dataset", "kind"), f"mnist has ten classes, the loss {sections['loss'].kind} tells two apart: take mnist_pair"
         elif labels == "classes" and 1 < getattr(sections.get("architecture"), "outputs", 10) < 10:
             yield ("architecture", "outputs"), "must be at least 10, the number of digits"
 
@@ -141,7 +141,7 @@ class MnistPair(Digits, kind="mnist_pair"):
         loss = sections.get("loss")
         needed = getattr(loss, "labels", "real")
         if needed not in ("real", self.labels):
-            yield ("dataset", "labels"), f"must be {needed} for the loss {loss.kind}, not {self.labels}"
+            yield ("dataset", "labels"), f"must be {needed} for the loss {sections['loss'].kind}, not {self.labels}"
 
     def chosen(self) -> list[int]:
         """Return the two digits."""

@@ -33,7 +33,7 @@ class Orthonormal(Dataset, kind="orthonormal"):
             yield ("dataset", "y"), f"has {labels}, but n is {self.n}; there must be one label per sample"
         loss = sections.get("loss")
         if self.y is None and getattr(loss, "labels", "real") != "real":
-            yield ("dataset", "y"), f"is missing; Gaussian labels do not suit the loss {loss.kind}"
+            yield ("dataset", "y"), f"is missing; Gaussian labels do not suit the loss {sections['loss'].kind}"
 
     def load(self, streams: Streams) -> Samples:
         """Draw `n` uniformly distributed orthonormal rows in `dim` dimensions, and labels where none are given.

@@ -86,7 +86,7 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
         UsageError: several runs begin so.
         RunError: there is no such run, it is damaged, holds several runs, or was written by a newer version.
     """
-    from dynamics_cli.runs.replica import ReplicaSet
+    from dynamics_cli.runs.replica import replicas_of
     from dynamics_cli.runs.run import Run
 
     if isinstance(which, Run):
@@ -95,7 +95,7 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
     name = _without_number(text)
     if name != text:
         k = int(text[len(name) + 1 :])
-        replicas = ReplicaSet(run_directory(name), verify=verify)
+        replicas = replicas_of(Run(run_directory(name), verify=verify))
         if k >= len(replicas):
             raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
         replica: Run = replicas[k]

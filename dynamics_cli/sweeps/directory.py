@@ -15,7 +15,7 @@ from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 if TYPE_CHECKING:
-    from dynamics_cli.sweeps.engine import Result
+    from dynamics_cli.sweeps.sweep import Result
 
 if TYPE_CHECKING:
     from dynamics_cli.sweeps.sweep import Result

@@ -200,7 +200,7 @@ def initial_scale(run: kit.Run) -> float:
 def learning_rate(run: kit.Run) -> float:
     """Return the step, which turns iterations into times of gradient flow."""
     optimizer = run.config.optimizer
-    return STEP if isinstance(optimizer, GradientFlow) else optimizer.lr
+    return STEP if isinstance(optimizer, GradientFlow) else float(getattr(optimizer, "lr", 1.0))
 
 
 def time_text(iteration: float, flow: bool) -> str:

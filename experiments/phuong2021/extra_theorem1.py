@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.optimizers.gradient_flow import GradientFlow
 
 from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons, distance_to_limit
 from .theory.extremal_sectors import G, extremal_directions, predicted_sector, sector_of
@@ -130,7 +131,7 @@ def sector_history(run: kit.Run) -> SectorHistory:
     entered = np.maximum.accumulate(inside, axis=1)
     optimizer = run.config.optimizer
     steps = np.array(run.snapshot_iterations)
-    times = optimizer.times()[steps] if optimizer.kind == "gradient_flow" else steps * optimizer.lr
+    times = optimizer.times()[steps] if isinstance(optimizer, GradientFlow) else steps * getattr(optimizer, "lr", 1.0)
     return SectorHistory(
         times=times,
         counts=np.stack(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.datasets.samples import Samples
 
 from .theory.agreement import Directions, agreement_share
@@ -92,7 +93,7 @@ def read_groups(run: kit.Run) -> Groups:
     Raises InputError unless the network has two layers, the second fixed with both signs.
     """
     architecture = run.config.architecture
-    if architecture.kind != "two_layer" or architecture.train_output:
+    if not isinstance(architecture, TwoLayer) or architecture.train_output:
         raise kit.InputError(
             f"{run.path}: the figures of sarussi2021 need a two_layer network with train_output: false"
         )
@@ -108,7 +109,7 @@ def read_groups(run: kit.Run) -> Groups:
     batch = getattr(run.config.optimizer, "batch_size", None)
     data = run.dataset()
     per_epoch = 1.0 if batch is None else np.ceil(data.n / batch)
-    slope = {"relu": 0.0, "linear": 1.0}.get(architecture.activation, architecture.slope or 0.0)
+    slope = architecture.sigma.negative_slope or 0.0
     v = float(np.abs(a).max())
     return Groups(data, iterations, iterations / per_epoch, H[:count, a > 0], H[:count, a < 0], slope, v)
 

@@ -38,7 +38,7 @@ def evidence(_: kit.Runs) -> Evidence:
     formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
     return Evidence(
         widths=(INPUTS, shapes["hidden_weight"][0], 1),
-        activation=architecture.activation,
+        activation=architecture.activation.kind,
         weights=sum(int(np.prod(shape)) for shape in shapes.values()),
         difference=float(np.abs(architecture.function(weights)(x) - formula).max()),
     )

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from dynamics_cli import kit
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import build_replica_stepper
+from dynamics_cli.training.steppers.compiled import CompiledStepper
 
 from .theory.modes import hinge_mode, invariant, logistic_mode
 
@@ -40,7 +40,7 @@ class Curve:
 
 def step(run: kit.Run) -> float:
     """Return the learning rate."""
-    return float(run.config.optimizer.lr)  # type: ignore[union-attr]
+    return float(run.config.optimizer.lr)  # type: ignore[attr-defined]
 
 
 def times(run: kit.Run) -> kit.Floats:
@@ -166,7 +166,7 @@ def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Seq
     problem = build_problem(run.config)
     if problem.shapes["hidden_weight"][0] != 1:
         raise kit.InputError(f"{run.path}: one neuron is needed")
-    stepper = build_replica_stepper([problem] * len(w), "compiled")
+    stepper = CompiledStepper([problem] * len(w))
     stepper.write(w[:, None, :], z[:, None])
     kept_w, kept_z = [], []
     for iteration in snapshots:

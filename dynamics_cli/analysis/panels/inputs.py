@@ -238,7 +238,9 @@ def state_regions(view: View, i: int, window: Window) -> LevelSets:
     """Return where the network of state `i` decides for either class; raises UsageError when it has too many pieces."""
     architecture = view.run.config.architecture
     assert isinstance(architecture, TwoLayer | FullyConnected)
-    slope = {"relu": 0.0, "linear": 1.0, "leaky_relu": architecture.slope or 0.0}[architecture.activation]
+    slope = architecture.sigma.negative_slope
+    if slope is None:
+        raise UsageError(f"the activation {architecture.activation.kind} is not piecewise linear")
     try:
         return level_sets(state_layers(view, i), slope, window)
     except TooManyPiecesError as error:

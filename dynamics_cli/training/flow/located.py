@@ -159,7 +159,8 @@ class LocatedFlow(Integrator):
 
     def _outputs(self, neurons: Neurons) -> Floats:
         with threadpool_limits(1, "blas"):
-            return neurons.a @ self.sigma(neurons.Z)
+            h: Floats = neurons.a @ self.sigma(neurons.Z)
+            return h
 
     def _derivatives(self, outputs: Floats) -> Floats:
         """Return r for outputs (k, n)."""
