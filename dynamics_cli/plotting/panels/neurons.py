@@ -78,7 +78,7 @@ def _finite_plane(weights: ArrayLike, what: str) -> tuple[NDArray[np.float64], N
     w = np.asarray(weights, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != 2:
         raise ValueError(f"{what} need weights of shape (m, 2), not {w.shape}")
-    return w, np.isfinite(w).all(axis=1)
+    return w, np.asarray(np.isfinite(w).all(axis=1))
 
 
 def _note_lost(axes: Axes, shown: NDArray[np.bool_]) -> None:
@@ -213,7 +213,7 @@ def draw_polar(
     _label_rings(axes, rings, np.arctan2(*w.T[::-1]) if away else np.empty(0))
     size = 44 if len(shown) <= 100 else 30
     star: dict[str, Any] = {"marker": "*", "s": size, "linewidths": 0.25, "edgecolors": "white"}
-    stars = axes.scatter(*at.T, c=[PALETTE.sign(s) for s in sign], zorder=3, clip_on=False, **star)
+    stars = axes.scatter(at[:, 0], at[:, 1], c=[PALETTE.sign(s) for s in sign], zorder=3, clip_on=False, **star)
     _note_lost(axes, shown)
     return PolarPanel(stars, inner, rings, limit)
 
