@@ -582,7 +582,7 @@ def verify(*paths: str | Path) -> Table:
 
 
 def _everything() -> list[Path]:
-    from dynamics_cli.reproduction.verify import list_figures
+    from dynamics_cli.reproduction.document import list_figures
     from dynamics_cli.runs import list_runs, outputs_root
     from dynamics_cli.sweeps.directory import is_sweep
 
@@ -594,11 +594,10 @@ def _everything() -> list[Path]:
 
 def _checks(targets: Iterable[Path]) -> Iterator[tuple[Path, Callable[[], list[Finding]]]]:
     """Return each target with the function that checks it; runs that several of them share are checked once."""
-    from dynamics_cli.reproduction.verify import verify_figure
+    from dynamics_cli.reproduction.document import verify_figure
     from dynamics_cli.runs import verify_run
     from dynamics_cli.runs.store import layout
-    from dynamics_cli.sweeps.directory import is_sweep
-    from dynamics_cli.sweeps.verify import verify_sweep
+    from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
 
     remembered = cache(verify_run)
 

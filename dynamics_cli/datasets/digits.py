@@ -116,7 +116,10 @@ class Mnist(Digits, kind="mnist"):
         loss = sections.get("loss")
         labels = getattr(loss, "labels", "real")
         if labels == "signs":
-            yield ("dataset", "kind"), f"mnist has ten classes, the loss {sections['loss'].kind} tells two apart: take mnist_pair"
+            yield (
+                ("dataset", "kind"),
+                f"mnist has ten classes, the loss {sections['loss'].kind} tells two apart: take mnist_pair",
+            )
         elif labels == "classes" and 1 < getattr(sections.get("architecture"), "outputs", 10) < 10:
             yield ("architecture", "outputs"), "must be at least 10, the number of digits"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,7 +92,7 @@ class BandsPanel:
     """The artists of one family of curves."""
 
     median: Line2D
-    bands: list[PolyCollection]
+    bands: Sequence[PolyCollection]
 
 
 @styled
