@@ -78,7 +78,7 @@ def _finite_plane(weights: ArrayLike, what: str) -> tuple[NDArray[np.float64], N
     w = np.asarray(weights, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != 2:
         raise ValueError(f"{what} need weights of shape (m, 2), not {w.shape}")
-    finite: NDArray[np.bool_] = np.isfinite(w).all(axis=1)
+    finite = np.asarray(np.isfinite(w).all(axis=1))
     return w, finite
 
 
