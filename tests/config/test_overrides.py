@@ -63,8 +63,8 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
     [
         (
             "optimizer.lrr=1",
-            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, iterations, loss_scaled"
-            " (did you mean 'lr'?)",
+            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, iterations, "
+            "loss_scaled (did you mean 'lr'?)",
         ),
         (
             "optimzer.lr=1",
