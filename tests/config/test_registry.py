@@ -180,6 +180,10 @@ def hash_of(base: dict[str, Any]) -> Callable[..., str]:
     return hash_of
 
 
+def number_kind() -> Any:
+    return registry.get_kind("measure", "number")
+
+
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -195,7 +199,7 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
         assert name in registry.all_kinds(section)
         assert definitions[f"{section}.{name}"]["properties"]["kind"]["const"] == name
     assert "#/$defs/loss.quartic" in definitions["RunConfig"]["properties"]["loss"]["discriminator"]["mapping"].values()
-    config = load_config(CONFIG)
+    config: Any = load_config(CONFIG)
     assert config.architecture.activation.omega == 1.0
     file = write(tmp_path / "written.yaml", to_yaml(config))
     assert load_config(file) == config
@@ -209,7 +213,8 @@ def test_what_such_kinds_do(tmp_path: Path) -> None:
     """Two steps of gradient descent with momentum on `sum_j a_j sin(w_j x)`, against the same in NumPy."""
     registry.use(write(tmp_path / "mine.py", ALL))
     problem = build_problem(load_config(CONFIG))
-    config, x, y = problem.config, problem.dataset.x, problem.dataset.y
+    config: Any = problem.config
+    x, y = problem.dataset.x, problem.dataset.y
     weights = problem.initial_parameters()
     parameters = [torch.tensor(value, requires_grad=True) for value in weights.values()]
     state: dict[str, torch.Tensor] = {}
@@ -221,12 +226,12 @@ def test_what_such_kinds_do(tmp_path: Path) -> None:
         loss = problem.loss.total(h, torch.from_numpy(y))
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
-            config.optimizer.update(  # type: ignore[attr-defined]
+            config.optimizer.update(
                 parameters, gradients, lr=1e-3, names=list(weights), state=state, iteration=i, loss=loss
             )
         z = x @ W.T
         slopes = problem.loss.derivatives(np.sin(z) @ a, y) / len(y)
-        gradient = ((slopes[:, None] * config.architecture.activation.derivative(z) * a).T @ x, np.sin(z).T @ slopes)  # type: ignore[attr-defined]
+        gradient = ((slopes[:, None] * config.architecture.activation.derivative(z) * a).T @ x, np.sin(z).T @ slopes)
         velocity = tuple(0.5 * v + g for v, g in zip(velocity, gradient, strict=True))
         W, a = W - 1e-3 * velocity[0], a - 1e-3 * velocity[1]
     for ours, theirs in zip((W, a), parameters, strict=True):
@@ -235,7 +240,7 @@ def test_what_such_kinds_do(tmp_path: Path) -> None:
     np.testing.assert_allclose(now.network(x), np.sin(x @ W.T) @ a, rtol=1e-12)
     assert [one.measure(now) for one in config.record.measures or ()] == [np.abs(W).max(), np.abs(W).max() ** 2]
     assert snapshot_iterations(config.record.snapshots, 10).tolist() == [0, 1, 4, 9, 10]
-    assert [config.optimizer.step_size(i, 10) for i in (4, 5)] == [1e-3, 5e-4]  # type: ignore[attr-defined]
+    assert [config.optimizer.step_size(i, 10) for i in (4, 5)] == [1e-3, 5e-4]
 
 
 def test_processes_that_are_started_later_know_them_too(tmp_path: Path) -> None:
@@ -280,7 +285,7 @@ def test_the_file_and_what_it_imports_are_part_of_the_identity(tmp_path: Path, h
 def test_the_newest_version_of_a_file_counts(tmp_path: Path) -> None:
     for number in (1.0, 2.0, 1.0):
         registry.use(write(tmp_path / "mine.py", MEASURE.format(number=number)))
-        assert registry.find_kind("measure", "number")().measure(None) == number  # type: ignore[misc, attr-defined]
+        assert number_kind()().measure(None) == number
 
 
 def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path: Path, base: dict[str, Any]) -> None:
@@ -298,8 +303,8 @@ def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path: Path, base: 
     hashes = []
     for contents in ("one", "two"):
         write(tmp_path / "deep" / "a.txt", contents)
-        config = load_config(child)
-        assert config.record.measures[1].path == str(tmp_path / "deep" / "a.txt")  # type: ignore[index, attr-defined]
+        config: Any = load_config(child)
+        assert config.record.measures[1].path == str(tmp_path / "deep" / "a.txt")
         hashes.append(run_hash(config, device="cpu", backend="autograd"))
     assert hashes[0] != hashes[1]
 
@@ -392,11 +397,11 @@ def test_copies_that_a_run_keeps_are_loaded_from_its_directory(tmp_path: Path, h
     write(tmp_path / "local_a.py", "")
     registry.use(write(tmp_path / "my kinds.py", "import local_a\n" + MEASURE.format(number=1.0)))
     usual = hash_of("number")
-    (source,) = registry.foreign_sources(registry.find_kind("measure", "number")()).values()  # type: ignore[misc]
+    (source,) = registry.foreign_sources(number_kind()()).values()
     folder = tmp_path / "run" / registry.PARTS / source.folder
     for name, contents in source.files.items():
         write(folder / name, contents.decode())
-    base_module.forget(registry.find_kind("measure", "number").__module__)  # type: ignore[union-attr]
+    base_module.forget(number_kind().__module__)
     registry._SOURCES.clear()
     with pytest.raises(ConfigError, match="unknown kind 'number'"):
         hash_of("number")
