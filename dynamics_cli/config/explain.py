@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.registry import kept_origin
 from dynamics_cli.config.schema import kinds, known_keys, node_at
 from dynamics_cli.config.source import Source
 from dynamics_cli.config.text import LIMIT, alternatives, describe, listing, show
@@ -31,13 +32,23 @@ def explain(error: ValidationError, source: Source) -> list[Problem]:
         root = _without_places(path)
         lists[root] += root != path
         if root == path or lists[root] <= MAX_ALIKE:
-            problems.append(source.problem(path, message))
+            problems.append(source.problem(path, message + _origin(path, message, source)))
     for root, count in lists.items():
         if count > MAX_ALIKE:
             problems.append(source.problem(root, f"and {count - MAX_ALIKE} more values like these"))
     if error.error_count() > MAX_EXPLAINED:
         problems.append(source.problem((), f"and {error.error_count() - MAX_EXPLAINED} more problems"))
     return problems
+
+
+def _origin(path: Path, message: str, source: Source) -> str:
+    """Return where a kind that is unknown here came from, when the config is that of a run that kept its source."""
+    kind = _value(path, source.data)
+    if not isinstance(kind, str) or not message.startswith("unknown kind"):
+        return ""
+    directory = source.origin(path).directory
+    origin = kept_origin(directory, kind)
+    return f"; it came from {origin}: `dyn --with {directory} ...` takes the copy that the run keeps" if origin else ""
 
 
 def _without_places(path: Path) -> Path:

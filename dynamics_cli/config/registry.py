@@ -17,6 +17,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import pkgutil
 import sys
@@ -181,6 +182,15 @@ def _check_local_modules(path: Path, source: Source) -> None:
         place = getattr(sys.modules.get(module), "__file__", None)
         if place is not None and (not Path(place).is_file() or Path(place).read_bytes() != contents):
             raise InputError(f"it imports {module}, which is {place} here, not {path.parent / name}; rename that file")
+
+
+def kept_origin(directory: Path, kind: str) -> str | None:
+    """Return where a run says that a kind came from whose source it keeps; None where it says nothing of it."""
+    try:
+        kinds = json.loads((directory / "run.json").read_bytes())["kinds"]
+        return next((str(about["from"]) for name, about in kinds.items() if name.endswith(f".{kind}")), None)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run, or a damaged one, which others tell
+        return None
 
 
 def loaded_packages() -> list[Path]:

@@ -1,0 +1,182 @@
+"""Kinds and papers of others, as README tells a stranger to bring them: files, folders, installed packages."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config.bases import Dataset, Measure
+from dynamics_cli.config.registry import SECTIONS
+
+ROOT = Path(__file__).parents[1]
+SECTION = (ROOT / "README.md").read_text(encoding="utf-8").split("## Bring your own code")[1].split("\n## ")[0]
+PARTS = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)[0]
+CONFIG = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[0]
+
+
+def dyn(*arguments: str, cwd: Path, code: int = 0, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("DYN_WITH", "DYN_OUTPUTS")}
+    if python == sys.executable:
+        environment["PYTHONPATH"] = str(ROOT)
+    command = [python, "-m", "dynamics_cli", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
+    """A folder with the two files that README shows."""
+    (tmp_path / "my_parts.py").write_text(PARTS)
+    (tmp_path / "my.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def arrays(run: Path) -> dict[str, bytes]:
+    return {file.relative_to(run).as_posix(): file.read_bytes() for file in sorted(run.rglob("*.npy"))}
+
+
+def killed(*arguments: str, run: Path, cwd: Path) -> None:
+    """Start a training and SIGKILL it once it has recorded something."""
+    command = [sys.executable, "-m", "dynamics_cli", *arguments]
+    process = subprocess.Popen(command, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+    losses = run / "losses.npy"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (losses.exists() and losses.stat().st_size > 8 * 2000):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_readme_shows_one_kind_of_each_section_in_at_most_25_lines() -> None:
+    classes = [node for node in ast.parse(PARTS).body if isinstance(node, ast.ClassDef)]
+    assert len(classes) == len(SECTIONS)
+    assert all(node.end_lineno - node.lineno < 25 for node in classes if node.end_lineno)
+
+
+def test_a_strangers_file(stranger: Path) -> None:
+    long = ("--set", "optimizer.iterations=6000")
+    dyn("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "whole", "-q", cwd=stranger)
+    killed("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "cut", "-q", run=stranger / "cut", cwd=stranger)
+    assert json.loads((stranger / "cut" / "run.json").read_text())["status"] == "running"
+    # gone: the run is shown, drawn and verified, but not gone on with
+    assert "circle" in dyn("show", "cut", cwd=stranger).stdout
+    dyn("plot", "cut", "--panel", "loss", cwd=stranger)
+    dyn("verify", "cut", cwd=stranger)
+    gone = dyn("train", "cut/config.yaml", "--out", "cut", "--resume", code=3, cwd=stranger).stderr
+    assert "unknown kind 'huber'" in gone
+    assert "--with" in gone
+    # changed: refused, with the way out; the copy goes on, bit for bit
+    (stranger / "my_parts.py").write_text(PARTS.replace("self.delta / 2", "self.delta / 2.0"))
+    changed = dyn("--with", "my_parts.py", "train", "my.yaml", *long, "--out", "cut", "--resume", code=2, cwd=stranger)
+    assert "another source of" in changed.stderr
+    assert "dyn --with cut" in changed.stderr
+    dyn("--with", "cut", "train", "my.yaml", *long, "--out", "cut", "--resume", "-q", cwd=stranger)
+    assert arrays(stranger / "cut") == arrays(stranger / "whole")
+    assert np.load(stranger / "cut" / "measures" / "distance.npy")[-1] > 0
+    # a copy that was touched is found
+    copy = next((stranger / "cut" / "parts").rglob("my_parts.py"))
+    copy.write_text(copy.read_text() + "\n")
+    assert "copied source" in dyn("verify", "cut", code=7, cwd=stranger).stdout
+
+
+def test_edited_code_is_another_run(stranger: Path) -> None:
+    short = ("--set", "optimizer.iterations=20", "-q")
+    dyn("--with", "my_parts.py", "train", "my.yaml", *short, cwd=stranger)
+    (stranger / "my_parts.py").write_text(PARTS + "\n")
+    dyn("--with", "my_parts.py", "train", "my.yaml", *short, cwd=stranger)
+    assert len(list((stranger / "outputs" / "runs").iterdir())) == 2
+
+
+def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
+    for section in SECTIONS:
+        dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
+        assert len((tmp_path / f"my_{section}.py").read_text().splitlines()) <= 30
+    assert "there is no" not in dyn("new", "kind", "measure", "my_measure", code=2, cwd=tmp_path).stderr
+    made = dyn("new", "paper", "mine2026", cwd=tmp_path).stdout.split()
+    code = [Path(tmp_path, name) for name in made if name.endswith(".py")]
+    assert sum(len(file.read_text().splitlines()) for file in code if file.name == "fig1.py") <= 60
+    tests = [str(file) for file in sorted(tmp_path.rglob("test_*.py"))]
+    assert len(tests) == len(SECTIONS) + 1
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), *tests],
+        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
+    assert "mine2026/two_points" in dyn("--with", "mine2026", "list", "configs", cwd=tmp_path).stdout
+
+
+PROJECT = """\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "stranger"
+version = "1.0"
+
+[project.entry-points."dyn.kinds"]
+stranger = "stranger.kinds"
+
+[project.entry-points."dyn.papers"]
+mine2026 = "stranger.mine2026:PAPER"
+"""
+
+
+@pytest.mark.long
+def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stranger: Path) -> None:
+    """The recipe of README followed by a stranger who packages it: trained, killed, resumed, swept, drawn, verified."""
+    package = stranger / "stranger"
+    dyn("new", "paper", "mine2026", "--into", str(package), cwd=stranger)
+    for file in package.rglob("*.py"):
+        file.write_text(file.read_text().replace('"mine2026.fig1"', '"stranger.mine2026.fig1"'))
+    (package / "__init__.py").write_text("")
+    (package / "kinds.py").write_text(PARTS)
+    (stranger / "pyproject.toml").write_text(PROJECT)
+    (stranger / "my_parts.py").unlink()
+    environment = stranger / "environment"
+    venv.create(environment, with_pip=False)
+    python = str(environment / "bin" / "python")
+    places = next((environment / "lib").iterdir()) / "site-packages"
+    (places / "others.pth").write_text("\n".join([str(ROOT), *(p for p in sys.path if p.endswith("site-packages"))]))
+    install = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "."]
+    subprocess.run(install, cwd=stranger, check=True, capture_output=True)
+
+    assert "stranger 1.0" in dyn("list", "kinds", "loss", cwd=stranger, python=python).stdout
+    long = ("--set", "optimizer.iterations=4000")
+    dyn("train", "my.yaml", *long, "--out", "whole", "-q", cwd=stranger, python=python)
+    command = [python, "-m", "dynamics_cli", "train", "my.yaml", *long, "--out", "cut", "-q"]
+    process = subprocess.Popen(command, cwd=stranger)
+    time.sleep(4)
+    process.kill()
+    process.wait()
+    dyn("train", "my.yaml", *long, "--out", "cut", "--resume", "-q", cwd=stranger, python=python)
+    assert arrays(stranger / "cut") == arrays(stranger / "whole")
+    dyn("plot", "cut", cwd=stranger, python=python)
+    dyn("verify", "cut", cwd=stranger, python=python)
+    few = ("--set", "optimizer.iterations=20", "--grid", "loss.delta=0.1,1", "-q")
+    dyn("sweep", "my.yaml", *few, cwd=stranger, python=python)
+    dyn("reproduce", "mine2026-fig1", "--strict", cwd=stranger, python=python)
+    before = dyn("train", "my.yaml", "--dry-run", "--json", cwd=stranger, python=python).stdout
+    installed = places / "stranger" / "kinds.py"
+    installed.write_text(installed.read_text() + "\n")
+    after = dyn("train", "my.yaml", "--dry-run", "--json", cwd=stranger, python=python).stdout
+    assert json.loads(before)["hash"] != json.loads(after)["hash"]
+
+
+def test_base_classes_say_what_they_need() -> None:
+    with pytest.raises(TypeError, match="does not say load"):
+        type("Nothing", (Dataset,), {"__module__": __name__}, kind="nothing_at_all")
+    assert Measure.__abstractmethods__ == {"measure"}
