@@ -164,7 +164,7 @@ def train(
 
 def _measuring(config: RunConfig, measures: Sequence[Any]) -> RunConfig:
     """Return a config that records the given measures."""
-    from dynamics_cli.config.registry import measure_of
+    from dynamics_cli.recording.measures import measure_of
 
     given = [measure_of(one) if callable(one) else one for one in measures]
     record = type(config.record).model_validate({**dict(config.record), "measures": given})

@@ -1,10 +1,20 @@
-"""Refusing what this machine has no memory for, before anything is allocated."""
+"""What fits: refusing what this machine has no memory for, and how many samples a network takes at once.
+
+One operation of torch or NumPy cannot be broken off: on very many samples it would keep a signal waiting, and what it
+gives, with all that autograd holds for the way back, would not fit. Almost every problem is one block.
+"""
 
 from __future__ import annotations
 
 from dynamics_cli.errors import InputError
 
 GIB = 2**30
+MULTIPLY_ADDS = 2**32
+"""Multiply-adds in a block: a tenth of a second on two CPU cores."""
+NUMBERS = 2**24
+"""Numbers that the layers give in a block: 128 MiB of float64."""
+ON_GPU = 32
+"""How many times more a GPU takes at once, to be kept busy."""
 
 
 def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available: int | None = None) -> None:
@@ -19,3 +29,16 @@ def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available:
     if needed > available:
         there = f"this machine has {available / GIB:.1f} GiB"
         raise InputError(f"{what} {needed / GIB:.1f} GiB of memory, {there}{remedy}")
+
+
+def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
+    """Return how many samples are taken at once, at least 1.
+
+    Args:
+        multiply_adds: those of the network for one sample.
+        numbers: what all its layers give for one sample.
+        device: `cpu` or `cuda`.
+
+    """
+    times = ON_GPU if device == "cuda" else 1
+    return max(1, min(times * MULTIPLY_ADDS // max(1, multiply_adds), times * NUMBERS // max(1, numbers)))

@@ -65,7 +65,7 @@ def test_a_config_comes_by_name_file_mapping_or_as_it_is(place: Path) -> None:
 
 def test_overrides_are_a_mapping_or_texts() -> None:
     changed = dyn.load_config(TOY, {"seed": 3, "optimizer.lr": np.float64(1e-6), "architecture.activation": "relu"})
-    assert (changed.seed, changed.optimizer.lr, changed.architecture.activation) == (3, 1e-6, "relu")
+    assert (changed.seed, changed.optimizer.lr, changed.architecture.activation.kind) == (3, 1e-6, "relu")
     assert changed == dyn.load_config(TOY, ["seed=3", "optimizer.lr=1e-6", "architecture.activation=relu"])
     assert changed == dyn.load_config(
         dyn.load_config(TOY), {"optimizer.lr": 1e-6, "architecture.activation": "relu"}, seed=3

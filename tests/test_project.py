@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import json
 import re
 import subprocess
@@ -16,38 +17,56 @@ from dynamics_cli.config import json_schema, load_config
 ROOT = Path(__file__).parents[1]
 CONFIGS = sorted((ROOT / "configs").glob("*/*.yaml"))
 
+KINDS = {"architectures", "datasets", "initializations", "losses", "optimizers", "recording"}
 MAY_IMPORT = {
     "config": set(),
-    "losses": set(),
-    "measures": {"losses"},
-    "theory": {"losses", "measures"},
-    "datasets": {"config", "runs"},
+    "losses": {"config"},
+    "optimizers": {"config"},
+    "recording": {"config"},
     "architectures": {"config"},
-    "runs": {"config", "datasets", "architectures"},
-    "training": {"config", "datasets", "architectures", "losses", "runs"},
+    "measures": set(),
+    "theory": {"measures"},
+    "runs": {"config"},
+    "datasets": {"config", "runs"},
+    "initializations": {"config", "datasets"},
+    "training": {"config", "runs", *KINDS},
     "plotting": {"runs"},
-    "sweeps": {"config", "datasets", "architectures", "losses", "runs", "training", "plotting"},
-    "analysis": {"config", "datasets", "architectures", "losses", "runs", "measures", "plotting"},
-    "reproduction": {
-        "config", "datasets", "architectures", "losses", "runs", "training", "sweeps", "measures", "theory", "plotting",
-        "analysis",
-    },
-}  # fmt: skip
-"""CONTRIBUTING.md, Architecture."""
-FOUNDATION = {"errors", "jsonable", "memory", "__version__"}
+    "sweeps": {"config", "runs", "training", "plotting", *KINDS},
+    "analysis": {"config", "runs", "measures", "plotting", *KINDS},
+    "reproduction": {"config", "runs", "training", "sweeps", "measures", "theory", "plotting", "analysis", *KINDS},
+    "templates": {"config"},
+}
+"""CONTRIBUTING.md, Architecture; names that types alone need do not count."""
+FOUNDATION = {"errors", "jsonable", "memory", "text", "__version__"}
 """What all may import."""
 
 
+class _Imports(ast.NodeVisitor):
+    """Gathers what a module imports, be it inside functions, but not for types alone."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_If(self, node: ast.If) -> None:
+        if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        self.names.add(node.module or "")
+        self.names.update(f"{node.module}.{alias.name}" for alias in node.names)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.names.update(alias.name for alias in node.names)
+
+
+def imported(file: Path) -> set[str]:
+    visitor = _Imports()
+    visitor.visit(ast.parse(file.read_text(encoding="utf-8")))
+    return {name for name in visitor.names if name.startswith("dynamics_cli.")}
+
+
 def imported_rooms(file: Path) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            if node.module == "dynamics_cli":
-                names.update(f"dynamics_cli.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-    return {name.split(".")[1] for name in names if name.startswith("dynamics_cli.")}
+    return {name.split(".")[1] for name in imported(file)}
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
@@ -57,6 +76,23 @@ def test_rooms_import_one_way(room: str) -> None:
     allowed = {room, *FOUNDATION, *MAY_IMPORT[room], *({"_bundled"} if room == "reproduction" else set())}
     found = {str(file.relative_to(ROOT)): sorted(imported_rooms(file) - allowed) for file in files}
     assert {file: rooms for file, rooms in found.items() if rooms} == {}
+
+
+def test_no_room_imports_itself_by_way_of_others() -> None:
+    assert set(graphlib.TopologicalSorter(MAY_IMPORT).static_order()) == set(MAY_IMPORT)
+
+
+def test_every_room_is_known() -> None:
+    rooms = {path.parent.name for path in (ROOT / "dynamics_cli").glob("*/__init__.py")}
+    assert rooms == {*MAY_IMPORT, "cli", "_bundled"}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    files = sorted((ROOT / "dynamics_cli").rglob("*.py"))
+    modules = {".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): f for f in files}
+    packages = {name for name, file in modules.items() if file.name == "__init__.py"}
+    graph = {name: (imported(file) & modules.keys()) - packages - {name} for name, file in modules.items()}
+    assert set(graphlib.TopologicalSorter(graph).static_order()) == set(modules)
 
 
 def test_experiments_do_not_import_the_command_line() -> None:

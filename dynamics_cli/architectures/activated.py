@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from pydantic import model_validator
 
 from dynamics_cli.architectures.activations import LeakyRelu, Relu
-from dynamics_cli.config.base import Finding, NonNegative, OneOf, Sections
+from dynamics_cli.config.base import Finding, NonNegative, Sections
 from dynamics_cli.config.bases import Activation, Architecture
+from dynamics_cli.config.choice import OneOf
 
 
 class Activated(Architecture):

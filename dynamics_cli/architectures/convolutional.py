@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.architectures.blocks import block_samples
 from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Architecture, Floats, Parameters, Shapes
 from dynamics_cli.errors import InputError
+from dynamics_cli.memory import block_samples
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.networks import ConvolutionalNetwork
+    from dynamics_cli.architectures._networks import ConvolutionalNetwork
 
 Convolution = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=4, max_length=4)]
 
@@ -87,7 +87,7 @@ initialization: {kind: default_scaled}
 
         Raises InputError when the images have another number of pixels, or a convolution does not fit them.
         """
-        from dynamics_cli.architectures.networks import ConvolutionalNetwork
+        from dynamics_cli.architectures._networks import ConvolutionalNetwork
 
         if d != math.prod(self.image):
             raise InputError(

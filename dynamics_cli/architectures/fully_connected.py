@@ -10,7 +10,7 @@ from dynamics_cli.architectures.activated import Activated
 from dynamics_cli.config.base import PositiveInt
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.networks import FullyConnectedNetwork
+    from dynamics_cli.architectures._networks import FullyConnectedNetwork
 
 
 class FullyConnected(Activated, kind="fully_connected"):
@@ -29,6 +29,6 @@ initialization: {kind: default_scaled}
 
     def build(self, d: int) -> FullyConnectedNetwork:
         """Return the network for inputs of `d` columns."""
-        from dynamics_cli.architectures.networks import FullyConnectedNetwork
+        from dynamics_cli.architectures._networks import FullyConnectedNetwork
 
         return FullyConnectedNetwork(self, d)

@@ -12,7 +12,7 @@ from dynamics_cli.config.base import Finding, PositiveInt, Sections
 from dynamics_cli.config.bases import Architecture, Floats, Parameters
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.networks import GanNetwork
+    from dynamics_cli.architectures._networks import GanNetwork
 
 
 class Gan(Architecture, kind="gan"):
@@ -40,7 +40,7 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
 
     def build(self, d: int) -> GanNetwork:
         """Return both networks for points of `d` coordinates."""
-        from dynamics_cli.architectures.networks import GanNetwork
+        from dynamics_cli.architectures._networks import GanNetwork
 
         return GanNetwork(self, d)
 

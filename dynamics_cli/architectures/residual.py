@@ -11,7 +11,7 @@ from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Architecture, Evaluation, Floats, Parameters
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.networks import ResidualNetwork
+    from dynamics_cli.architectures._networks import ResidualNetwork
 
 
 class Residual(Architecture, kind="residual"):
@@ -28,7 +28,7 @@ initialization: {kind: default_scaled, factor: 0.1}
 
     def build(self, d: int) -> ResidualNetwork:
         """Return the network for inputs of `d` columns."""
-        from dynamics_cli.architectures.networks import ResidualNetwork
+        from dynamics_cli.architectures._networks import ResidualNetwork
 
         return ResidualNetwork(self, d)
 

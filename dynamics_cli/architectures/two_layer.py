@@ -11,7 +11,7 @@ from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Evaluation, Parameters
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.networks import TwoLayerNetwork
+    from dynamics_cli.architectures._networks import TwoLayerNetwork
 
 
 class TwoLayer(Activated, kind="two_layer"):
@@ -25,7 +25,7 @@ class TwoLayer(Activated, kind="two_layer"):
 
     def build(self, d: int) -> TwoLayerNetwork:
         """Return the network for inputs of `d` columns."""
-        from dynamics_cli.architectures.networks import TwoLayerNetwork
+        from dynamics_cli.architectures._networks import TwoLayerNetwork
 
         return TwoLayerNetwork(self, d)
 

@@ -12,7 +12,7 @@ from dynamics_cli.config.bases import Architecture, Shapes
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.networks import Vgg16Network
+    from dynamics_cli.architectures._networks import Vgg16Network
 
 
 class Vgg16(Architecture, kind="vgg16"):
@@ -48,7 +48,7 @@ initialization: {kind: default_scaled}
 
         Raises InputError when the images have another number of pixels.
         """
-        from dynamics_cli.architectures.networks import Vgg16Network
+        from dynamics_cli.architectures._networks import Vgg16Network
 
         if d != math.prod(self.image):
             raise InputError(

@@ -18,7 +18,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.command(epilog="Example: dyn explain architecture.fully_connected")
 @click.argument("kind", shell_complete=_complete)
 def explain(kind: str) -> None:
-    """Explain a kind: what it does, its keys with their types and defaults, and a config that uses it.
+    """Explain a kind: what it does, its keys, an example.
 
     KIND is `section.kind`, or the kind alone where only one section has it; `dyn list kinds` lists them.
     """

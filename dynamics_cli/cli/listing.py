@@ -76,7 +76,10 @@ def configs(as_json: bool) -> None:
 @click.argument("section", required=False)
 @json_option
 def kinds(section: str | None, as_json: bool) -> None:
-    """List the kinds that a config can name, of all sections or of one; `dyn explain SECTION.KIND` says more."""
+    """List the kinds that a config can name.
+
+    Of all sections, or of one; `dyn explain SECTION.KIND` says more.
+    """
     from dynamics_cli import api
 
     found = api.list_kinds(section)

@@ -18,15 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.config.base import Kind, NonNegative, OneOf, Positive, PositiveInt, Sections
+from dynamics_cli.config.base import Kind, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.config.choice import OneOf
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from dynamics_cli.config.clocks import Clock
+    from dynamics_cli.config.streams import Streams
     from dynamics_cli.datasets.samples import Samples
-    from dynamics_cli.datasets.streams import Streams
-    from dynamics_cli.optimizers.clocks import Clock
     from dynamics_cli.training.problem import Problem
 
 
@@ -150,7 +151,7 @@ class Architecture(Kind):
 
         Many samples are taken in blocks.
         """
-        from dynamics_cli.architectures.blocks import block_samples
+        from dynamics_cli.memory import block_samples
 
         shapes = {name: value.shape for name, value in parameters.items()}
         prepared = cache(lambda d: self.evaluation(parameters, d))
@@ -271,7 +272,7 @@ class Descent(Optimizer):
 
     def clock(self, iterations: int) -> Clock | None:
         """Return the sums of the steps, where a schedule changes them."""
-        from dynamics_cli.optimizers.clocks import GridClock
+        from dynamics_cli.config.clocks import GridClock
 
         if self.schedule is None:
             return None

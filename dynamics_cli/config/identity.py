@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
+from collections.abc import Iterator
 from functools import reduce
 from operator import getitem
 from pathlib import Path as FilePath
 from typing import Any
 
+from dynamics_cli.config.base import Sections, kinds_in
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.errors import ConfigError, Problem, key_text
-from dynamics_cli.config.files import check_files, named_files
+from dynamics_cli.config.errors import ConfigError, Path, Problem, key_text
 from dynamics_cli.config.reader import MAPPING
 from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.config.run import RunConfig
@@ -77,3 +79,30 @@ def _positive_zeros(value: Any) -> Any:
     if isinstance(value, list):
         return [_positive_zeros(item) for item in value]
     return value + 0.0 if isinstance(value, float) else value
+
+
+def check_files(sections: Sections) -> Iterator[tuple[Path, str]]:
+    """Yield the files that sections name and that are not there."""
+    for path, file in named_files(sections):
+        if why := _unusable(FilePath(file)):
+            yield path, why
+
+
+def _unusable(file: FilePath) -> str | None:
+    """Return why there is no ordinary file to read, None when there is one."""
+    try:
+        mode = file.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a name with a null character
+        return f"there is no file {file}"
+    except OSError as error:
+        return f"{file} cannot be read: {error.strerror}"
+    if stat.S_ISDIR(mode):
+        return f"{file} is a directory, not a file"
+    return None if stat.S_ISREG(mode) else f"{file} is not an ordinary file"
+
+
+def named_files(sections: Sections) -> Iterator[tuple[Path, str]]:
+    """Yield the key and the name of every file that a config names."""
+    for path, kind in kinds_in(sections):
+        for key, file in kind.files():
+            yield (*path, key), file

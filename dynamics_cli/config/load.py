@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Section, Sections, kinds_in, one_of
+from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Section, Sections, kinds_in
+from dynamics_cli.config.choice import one_of
 from dynamics_cli.config.errors import ConfigError, Path, Problem
 from dynamics_cli.config.explain import explain
-from dynamics_cli.config.files import check_files
+from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.overrides import apply, apply_settings
 from dynamics_cli.config.reader import read_file, read_mapping

@@ -21,21 +21,19 @@ import json
 import os
 import pkgutil
 import sys
-import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from dynamics_cli.config.base import Kind, forget, kinds_in, registered
-from dynamics_cli.config.bases import Measure, State
 from dynamics_cli.errors import InputError
 
-ROOMS = ("architectures", "datasets", "initializations", "losses", "measures", "optimizers", "theory")
-"""Rooms of the program that hold kinds."""
+ROOMS = ("architectures", "datasets", "initializations", "losses", "optimizers", "recording")
+"""Rooms of the program that hold kinds; their folders, and modules whose name begins with `_`, are not looked into."""
 SECTIONS = (
     "dataset",
     "architecture",
@@ -112,7 +110,7 @@ def _load_bundled() -> None:
     for room in ROOMS:
         package = importlib.import_module(f"dynamics_cli.{room}")
         for module in pkgutil.iter_modules(package.__path__):
-            if not module.ispkg:
+            if not module.ispkg and not module.name.startswith("_"):
                 importlib.import_module(f"{package.__name__}.{module.name}")
     for path in filter(None, os.environ.get(WITH, "").split(os.pathsep)):
         _load_path(Path(path))
@@ -346,26 +344,3 @@ def foreign_sources(config: object) -> dict[str, Source]:
     """
     found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for _, kind in kinds_in(config) if kind.section}
     return {name: source for name, source in sorted(found.items()) if source is not None}
-
-
-def measure_of(function: Callable[[State], Any]) -> Measure:
-    """Return a measure that records what a function makes of a state (see `bases.State`), under the function's name.
-
-    Raises:
-        InputError: the function has no source that can be read, so a run of it could not be told from another.
-    """
-    name = function.__name__
-    try:
-        text = inspect.getsource(function)
-    except (OSError, TypeError) as error:
-        raise InputError(f"the measure {name} has no source that can be read; write it to a file") from error
-    body = {
-        "__doc__": function.__doc__ or f"What the function {name} gives.",
-        "__module__": function.__module__,
-        "__qualname__": name,
-        "source_text": text,
-        "__annotations__": {"source_text": ClassVar[str]},
-        "measure": lambda self, state: function(state),
-    }
-    cls: type[Measure] = types.new_class(name, (Measure,), {"kind": name}, lambda namespace: namespace.update(body))
-    return cls()

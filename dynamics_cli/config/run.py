@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dynamics_cli.config.base import OneOf, PositiveInt, Section
+from dynamics_cli.config.base import PositiveInt, Section
 from dynamics_cli.config.bases import Architecture, Dataset, Initialization, Loss, Measure, Optimizer, Snapshots
+from dynamics_cli.config.choice import OneOf
 from dynamics_cli.config.registry import get_kind
 
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.base import Fraction, PositiveInt
 from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet, find_place, load_images, split_per_class
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.light import light_effect
 from dynamics_cli.datasets.samples import Samples, check_size
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet
 
 
 class DogsVsCats(Dataset, kind="dogs_vs_cats"):
@@ -39,6 +41,8 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
             DataMissingError: none were added.
 
         """
+        from dynamics_cli.datasets.files.dogs_vs_cats import find_place
+
         return self if self.images is not None else self.model_copy(update={"images": find_place().key})
 
     def load(self, streams: Streams) -> Samples:
@@ -52,6 +56,8 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
                 into memory.
 
         """
+        from dynamics_cli.datasets.files.dogs_vs_cats import find_place, load_images, split_per_class
+
         check_size(len(find_place().names), self.size**2)  # three colours in float32, and the bytes
         found = load_images(self.size)
         if self.images not in (None, found.key):

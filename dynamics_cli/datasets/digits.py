@@ -10,10 +10,10 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset, Floats
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
 from dynamics_cli.datasets.light import light_effect
 from dynamics_cli.datasets.samples import Samples, make_samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 
 Digit = Annotated[int, Field(ge=0, le=9)]

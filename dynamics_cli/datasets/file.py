@@ -11,9 +11,9 @@ import numpy as np
 
 from dynamics_cli.config.base import Finding, Fraction, Sections
 from dynamics_cli.config.bases import Dataset
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.datasets.samples import Samples, make_samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset, Floats
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.points import Coordinates, check_rows
 from dynamics_cli.datasets.samples import Samples, check_size, make_samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 _ROUNDS = 1000

@@ -10,8 +10,8 @@ import numpy as np
 
 from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset, Floats
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples, check_size, make_samples
-from dynamics_cli.datasets.streams import Streams
 
 
 class Mixture(Dataset, kind="mixture"):

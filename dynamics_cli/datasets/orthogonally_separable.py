@@ -10,8 +10,8 @@ from pydantic import Field
 
 from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Dataset, Floats
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples, check_size, make_samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 _DRAWS = 10_000

@@ -8,9 +8,9 @@ import numpy as np
 
 from dynamics_cli.config.base import Finding, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.points import Labels, counted
 from dynamics_cli.datasets.samples import Samples, check_size, make_samples
-from dynamics_cli.datasets.streams import Streams
 
 
 class Orthonormal(Dataset, kind="orthonormal"):

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Dataset
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples, make_samples
-from dynamics_cli.datasets.streams import Streams
 
 Coordinates = Annotated[list[float], Field(min_length=1)]
 Labels = Annotated[list[float], Field(min_length=1)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dynamics_cli.config.base import Positive
 from dynamics_cli.config.bases import Floats, Initialization
-from dynamics_cli.datasets.streams import Streams
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:

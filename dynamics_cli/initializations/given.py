@@ -11,8 +11,8 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Floats, Initialization
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.tables import read_npz
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.initializations.scaled import needs_two_layers
 

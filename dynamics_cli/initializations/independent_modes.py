@@ -16,8 +16,8 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, Positive, Sections
 from dynamics_cli.config.bases import Floats, Initialization
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:

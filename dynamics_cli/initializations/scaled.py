@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from dynamics_cli.config.base import Finding, Positive, Sections
 from dynamics_cli.config.bases import Floats, Initialization
-from dynamics_cli.datasets.streams import Streams
+from dynamics_cli.config.streams import Streams
 
 if TYPE_CHECKING:
     from dynamics_cli.training.problem import Problem

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Positive, PositiveInt
 from dynamics_cli.config.bases import Descent, Minibatch
-from dynamics_cli.optimizers.clocks import Clock, RescaledClock
+from dynamics_cli.config.clocks import Clock, RescaledClock
 
 if TYPE_CHECKING:
     from torch import Tensor

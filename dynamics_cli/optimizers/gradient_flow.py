@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Floats, Optimizer
-from dynamics_cli.optimizers.clocks import Clock, GridClock
+from dynamics_cli.config.clocks import Clock, GridClock
 
 
 class GradientFlow(Optimizer, kind="gradient_flow"):

@@ -6,6 +6,7 @@ Listing imports no figure, and neither torch nor matplotlib; `load_figure` impor
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynamics_cli.config.registry import load_package, loaded_packages, report_if_broken
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 
@@ -51,15 +51,25 @@ def papers() -> dict[str, PaperEntry]:
         InputError: a folder named by `--with` offers no paper, or one whose key is taken.
     """
     found = dict(_bundled())
+    if os.environ.get("DYN_WITH"):
+        found |= _from_folders(found)
+    for key, paper in _installed().items():
+        found.setdefault(key, paper)
+    return found
+
+
+def _from_folders(known: Mapping[str, PaperEntry]) -> dict[str, PaperEntry]:
+    """Return the papers of the folders that `--with` names."""
+    from dynamics_cli.config.registry import load_package, loaded_packages
+
+    found: dict[str, PaperEntry] = {}
     for path in loaded_packages():
         paper = getattr(load_package(path), "PAPER", None)
         if not isinstance(paper, PaperEntry):
             raise InputError(f"--with {path}: {path.name}/__init__.py defines no PAPER, a PaperEntry")
-        if path.name in found:
+        if path.name in known:
             raise InputError(f"--with {path}: there is a paper {path.name!r} already; rename the folder")
         found[path.name] = paper
-    for key, paper in _installed().items():
-        found.setdefault(key, paper)
     return found
 
 
@@ -68,6 +78,7 @@ def _installed() -> dict[str, PaperEntry]:
     """Return the papers of installed packages."""
     found: dict[str, PaperEntry] = {}
     for point in entry_points(group=GROUP):
+        from dynamics_cli.config.registry import report_if_broken  # only where it is needed: listing is light
 
         def load(point: EntryPoint = point) -> PaperEntry:
             paper = point.load()

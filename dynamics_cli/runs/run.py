@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import summary
@@ -195,7 +194,7 @@ class Run:
 
     def dataset(self) -> Samples:
         """The data on which the run was trained."""
-        from dynamics_cli.datasets.streams import Streams
+        from dynamics_cli.config.streams import Streams
 
         return self.config.dataset.load(Streams(self.config.seed))
 
@@ -263,9 +262,11 @@ class Run:
             right = right and not (self._verify and (np.diff(array, prepend=-1) <= 0).any())
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
-        elif name in _TWO_LAYER and isinstance(self.config.architecture, TwoLayer):
+        elif name in _TWO_LAYER and self.config.architecture.kind == "two_layer":
             first = 1 + replicas  # the axis of the neurons
-            right = array.ndim == first + _TWO_LAYER[name] and array.shape[first] == self.config.architecture.width
+            right = array.ndim == first + _TWO_LAYER[name] and array.shape[first] == getattr(
+                self.config.architecture, "width", 0
+            )
         else:
             right = array.ndim > replicas
         if not right:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.bases import Minibatch
-from dynamics_cli.datasets.streams import stream
+from dynamics_cli.config.streams import stream
 from dynamics_cli.training.problem import Problem
 
 

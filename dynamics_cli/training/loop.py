@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.optimizers.clocks import Clock
+from dynamics_cli.config.clocks import Clock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.schedule import Iterations, next_after

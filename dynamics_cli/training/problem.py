@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.blocks import block_samples
 from dynamics_cli.config.bases import Loss
 from dynamics_cli.config.run import RunConfig
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
+from dynamics_cli.memory import block_samples
 
 
 @dataclass(frozen=True)

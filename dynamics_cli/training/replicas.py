@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DynError
 from dynamics_cli.training.backends import plain
 from dynamics_cli.training.kernels import known

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from dynamics_cli import kit
-from dynamics_cli.datasets.streams import Streams
+from dynamics_cli.config.streams import Streams
 
 from .shared import TRAINED, States, first_at, read_states, slope
 from .theory.alignment_history import AlignmentHistory, alignment_history

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli import kit
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.theory.least_distance import LeastDistance, least_distance
 
 from .theory.separability import Separability, is_orthogonally_separable

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.architectures import blocks
-from dynamics_cli.architectures.blocks import block_samples
+from dynamics_cli import memory as blocks
 from dynamics_cli.config.registry import get_kind
+from dynamics_cli.memory import block_samples
 
 NETWORKS: list[tuple[dict[str, Any], int]] = [
     ({"kind": "two_layer", "width": 5, "activation": "relu"}, 4),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from dynamics_cli.architectures import blocks
+from dynamics_cli import memory as blocks
 from dynamics_cli.architectures.convolutional import Convolutional
 from dynamics_cli.architectures.residual import Residual
 from dynamics_cli.config import load_config

@@ -32,7 +32,7 @@ import torch
 from torch import nn
 
 from dynamics_cli.config import bases
-from dynamics_cli.config.base import OneOf
+from dynamics_cli.config.choice import OneOf
 from dynamics_cli.datasets.samples import make_samples
 
 
@@ -320,7 +320,7 @@ def test_a_nested_kind_is_checked(tmp_path: Path, base: dict[str, Any], problems
 BROKEN = {
     "a bundled name": (
         MEASURE.format(number=1).replace('"number"', '"weight_norm"'),
-        "measure.kind 'weight_norm' of dyn_parts_.* is there already .dynamics_cli.measures.recorded.",
+        "measure.kind 'weight_norm' of dyn_parts_.* is there already .dynamics_cli.recording.measures.",
     ),
     "an incomplete kind": (
         "from dynamics_cli.config.bases import Activation\n"

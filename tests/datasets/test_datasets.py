@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynamics_cli.config.streams import Streams, stream
 from dynamics_cli.datasets.files import File
 from dynamics_cli.datasets.orthonormal import Orthonormal
 from dynamics_cli.datasets.points import Points
-from dynamics_cli.datasets.streams import Streams, stream
 from dynamics_cli.errors import DataMissingError, InputError
 
 

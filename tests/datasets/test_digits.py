@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets import digits
 from dynamics_cli.datasets.digits import Mnist, MnistPair
 from dynamics_cli.datasets.files.mnist import add_mnist, load_mnist
 from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 
 

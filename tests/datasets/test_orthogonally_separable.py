@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 from experiments.phuong2021.theory.separability import is_orthogonally_separable
 

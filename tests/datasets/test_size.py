@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
 from dynamics_cli.datasets.mixture import Mixture
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
 from dynamics_cli.datasets.orthonormal import Orthonormal
-from dynamics_cli.datasets.streams import Streams
 from dynamics_cli.errors import InputError
 
 MANY = 2**62

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.datasets.streams import Streams
+from dynamics_cli.config.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
 
 SHAPES = {"hidden_weight": (4000, 3), "output_weight": (4000,)}

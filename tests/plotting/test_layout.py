@@ -74,7 +74,6 @@ def test_the_legend_below_touches_neither_axes_nor_figure_edge():
     box = legend.get_window_extent()
     assert box.y1 <= axes[0].xaxis.label.get_window_extent().y0
     assert box.y0 >= 0
-    assert place_legend(axes[0], [Line2D([], [])], "none") is None
     assert place_legend(axes[0], []) is None
     assert place_legend(axes[0], [Line2D([], [], label="a")], "inside") is not None
 

@@ -75,7 +75,9 @@ def test_good_source_is_not(text: str) -> None:
     assert list(unsafe(text)) == []
 
 
-@pytest.mark.parametrize("module", ["datasets/npz.py", "datasets/archive.py", "datasets/pictures.py"])
+@pytest.mark.parametrize(
+    "module", ["datasets/files/tables.py", "datasets/files/archive.py", "datasets/files/pictures.py"]
+)
 def test_what_reads_archives_writes_nothing(module: str) -> None:
     text = (ROOT / "dynamics_cli" / module).read_text(encoding="utf-8")
     assert not [

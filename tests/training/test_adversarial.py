@@ -10,7 +10,7 @@ import torch
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.errors import ConfigError
-from dynamics_cli.datasets.streams import stream
+from dynamics_cli.config.streams import stream
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem, build_problem

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynamics_cli.config.bases import Snapshots
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.snapshots import Every, Geometric, Listed
+from dynamics_cli.recording.snapshots import Every, Geometric, Listed
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.schedule import next_after, snapshot_iterations
 

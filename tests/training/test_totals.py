@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.architectures import blocks
+from dynamics_cli import memory as blocks
 from dynamics_cli.config import load_config
 from dynamics_cli.config.bases import Loss
 from dynamics_cli.config.registry import all_kinds

@@ -22,6 +22,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.config.streams import stream
 from dynamics_cli.datasets.files import store
 from dynamics_cli.datasets.files.pictures import (
     NotAPictureError,
@@ -32,7 +33,6 @@ from dynamics_cli.datasets.files.pictures import (
     open_pictures,
     quiet_pillow,
 )
-from dynamics_cli.datasets.streams import stream
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.runs.store import files as disk
 

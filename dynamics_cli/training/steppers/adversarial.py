@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.config.bases import Minibatch
-from dynamics_cli.datasets.streams import stream
+from dynamics_cli.config.streams import stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.autograd import TorchStepper

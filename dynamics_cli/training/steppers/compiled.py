@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.blocks import block_samples
+from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
 from dynamics_cli.training.kernels.batches import run_batches, total_loss

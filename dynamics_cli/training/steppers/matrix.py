@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dynamics_cli.architectures.blocks import block_samples
+from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats

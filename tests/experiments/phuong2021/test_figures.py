@@ -206,7 +206,7 @@ def test_a_neuron_dies_with_probability_one_half_where_the_bound_is_attained() -
         }
     )
     problem = build_problem(config)
-    stepper = build_stepper(problem, choose(problem))
+    stepper = build_stepper([problem], choose([problem]))
     start = problem.initial_parameters()
     stepper.advance(4000)
     weights = stepper.parameters()

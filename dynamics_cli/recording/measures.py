@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dynamics_cli.config.bases import Measure, State
+from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
     from dynamics_cli.training.problem import Problem
@@ -93,3 +97,26 @@ record: {measures: [test_accuracy]}
     def samples(self, problem: Problem) -> int:
         """Return the number of held-out samples."""
         return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)
+
+
+def measure_of(function: Callable[[State], Any]) -> Measure:
+    """Return a measure that records what a function makes of a state (see `bases.State`), under the function's name.
+
+    Raises:
+        InputError: the function has no source that can be read, so a run of it could not be told from another.
+    """
+    name = function.__name__
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError) as error:
+        raise InputError(f"the measure {name} has no source that can be read; write it to a file") from error
+    body = {
+        "__doc__": function.__doc__ or f"What the function {name} gives.",
+        "__module__": function.__module__,
+        "__qualname__": name,
+        "source_text": text,
+        "__annotations__": {"source_text": ClassVar[str]},
+        "measure": lambda self, state: function(state),
+    }
+    cls: type[Measure] = types.new_class(name, (Measure,), {"kind": name}, lambda namespace: namespace.update(body))
+    return cls()

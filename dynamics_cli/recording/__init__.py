@@ -1,0 +1,1 @@
+"""What runs record beside their losses, and when: measures and schedules of snapshots, kinds both."""
