@@ -37,7 +37,11 @@ class Section(BaseModel):
 
     # strict: a text is not coerced into a number, nor a number into a boolean, nor a boolean into a number.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        defer_build=True,  # of most kinds a process uses none
     )
 
 

@@ -1,6 +1,6 @@
 """Where kinds come from: the program itself, files named by `dyn --with`, installed packages.
 
-- Bundled kinds stand in the rooms `ROOMS`; all modules there are imported when a kind is asked for.
+- Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a kind is asked for that it holds.
 - `dyn --with FILE`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file; `--with RUN_DIRECTORY` imports
   the copies of such files that a run keeps.
 - Installed packages name modules by entry points of the group `dyn.kinds`. They are imported when a kind is asked for
@@ -19,7 +19,6 @@ import importlib.util
 import inspect
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,21 +31,22 @@ from typing import Any
 from dynamics_cli.config.base import Kind, forget, kinds_in, registered
 from dynamics_cli.errors import InputError
 
-ROOMS = ("architectures", "datasets", "initializations", "losses", "optimizers", "recording")
-"""Rooms of the program that hold kinds; their folders, and modules whose name begins with `_`, are not looked into."""
-SECTIONS = (
-    "dataset",
-    "architecture",
-    "activation",
-    "initialization",
-    "loss",
-    "optimizer",
-    "schedule",
-    "measure",
-    "snapshots",
-    "theory",
-)
-"""What has kinds, in the order of a config."""
+SECTIONS = {
+    "dataset": "datasets",
+    "architecture": "architectures",
+    "activation": "architectures",
+    "initialization": "initializations",
+    "loss": "losses",
+    "optimizer": "optimizers",
+    "schedule": "optimizers",
+    "measure": "recording",
+    "snapshots": "recording",
+    "theory": "theory",
+}
+"""What has kinds, in the order of a config -> the room of the program that holds those that come with it.
+
+Folders in a room, and modules whose name begins with `_`, are not looked into.
+"""
 GROUP = "dyn.kinds"
 """Entry points of this group name modules that define kinds."""
 WITH = "DYN_WITH"
@@ -86,7 +86,9 @@ _NEWEST: dict[Path, str] = {}
 
 def find_kind(section: str, name: str) -> type[Kind] | None:
     """Return the kind of a section by its name, None when nobody has registered it."""
-    _load_bundled()
+    _load_named()
+    if name not in registered(section):
+        _load_room(SECTIONS[section], f'kind="{name}"')  # the module that says so: importing all takes half a second
     if name not in registered(section):
         _load_packages()
     return registered(section).get(name)
@@ -94,26 +96,45 @@ def find_kind(section: str, name: str) -> type[Kind] | None:
 
 def get_kind(section: str, name: str) -> type[Kind]:
     """Return a kind that is known to be there; raise KeyError for another."""
-    _load_bundled()
+    find_kind(section, name)
     return registered(section)[name]
+
+
+def loaded_kinds(section: str) -> dict[str, type[Kind]]:
+    """Return the kinds of a section, bundled and named by `--with`, in alphabetical order; packages are not asked."""
+    _load_named()
+    _load_room(SECTIONS[section])
+    return dict(sorted(registered(section).items()))
 
 
 def all_kinds(section: str) -> dict[str, type[Kind]]:
     """Return all kinds of a section by name, in alphabetical order."""
-    _load_bundled()
+    _load_named()
     _load_packages()
-    return dict(sorted(registered(section).items()))
+    return loaded_kinds(section)
 
 
 @cache
-def _load_bundled() -> None:
-    for room in ROOMS:
-        package = importlib.import_module(f"dynamics_cli.{room}")
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.ispkg and not module.name.startswith("_"):
-                importlib.import_module(f"{package.__name__}.{module.name}")
+def _load_room(room: str, text: str = ', kind="') -> None:
+    """Import the modules of a room that define kinds, or those whose source holds a text."""
+    package = importlib.import_module(f"dynamics_cli.{room}")
+    for folder in package.__path__:
+        for file in sorted(Path(folder).glob("*.py")):
+            if not file.stem.startswith("_") and text in file.read_text(encoding="utf-8"):
+                importlib.import_module(f"{package.__name__}.{file.stem}")
+
+
+@cache
+def _load_named() -> None:
+    """Import what `DYN_WITH` names; bundled kinds first, so that a name that is taken is noticed."""
     for path in filter(None, os.environ.get(WITH, "").split(os.pathsep)):
+        _load_bundled()
         _load_path(Path(path))
+
+
+def _load_bundled() -> None:
+    for room in dict.fromkeys(SECTIONS.values()):
+        _load_room(room)
 
 
 def use(path: str | Path) -> None:
@@ -124,6 +145,7 @@ def use(path: str | Path) -> None:
     """
     absolute = Path(path).absolute()
     _load_bundled()
+    _load_named()
     _load_path(absolute)
     named = os.environ.get(WITH, "").split(os.pathsep)
     if str(absolute) not in named:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
-from dynamics_cli.config.base import Kind
+from dynamics_cli.config.base import Kind, Section
 from dynamics_cli.config.errors import Path
 from dynamics_cli.config.registry import SECTIONS, all_kinds
-from dynamics_cli.config.run import RunConfig
+from dynamics_cli.config.run import Record, RunConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Node = dict[str, Any]
@@ -27,6 +31,11 @@ def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
     whole = RunConfig.model_json_schema()
     definitions: dict[str, Node] = {"RunConfig": whole, **whole.pop("$defs", {})}
     definitions |= {f"{section}.{name}": cls.model_json_schema() for section, name, cls in known}
+    classes = {"RunConfig": RunConfig, "Record": Record, **{f"{section}.{name}": cls for section, name, cls in known}}
+    for name, described in classes.items():
+        for key, text in _docstrings(described).items():
+            if key in definitions[name]["properties"]:
+                definitions[name]["properties"][key].setdefault("description", text)
     defaults = {(note["kinds"], note["default kind"]) for note in _notes(definitions)}
     for section, name, _ in known:
         node = definitions[f"{section}.{name}"]
@@ -35,6 +44,23 @@ def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
             node["required"] = ["kind", *node.get("required", ())]
     names = {section: [name for of, name, _ in known if of == section] for section in SECTIONS}
     return {name: _chosen(node, names, definitions) for name, node in definitions.items()}
+
+
+def _docstrings(cls: type[Section]) -> dict[str, str]:
+    """Return the text below each field of a section, its bases' included; pydantic's own way slows every start."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not issubclass(base, Section):
+            continue
+        try:
+            (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        except (OSError, SyntaxError):  # typed into a console: it has no description then
+            continue
+        for field, text in pairwise(getattr(body, "body", ())):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(written))):
+                    found[key] = inspect.cleandoc(written)
+    return found
 
 
 def _notes(node: Any) -> Iterator[Node]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.bases import Floats, Measure, State
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.config.registry import loaded_kinds
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.problem import Problem
 
@@ -22,11 +22,11 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     """
     wanted = problem.config.record.measures
     if wanted is None:
-        kinds = [cls for cls in all_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
+        kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
         return {one.kind: one for one in (cls() for cls in kinds) if one.offered(problem)}
     for one in wanted:
         if not one.offered(problem):
-            offered = [name for name, cls in all_kinds("measure").items() if _offers(problem, cls)]
+            offered = [name for name, cls in loaded_kinds("measure").items() if _offers(problem, cls)]
             raise InputError(f"record.measures: no measure {one.kind!r} here; there are {', '.join(offered)}")
     return {one.kind: one for one in wanted}
 
