@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.jsonable import jsonable
-from dynamics_cli.text import Table
+from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
-
-from dynamics_cli.jsonable import jsonable
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LEAST_FIRST, _LEAST_OTHER = 28, 14
@@ -158,3 +158,19 @@ def to_json(document: Any) -> str:
     import json
 
     return json.dumps(jsonable(document, absolute=True), indent=2, allow_nan=False)
+
+
+def jsonable(value: Any, *, absolute: bool = False) -> Any:
+    """Return `value` as JSON knows it: NumPy's numbers and arrays as numbers and lists, non-finite numbers as `None`.
+
+    Paths become text, `absolute` ones where asked for.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item, absolute=absolute) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item, absolute=absolute) for item in value]
+    if isinstance(value, Path):
+        return str(value.absolute() if absolute else value)
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, which commands that need none do not import
+        return jsonable(value.tolist(), absolute=absolute)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

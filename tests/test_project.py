@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "templates": {"config"},
 }
 """CONTRIBUTING.md, Architecture; names that types alone need do not count."""
-FOUNDATION = {"errors", "jsonable", "memory", "text", "__version__"}
+FOUNDATION = {"errors", "memory", "text", "__version__"}
 """What all may import."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.text import Table, duration, html_table, pairs, plain, size, text_table, to_json
+from dynamics_cli.text import Table, duration, html_table, jsonable, pairs, size, text_table, to_json
 
 
 def test_a_table_has_a_header_and_columns_flushed_left_or_right() -> None:
@@ -69,5 +69,5 @@ def test_durations(seconds: float, text: str) -> None:
 def test_json_of_what_json_does_not_know() -> None:
     document = {"a": float("nan"), "b": [np.float64("inf"), np.arange(2)], 3: Path("x"), "c": (None, True)}
     expected = {"a": None, "b": [None, [0, 1]], "3": str(Path.cwd() / "x"), "c": [None, True]}
-    assert plain(document) == expected
+    assert jsonable(document, absolute=True) == expected
     assert json.loads(to_json(document)) == expected

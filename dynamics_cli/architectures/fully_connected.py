@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from dynamics_cli.architectures.activated import Activated
+from dynamics_cli.architectures.activations import Activated
 from dynamics_cli.config.base import PositiveInt
 
 if TYPE_CHECKING:

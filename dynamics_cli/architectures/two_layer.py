@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynamics_cli.architectures.activated import Activated
+from dynamics_cli.architectures.activations import Activated
 from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Evaluation, Parameters
 

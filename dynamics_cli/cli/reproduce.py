@@ -118,7 +118,7 @@ def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> Non
         DynError: the only figure asked for has failed.
 
     """
-    from dynamics_cli.reproduction.report import claims_table, summary
+    from dynamics_cli.reproduction.claims import claims_table, summary
 
     if isinstance(outcome, DynError):
         if alone:
@@ -145,7 +145,7 @@ def _document(figure: str, outcome: Outcome) -> dict[str, Any]:
 
 def _summarize(results: dict[str, Outcome]) -> None:
     """Print one line for each of several figures."""
-    from dynamics_cli.reproduction.report import summary
+    from dynamics_cli.reproduction.claims import summary
 
     rows = [
         [figure, "failed" if isinstance(outcome, DynError) else summary(outcome.claims)]

@@ -9,7 +9,7 @@ import math
 import sys
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.config.base import Kind, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.config.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.config.choice import OneOf
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.config.text import alternatives
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -198,6 +200,8 @@ class Loss(Kind):
     section: ClassVar[str] = "loss"
     labels: ClassVar[Labels] = "real"
     """What labels must be."""
+    many_outputs: ClassVar[bool] = False
+    """Whether the network must have several outputs (True) or one."""
     smooth: ClassVar[bool] = True
     """Whether it has no kinks."""
     reduction: Literal["mean", "sum"] = "mean"
@@ -210,6 +214,29 @@ class Loss(Kind):
     @abstractmethod
     def derivatives(self, h: Array, y: Array) -> Array:
         """Return `dl/dh` per sample, of the shape of `h`."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether the network has one output or, for losses of `many_outputs`, several."""
+        architecture = sections.get("architecture")
+        outputs = getattr(architecture, "outputs", None)
+        if architecture is not None and self.many_outputs and outputs is None and architecture.kind != "gan":
+            able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
+            needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"
+            yield ("loss", "kind"), f"{needed}; {architecture.kind} has one output"
+        if self.many_outputs and outputs == 1:
+            yield ("architecture", "outputs"), f"must be the number of classes, >= 2, for the loss {self.kind}, not 1"
+        if not self.many_outputs and outputs is not None and outputs > 1:
+            yield ("architecture", "outputs"), f"must be 1 for the loss {self.kind}, not {outputs}"
+
+    def check_written_labels(self, sections: Sections, allowed: Sequence[int] | None, names: str) -> Iterator[Finding]:
+        """Yield the first label written in the config that is not allowed; `names` says which are, None all >= 0."""
+        for key in ("y", "y_test"):
+            labels = getattr(sections.get("dataset"), key, None)
+            for place, label in enumerate(labels if isinstance(labels, list) else ()):
+                # as an integer: a number with a point would be compared with every member of a range
+                if label != int(label) or not (int(label) in allowed if allowed is not None else label >= 0):
+                    yield ("dataset", key, place), f"must be {names} for the loss {self.kind}, not {label:g}"
+                    break
 
     def total(self, h: Array, y: Array) -> Array:
         """Return the reduced loss, shape (...)."""

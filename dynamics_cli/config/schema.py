@@ -31,7 +31,11 @@ def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
     whole = RunConfig.model_json_schema()
     definitions: dict[str, Node] = {"RunConfig": whole, **whole.pop("$defs", {})}
     definitions |= {f"{section}.{name}": cls.model_json_schema() for section, name, cls in known}
-    classes = {"RunConfig": RunConfig, "Record": Record, **{f"{section}.{name}": cls for section, name, cls in known}}
+    classes: dict[str, type[Section]] = {
+        "RunConfig": RunConfig,
+        "Record": Record,
+        **{f"{section}.{name}": cls for section, name, cls in known},
+    }
     for name, described in classes.items():
         for key, text in _docstrings(described).items():
             if key in definitions[name]["properties"]:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Array, Labels, Loss, namespace
-from dynamics_cli.losses.labels import check_outputs, check_written_labels
 
 
 class MarginLoss(Loss):
@@ -21,8 +20,8 @@ class MarginLoss(Loss):
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether the network has one output and the labels are signs."""
-        yield from check_outputs(self, sections)
-        yield from check_written_labels(self, sections, (-1, 1), "-1 or 1")
+        yield from super().check(sections)
+        yield from self.check_written_labels(sections, (-1, 1), "-1 or 1")
 
 
 class Logistic(MarginLoss, kind="logistic"):

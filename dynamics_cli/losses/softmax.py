@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Array, Labels, Loss, namespace
-from dynamics_cli.losses.labels import check_outputs, check_written_labels
 
 
 class CrossEntropy(Loss, kind="cross_entropy"):
@@ -20,6 +19,7 @@ initialization: {kind: default_scaled}
 loss: {kind: cross_entropy}
 """
     labels: ClassVar[Labels] = "classes"
+    many_outputs = True
 
     def _log_softmax(self, h: Array) -> Array:
         xp = namespace(h)
@@ -46,10 +46,10 @@ loss: {kind: cross_entropy}
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether the network has an output for every class, and the labels are classes."""
-        yield from check_outputs(self, sections)
+        yield from super().check(sections)
         outputs = getattr(sections.get("architecture"), "outputs", 1)
         if outputs > 1:
             names = f"a class, one of the integers 0 to {outputs - 1}"
-            yield from check_written_labels(self, sections, range(outputs), names)
+            yield from self.check_written_labels(sections, range(outputs), names)
         else:
-            yield from check_written_labels(self, sections, None, "a class, an integer >= 0")
+            yield from self.check_written_labels(sections, None, "a class, an integer >= 0")

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Array, Loss
-from dynamics_cli.losses.labels import check_outputs
 
 
-class Squared(Loss):
-    """What square losses share."""
-
-    def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield whether the network has one output."""
-        yield from check_outputs(self, sections)
-
-
-class Mse(Squared, kind="mse"):
+class Mse(Loss, kind="mse"):
     """`(h - y)^2`, the loss that released codes minimise."""
 
     def values(self, h: Array, y: Array) -> Array:
@@ -29,7 +17,7 @@ class Mse(Squared, kind="mse"):
         return 2.0 * (h - y)
 
 
-class HalfMse(Squared, kind="half_mse"):
+class HalfMse(Loss, kind="half_mse"):
     """`(h - y)^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over the samples."""
 
     def values(self, h: Array, y: Array) -> Array:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Bools, Floats, Ints, as_floats
-from dynamics_cli.measures.clusters import significant
+from dynamics_cli.measures.arrays import Bools, Floats
 from dynamics_cli.measures.two_layer import preactivations
 
 
@@ -16,22 +15,6 @@ def activation_patterns(x: ArrayLike, W: ArrayLike) -> Bools:
     Column j is `A(w_j)` of Boursier et al. 2022, Section 2.2.
     """
     result: Bools = preactivations(x, W) > 0
-    return result
-
-
-def count_patterns(x: ArrayLike, W: ArrayLike, *, relative_norm: float = 0.0) -> int:
-    """Return the number of distinct activation patterns on `x (n, d)` among the neurons of `W (m, d)`.
-
-    Neurons of norm 0, or below `relative_norm` times the largest, do not count.
-    """
-    weights = as_floats(W, "W", axes=2)
-    patterns = activation_patterns(x, weights[significant(weights, relative_norm)])
-    return len(np.unique(patterns, axis=1).T) if patterns.size else 0
-
-
-def active_counts(x: ArrayLike, W: ArrayLike) -> Ints:
-    """Return on how many points of `x (n, d)` each neuron of `W (..., m, d)` is active, `(..., m)`; 0 is a dead one."""
-    result: Ints = np.sum(activation_patterns(x, W), axis=-2, dtype=np.int64)
     return result
 
 

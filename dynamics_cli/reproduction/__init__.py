@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.catalogue import Listed, figures, load_figure, papers
-    from dynamics_cli.reproduction.claims import Claim
+    from dynamics_cli.reproduction.claims import Claim, claims_table
     from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
     from dynamics_cli.reproduction.figure import Figure, Variant, Wanted
-    from dynamics_cli.reproduction.report import claims_table
     from dynamics_cli.reproduction.reproduce import FigureResult, reproduce_figure, reproduce_figures
 
 _HOME = {
@@ -25,7 +24,7 @@ _HOME = {
     "PaperEntry": "entries",
     "Variant": "figure",
     "Wanted": "figure",
-    "claims_table": "report",
+    "claims_table": "claims",
     "figures": "catalogue",
     "load_figure": "catalogue",
     "papers": "catalogue",

@@ -10,11 +10,10 @@ from typing import Any
 
 from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
-from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, over_seeds
+from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
-from dynamics_cli.reproduction.report import claims_cells, summary
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.provenance import provenance
 from dynamics_cli.runs.store import files

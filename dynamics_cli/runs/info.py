@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError, ValidationInfo, field_validator
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.jsonable import jsonable
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.text import jsonable
 
 FORMAT = 1
 """Version of the run directory; a directory of a higher one is refused, not guessed at."""

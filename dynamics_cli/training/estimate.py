@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.memory import GIB, refuse_beyond_memory
+from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.schedule import snapshot_iterations
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
 _GRIDS = 4

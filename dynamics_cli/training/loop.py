@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.clocks import Clock
+from dynamics_cli.recording.snapshots import Iterations, next_after
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.measuring import Measuring
-from dynamics_cli.training.schedule import Iterations, next_after
 from dynamics_cli.training.signals import GivenUp, SignalWatch
 from dynamics_cli.training.steppers.base import Floats, State, Stepper
 

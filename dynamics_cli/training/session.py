@@ -19,6 +19,7 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
@@ -36,7 +37,6 @@ from dynamics_cli.training.estimate import (
 from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
 from dynamics_cli.training.measuring import Measuring, chosen_measures
 from dynamics_cli.training.problem import Problem, build_problem
-from dynamics_cli.training.schedule import snapshot_iterations
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.base import Stepper
 

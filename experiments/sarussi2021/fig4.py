@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.measures.margins import normalised_margin, smoothed_margin
+from dynamics_cli.measures.classification import normalised_margin, smoothed_margin
 from dynamics_cli.measures.two_layer import outputs
 
 from .groups import ORIGIN, Groups, cosine, read_groups

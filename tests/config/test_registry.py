@@ -20,8 +20,8 @@ from dynamics_cli.config import base as base_module
 from dynamics_cli.config.base import Unknown, UnknownKindError
 from dynamics_cli.config.bases import State
 from dynamics_cli.errors import InputError
+from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.schedule import snapshot_iterations
 
 ALL = """
 import math

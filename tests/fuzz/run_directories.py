@@ -19,11 +19,11 @@ from click.testing import CliRunner
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError
-from dynamics_cli.jsonable import jsonable
 from dynamics_cli.runs import RunWriter, load_run, runs_root
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.sealed import seal, unseal
+from dynamics_cli.text import jsonable
 from tests.fuzz import nasty
 from tests.fuzz.arrays import archive
 from tests.fuzz.mutate import BYTES, damage

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.activation import activation_patterns, active_counts, changed_patterns, count_patterns
+from dynamics_cli.measures.activation import activation_patterns, changed_patterns
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
@@ -14,15 +14,6 @@ def test_patterns_with_the_derivative_at_zero_off():
     patterns = activation_patterns(X, W)
     assert patterns.shape == (3, 4)
     assert patterns.T.tolist() == [[True, True, False], [True, True, False], [True, False, False], [False, False, True]]
-    assert active_counts(X, W).tolist() == [2, 2, 1, 1]
-
-
-def test_distinct_patterns_and_negligible_neurons():
-    assert count_patterns(X, W) == 3
-    assert count_patterns(X, np.concatenate([W, [[1e-9, -1e-9]]])) == 3  # (on, off, off) again
-    assert count_patterns(X, np.concatenate([W, [[-1e-9, 1e-9]]])) == 4
-    assert count_patterns(X, np.concatenate([W, [[-1e-9, 1e-9]]]), relative_norm=1e-3) == 3
-    assert count_patterns(X, np.zeros((2, 2))) == 0
 
 
 def test_patterns_of_snapshots_and_their_changes():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.classification import argmax_accuracy, sign_accuracy
+from dynamics_cli.measures.classification import sign_accuracy
 
 
 def test_sign_accuracy_counts_zero_and_nan_as_wrong():
@@ -12,19 +12,8 @@ def test_sign_accuracy_counts_zero_and_nan_as_wrong():
     assert sign_accuracy(np.array([y, -y, 0 * y]), y).tolist() == [1.0, 0.0, 0.0]
 
 
-def test_argmax_accuracy():
-    h = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [np.nan, 0.0, 1.0]])
-    assert argmax_accuracy(h, [0, 1, 0, 2]) == 0.5
-    assert argmax_accuracy(h, [0, 1, 0, 0]) == 0.5
-    assert argmax_accuracy(np.stack([h, -h]), [0, 1, 0, 2]).tolist() == [0.5, 0.25]
-
-
 def test_bad_labels_and_lengths():
     with pytest.raises(ValueError, match="-1 or"):
         sign_accuracy([1.0], [0.0])
     with pytest.raises(ValueError, match="2 outputs for 1 labels"):
         sign_accuracy([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match=r"0\.\.2"):
-        argmax_accuracy(np.ones((1, 3)), [3])
-    with pytest.raises(ValueError, match="1 outputs for 2 labels"):
-        argmax_accuracy(np.ones((1, 3)), [0, 1])

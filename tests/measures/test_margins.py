@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.margins import normalised_margin, smoothed_margin
+from dynamics_cli.measures.classification import normalised_margin, smoothed_margin
 
 
 def test_margins_of_equations_5_and_6():

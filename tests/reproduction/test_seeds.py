@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_cli.reproduction.claims import Claim, claim, exactly, finding, over_seeds
-from dynamics_cli.reproduction.report import claims_table, summary
+from dynamics_cli.reproduction.claims import Claim, claim, claims_table, exactly, finding, over_seeds, summary
 
 
 def claims_of(kinks: float, angle: float) -> list[Claim]:

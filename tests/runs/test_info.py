@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.jsonable import jsonable
 from dynamics_cli.runs import CorruptRunError, NotARunError, is_run
 from dynamics_cli.runs.info import read_info, write_info
+from dynamics_cli.text import jsonable
 
 INFO = {"format": 1, "status": "complete", "config_sha256": "0", "final_loss": 0.1, "messages": ["ä"]}
 

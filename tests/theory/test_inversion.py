@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dynamics_cli.theory.inversion import log_residual, solve_increasing
+from dynamics_cli.theory.arguments import log_residual, solve_increasing
 
 
 def test_agrees_with_brentq_for_functions_of_very_different_steepness():

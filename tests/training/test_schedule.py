@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from dynamics_cli.config.bases import Snapshots
 from dynamics_cli.errors import InputError
-from dynamics_cli.recording.snapshots import Every, Geometric, Listed
+from dynamics_cli.recording.snapshots import Every, Geometric, Listed, next_after, snapshot_iterations
 from dynamics_cli.training.batches import Batches
-from dynamics_cli.training.schedule import next_after, snapshot_iterations
 
 
 def test_geometric_is_that_of_the_released_code():
@@ -65,7 +64,7 @@ def test_batches_are_a_function_of_seed_epoch_and_step():
 def test_schedules_that_are_too_long_to_list(
     snapshots: Snapshots, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dynamics_cli.training.schedule.MAX_SNAPSHOTS", 1000)
+    monkeypatch.setattr("dynamics_cli.recording.snapshots.MAX_SNAPSHOTS", 1000)
     with pytest.raises(InputError) as caught:
         snapshot_iterations(snapshots, 18 * 10**17)
     assert str(caught.value) == f"record.snapshots: {message}"

@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
-from dynamics_cli.measures.margins import normalised_margin
+from dynamics_cli.measures.classification import normalised_margin
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.least_distance import InfeasibleError
 from experiments.sarussi2021.theory.agreement import (

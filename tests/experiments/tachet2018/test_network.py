@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dynamics_cli.plotting.panels.network import draw_network
 from dynamics_cli.plotting.style import new_figure
+from experiments.tachet2018.fig1 import draw_network
 
 
 def test_units_and_weights_are_those_of_the_network() -> None:
