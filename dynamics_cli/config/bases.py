@@ -419,6 +419,10 @@ class Snapshots(Kind):
     def next_after(self, iteration: int) -> int | None:
         """Return the next state of the schedule after one of it; None when there is none."""
 
+    def least(self, total: int) -> int:
+        """Return a number of states that the schedule has at least up to `total`, known without listing them."""
+        return 0
+
     def regular(self, total: int, most: int) -> array[int]:
         """Return the states 0, ... up to `total` of the schedule, ascending; at most one more than `most` of them."""
         states = array("q")  # eight bytes a state, where a list of integers takes forty

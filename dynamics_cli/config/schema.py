@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
@@ -54,16 +54,26 @@ def _docstrings(cls: type[Section]) -> dict[str, str]:
     """Return the text below each field of a section, its bases' included; pydantic's own way slows every start."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if not issubclass(base, Section):
-            continue
-        try:
-            (body,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        except (OSError, SyntaxError):  # typed into a console: it has no description then
-            continue
-        for field, text in pairwise(getattr(body, "body", ())):
-            match field, text:
-                case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(written))):
-                    found[key] = inspect.cleandoc(written)
+        if issubclass(base, Section):
+            found |= _written(base.__module__).get(base.__qualname__, {})
+    return found
+
+
+@cache
+def _written(module: str) -> dict[str, dict[str, str]]:
+    """Return class -> field -> the text below it, of the classes of a module; nothing of one that has no source."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, SyntaxError, KeyError):  # typed into a console
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            fields = found.setdefault(node.name, {})
+            for field, text in pairwise(node.body):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(written))):
+                        fields[key] = inspect.cleandoc(written)
     return found
 
 

@@ -25,10 +25,9 @@ class Geometric(Snapshots, kind="geometric"):
         """Return `int(ratio * iteration) + 1`."""
         return int(self.ratio * iteration) + 1
 
-    def regular(self, total: int, most: int) -> array[int]:
-        """Return the states of the schedule; without a loop where the first ones alone are too many."""
-        one_by_one = min(total, 1 / (self.ratio - 1))  # as long as (ratio - 1) last < 1
-        return array("q", range(most + 1)) if one_by_one > most else super().regular(total, most)
+    def least(self, total: int) -> int:
+        """Return how many of the first states follow each other one by one: as long as `(ratio - 1) last < 1`."""
+        return int(min(total, 1 / (self.ratio - 1)))
 
 
 class Every(Snapshots, kind="every"):
@@ -42,6 +41,10 @@ class Every(Snapshots, kind="every"):
     def next_after(self, iteration: int) -> int:
         """Return `iteration + interval`."""
         return iteration + self.interval
+
+    def least(self, total: int) -> int:
+        """Return the number of states."""
+        return total // self.interval
 
     def regular(self, total: int, most: int) -> array[int]:
         """Return the states of the schedule."""
@@ -75,8 +78,10 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
         InputError: these would be too many to be recorded.
 
     """
-    states = snapshots.regular(total, MAX_SNAPSHOTS + 1)  # state 0 is one more than the limit counts
-    if len(states) > MAX_SNAPSHOTS + 1:
+    too_many = snapshots.least(total) > MAX_SNAPSHOTS
+    # state 0 is one more than the limit counts
+    states = array("q") if too_many else snapshots.regular(total, MAX_SNAPSHOTS + 1)
+    if too_many or len(states) > MAX_SNAPSHOTS + 1:
         raise InputError(
             f"record.snapshots: more than {MAX_SNAPSHOTS:.0e} states would be recorded, too many to list; "
             f"take {snapshots.fewer}"

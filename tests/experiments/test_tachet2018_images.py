@@ -13,7 +13,6 @@ from PIL import Image
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets import resolve_dataset
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.reproduction.catalogue import load_figure
@@ -128,7 +127,7 @@ def test_cats_and_dogs_become_a_table(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("cats_and_dogs")
 def test_rows_are_planes_with_the_light_of_their_class() -> None:
     config = load_config(config_path("tachet2018/cats_and_dogs.yaml"), ["dataset.size=8"]).dataset
-    resolved = resolve_dataset(config)
+    resolved = config.resolve()
     assert len(resolved.images) == 64
     lit = resolved.load(Streams(0))
     plain = resolved.model_copy(update={"light_effect": False}).load(Streams(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.losses import Exponential
+from dynamics_cli.losses.margin import Exponential
 from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.measures.spectra import singular_values, stable_rank
 from dynamics_cli.measures.two_layer import outputs
