@@ -138,13 +138,14 @@ mine2026 = "stranger.mine2026:PAPER"
 @pytest.mark.long
 def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stranger: Path) -> None:
     """The recipe of README followed by a stranger who packages it: trained, killed, resumed, swept, drawn, verified."""
-    package = stranger / "stranger"
+    project = stranger / "project"  # out of the way: what is imported is what was installed
+    package = project / "stranger"
     dyn("new", "paper", "mine2026", "--into", str(package), cwd=stranger)
     for file in package.rglob("*.py"):
         file.write_text(file.read_text().replace('"mine2026.fig1"', '"stranger.mine2026.fig1"'))
     (package / "__init__.py").write_text("")
     (package / "kinds.py").write_text(PARTS)
-    (stranger / "pyproject.toml").write_text(PROJECT)
+    (project / "pyproject.toml").write_text(PROJECT)
     (stranger / "my_parts.py").unlink()
     environment = stranger / "environment"
     venv.create(environment, with_pip=False)
@@ -152,7 +153,7 @@ def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stran
     places = next((environment / "lib").iterdir()) / "site-packages"
     (places / "others.pth").write_text("\n".join([str(ROOT), *(p for p in sys.path if p.endswith("site-packages"))]))
     install = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "."]
-    subprocess.run(install, cwd=stranger, check=True, capture_output=True)
+    subprocess.run(install, cwd=project, check=True, capture_output=True)
 
     assert "stranger 1.0" in dyn("list", "kinds", "loss", cwd=stranger, python=python).stdout
     long = ("--set", "optimizer.iterations=4000")
