@@ -15,9 +15,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
+from dynamics_cli.config import RunConfig, load_config, registry
 from dynamics_cli.config.bases import Dataset, Measure
 from dynamics_cli.config.registry import SECTIONS
+from dynamics_cli.losses.squared import Mse
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.info import check_info
+from dynamics_cli.runs.store import layout
 
 ROOT = Path(__file__).parents[1]
 SECTION = (ROOT / "README.md").read_text(encoding="utf-8").split("## Bring your own code")[1].split("\n## ")[0]
@@ -181,3 +187,19 @@ def test_base_classes_say_what_they_need() -> None:
     with pytest.raises(TypeError, match="does not say load"):
         type("Nothing", (Dataset,), {"__module__": __name__}, kind="nothing_at_all")
     assert Measure.__abstractmethods__ == {"measure"}
+
+
+def test_the_registry_and_the_run_directory_mean_the_same_files() -> None:
+    assert (registry.PARTS, registry.RUN_INFO) == (layout.PARTS, layout.INFO)
+
+
+def test_a_kind_of_another_section_is_refused() -> None:
+    with pytest.raises(ValidationError, match="must be a section"):
+        RunConfig.model_validate({**dict(load_config(ROOT / "configs/boursier2022/orthogonal.yaml")), "dataset": Mse()})
+
+
+@pytest.mark.parametrize("copy", ["/etc", "../x", "parts", "parts/..", "parts/a/b", 3])
+def test_a_run_reads_its_copies_nowhere_else(tmp_path: Path, copy: object) -> None:
+    info = {"status": "complete", "kinds": {"loss.huber": {"from": "a.py", "sha256": "0", "copy": copy}}}
+    with pytest.raises(CorruptRunError, match="kinds"):
+        check_info(tmp_path / "run.json", info)

@@ -352,7 +352,7 @@ class Minibatch(Descent):
         """Return the number of updates."""
         return self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
 
-    def check(self, sections: Sections) -> Any:
+    def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield what is wrong with the length of the run and its batches."""
         if self.iterations is None and self.epochs is None:
             yield ("optimizer", "iterations"), "is missing; exactly one of iterations and epochs must be given"

@@ -34,7 +34,7 @@ class OneOf:
         return {"kinds": self.section, "default kind": self.default, "word": self.word}
 
     def _validate(self, value: object, info: ValidationInfo) -> Kind:
-        if isinstance(value, Kind):
+        if isinstance(value, Kind) and (value.section == self.section or isinstance(value, Unknown)):
             return value
         if self.word and isinstance(value, str):
             value = {"kind": value}

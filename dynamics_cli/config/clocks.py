@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -44,8 +43,8 @@ class GridClock:
     time = 0.0
     """Where the run starts; nothing is summed."""
 
-    def __init__(self, times: Floats | Callable[[], Floats]) -> None:
-        self.times = times() if callable(times) else times
+    def __init__(self, times: Floats) -> None:
+        self.times = times
 
     def advance(self, first: int, losses: Floats) -> Floats:
         """Return the times of states `first, ...`, one for each loss."""

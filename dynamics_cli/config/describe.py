@@ -64,31 +64,36 @@ def explain(name: str) -> str:
     """
     cls = find_explained(name)
     title = f"{cls.section}.{cls.model_fields['kind'].default}"
-    lines = [title, "-" * len(title), inspect.cleandoc(cls.__doc__ or ""), "", f"From: {_origin(cls)}", "", "Keys:"]
-    for key in key_rows(cls):
-        lines.append(f"  {key['key']}: {key['type']}{key['default']}")
+    keys = key_rows(cls)
+    lines = [title, "-" * len(title), inspect.cleandoc(cls.__doc__ or ""), "", f"From: {_origin(cls)}", ""]
+    lines.append("Keys:" if keys else "It has no keys.")
+    for key in keys:
+        default = " (required)" if key["required"] else f", by default {_default(key['default'])}"
+        lines.append(f"  {key['name']}: {key['type']}{default}")
         lines += [f"      {line}" for line in key["what"].split("\n") if line]
-    if len(lines) and lines[-1] == "Keys:":
-        lines[-1] = "It has no keys."
     return "\n".join([*lines, "", "Example:", *(f"  {line}" for line in example(cls).splitlines())])
 
 
-def key_rows(cls: type[Kind]) -> list[dict[str, str]]:
-    """Return name, type, default and description of the keys of a kind."""
+def key_rows(cls: type[Kind]) -> list[dict[str, Any]]:
+    """Return name, type, default and description of the keys of a kind, and whether they must be given."""
     node = kind_schema(cls)
-    required = node.get("required", ())
-    rows = []
-    for key, below in node["properties"].items():
-        if key != "kind":
-            default = " (required)" if key in required else f", by default {_default(below.get('default'))}"
-            rows.append({"key": key, "type": describe(below), "default": default, "what": below.get("description", "")})
-    return rows
+    return [
+        {
+            "name": key,
+            "type": describe(below),
+            "required": key in node.get("required", ()),
+            "default": below.get("default"),
+            "what": below.get("description", ""),
+        }
+        for key, below in node["properties"].items()
+        if key != "kind"
+    ]
 
 
 def described_keys(cls: type[Kind]) -> list[dict[str, Any]]:
     """Return name and description of the keys of a kind, and whether they must be given."""
     return [
-        {"name": row["key"], "description": " ".join(row["what"].split()), "required": row["default"] == " (required)"}
+        {"name": row["name"], "description": " ".join(row["what"].split()), "required": row["required"]}
         for row in key_rows(cls)
     ]
 

@@ -13,6 +13,7 @@ local modules that it imports, or every Python file of the installed package.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -52,6 +53,8 @@ GROUP = "dyn.kinds"
 WITH = "DYN_WITH"
 PARTS = "parts"
 """Folder of a run directory with copies of the sources of its kinds."""
+RUN_INFO = "run.json"
+"""What a run directory says of itself, such as where its kinds came from."""
 _PREFIX = "dyn_parts_"
 
 
@@ -207,7 +210,7 @@ def _check_local_modules(path: Path, source: Source) -> None:
 def kept_origin(directory: Path, kind: str) -> str | None:
     """Return where a run says that a kind came from whose source it keeps; None where it says nothing of it."""
     try:
-        kinds = json.loads((directory / "run.json").read_bytes())["kinds"]
+        kinds = json.loads((directory / RUN_INFO).read_bytes())["kinds"]
         return next((str(about["from"]) for name, about in kinds.items() if name.endswith(f".{kind}")), None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run, or a damaged one, which others tell
         return None
@@ -297,8 +300,6 @@ def report_if_broken(point: EntryPoint, load: Callable[[], Any]) -> Any:
 
 def _silently(work: Callable[[], Any]) -> Any:
     """Do what runs code of others with stdout closed to it: that belongs to our data."""
-    import contextlib
-
     with contextlib.redirect_stdout(sys.stderr):
         return work()
 

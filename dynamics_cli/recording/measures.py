@@ -48,18 +48,27 @@ record: {measures: [train_accuracy]}
         return problem.dataset.n
 
 
-class TestLoss(Measure, kind="test_loss"):
+class HeldOut(Measure):
+    """What measures on held-out samples share."""
+
+    by_default = True
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are held-out samples."""
+        return problem.dataset.y_test is not None
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of held-out samples."""
+        return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)
+
+
+class TestLoss(HeldOut, kind="test_loss"):
     """Loss of the held-out samples."""
 
     example = """\
 dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
 record: {measures: [test_loss]}
 """
-    by_default = True
-
-    def offered(self, problem: Problem) -> bool:
-        """Return whether there are held-out samples."""
-        return problem.dataset.y_test is not None
 
     def measure(self, state: State) -> float:
         """Return the loss, reduced as that of the training samples."""
@@ -69,12 +78,8 @@ record: {measures: [test_loss]}
         labels = samples.y_test.astype(np.int64) if loss.labels == "classes" else samples.y_test
         return float(loss.total(state.network(samples.x_test), labels))
 
-    def samples(self, problem: Problem) -> int:
-        """Return the number of held-out samples."""
-        return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)
 
-
-class TestAccuracy(Measure, kind="test_accuracy"):
+class TestAccuracy(HeldOut, kind="test_accuracy"):
     """Share of the held-out samples that the network classifies as they are labelled."""
 
     example = """\
@@ -82,21 +87,16 @@ dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
 loss: {kind: logistic}
 record: {measures: [test_accuracy]}
 """
-    by_default = True
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are held-out samples, and labels are classes."""
-        return problem.dataset.y_test is not None and problem.loss.labels != "real"
+        return super().offered(problem) and problem.loss.labels != "real"
 
     def measure(self, state: State) -> float:
         """Return the accuracy, from 0 to 1."""
         samples = state.problem.dataset
         assert samples.x_test is not None
         return float(np.mean(state.problem.loss.predictions(state.network(samples.x_test)) == samples.y_test))
-
-    def samples(self, problem: Problem) -> int:
-        """Return the number of held-out samples."""
-        return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
@@ -41,6 +50,25 @@ Number = Annotated[Any, AfterValidator(_finite)] | None
 """A finite number; one that was not finite is written as null."""
 Text = InstanceOf[str]
 """A text, perhaps with the escaped bytes of a file name that is not UTF-8, which pydantic's own `str` refuses."""
+
+
+def _in_parts(copy: str) -> str:
+    """Refuse a copy that is not a folder in `PARTS`: nothing outside of a run is read for it."""
+    folder, _, name = copy.partition("/")
+    if folder != layout.PARTS or "/" in name or name in ("", ".", ".."):
+        raise ValueError("not a folder of copies in the run")
+    return copy
+
+
+class KindSource(BaseModel):
+    """Where a kind came from that is not bundled."""
+
+    model_config = ConfigDict(strict=True)
+
+    origin: Text = Field(alias="from")
+    sha256: Text
+    place: Annotated[Text, AfterValidator(_in_parts)] = Field(alias="copy")
+    """The folder of its copy, in the run."""
 
 
 class RunInfo(BaseModel):
@@ -80,7 +108,7 @@ class RunInfo(BaseModel):
     """Where, when and by which command the run was started."""
     resumptions: list[dict[str, Any]] = []
     """The provenance of each process that went on with the run."""
-    kinds: dict[str, dict[str, Text]] = {}
+    kinds: dict[str, KindSource] = {}
     """Where each kind came from that is not bundled: its file or package, checksum, and the copy in the run."""
     replicas: list[dict[str, Any]] = []
     """What each of R runs that are trained together changes in the config."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class Measuring:
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._problems = list(problems)
         self._measures = [chosen_measures(problem) for problem in problems]
+        self._starts = [cache(problem.initial_parameters) for problem in problems]  # drawn once, if a measure asks
 
     def at(self, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first."""
@@ -49,8 +51,9 @@ class Measuring:
             return {}
         several = len(self._problems) > 1
         each = []
-        for r, (problem, measures) in enumerate(zip(self._problems, self._measures, strict=True)):
+        parts = zip(self._problems, self._measures, self._starts, strict=True)
+        for r, (problem, measures, start) in enumerate(parts):
             own = {key: value[r] for key, value in weights.items()} if several else weights
-            state = State(problem, own, problem.initial_parameters, iteration)
+            state = State(problem, own, start, iteration)
             each.append({name: np.asarray(one.measure(state), np.float64) for name, one in measures.items()})
         return {name: np.stack([one[name] for one in each]) for name in each[0]} if several else each[0]

@@ -18,7 +18,7 @@ from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.config.registry import foreign_sources
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
@@ -186,7 +186,7 @@ def _refuse_runs_of_other_code(plan: Plan) -> None:
         return
     for directory in sorted(plan.directory.parent.glob(f"{plan.config.name}-*")):
         if directory != plan.directory and (directory / layout.INFO).exists():
-            with suppress(RunError):  # a damaged one is none to go on with
+            with suppress(RunError, InputError):  # one that cannot be read is none to go on with
                 _refuse_other_code(Run(directory), plan)
 
 
