@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, as_floats, as_network
+from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network
 
 
 def activate(z: ArrayLike, slope: float = 0.0) -> Floats:
@@ -23,6 +23,21 @@ def activation_derivative(z: ArrayLike, slope: float = 0.0) -> Floats:
     """Return `sigma'(z)`: 1 where z > 0 and `slope` elsewhere (at 0 too); ValueError for a slope outside [0, 1]."""
     _check_slope(slope)
     return np.where(as_floats(z, "z", axes=0, batched=True) > 0, 1.0, slope)
+
+
+def activation_patterns(x: ArrayLike, W: ArrayLike) -> Bools:
+    """Return `<w_j, x_k> > 0` `(..., n, m)` for inputs `x (n, d)` and neurons `W (..., m, d)`.
+
+    Column j is `A(w_j)` of Boursier et al. 2022, Section 2.2.
+    """
+    result: Bools = preactivations(x, W) > 0
+    return result
+
+
+def changed_patterns(x: ArrayLike, W: ArrayLike, W_0: ArrayLike) -> Floats:
+    """Return which fraction `(...)` of (point, neuron) pairs is active in one of `W (..., m, d)` and `W_0` only."""
+    changed = activation_patterns(x, W) != activation_patterns(x, W_0)
+    return np.asarray(np.mean(changed, axis=(-2, -1)))
 
 
 def _check_slope(slope: float) -> None:

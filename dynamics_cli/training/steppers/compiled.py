@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numba
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from dynamics_cli.memory import block_samples
@@ -20,7 +22,6 @@ from dynamics_cli.training.kernels.full_batch import (
     run_sparse_replicas,
 )
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
-from dynamics_cli.training.kernels.threads import start_threads
 from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, only
@@ -41,7 +42,7 @@ class CompiledStepper(TwoLayerStepper):
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
         in_chunks = not self._columns and self.x.shape[1] > CHUNK
         if self.full_batch and (len(problems) > 1 or in_chunks):  # the kernels that take all cores
-            start_threads()
+            _start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
@@ -127,7 +128,7 @@ class WideStepper(TwoLayerStepper):
         super().__init__([only(problems, self.backend)])
         self._rows = dense_rows(self.x)
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
-        start_threads()
+        _start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (1, m, d), `output` (1, m)."""
@@ -146,3 +147,16 @@ class WideStepper(TwoLayerStepper):
             self.loss_scaled, self.levels[0],
         )  # fmt: skip
         return losses, np.array([done])
+
+
+def _start_threads() -> None:
+    """Start numba's threads, and leave PyTorch with as many as it has.
+
+    Numba sets the number of threads of the whole process's OpenMP when it starts its own. PyTorch asks the same OpenMP:
+    with `OMP_NUM_THREADS=1`, what is trained later in this process would take two threads, and have other bits than in
+    a process of its own.
+    """
+    threads = torch.get_num_threads()
+    numba.get_num_threads()  # starts them
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)

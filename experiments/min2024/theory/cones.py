@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.activation import activation_patterns
 from dynamics_cli.measures.arrays import Bools, Floats, Ints, as_floats, as_points
 from dynamics_cli.measures.neurons import directions
+from dynamics_cli.measures.two_layer import activation_patterns
 
 BLOCK = 512
 """Rows of the matrix of cosines that are held at a time."""

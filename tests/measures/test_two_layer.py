@@ -3,8 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.measures.activation import activation_patterns, changed_patterns
-from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
+from dynamics_cli.measures.two_layer import (
+    activate,
+    activation_derivative,
+    activation_patterns,
+    changed_patterns,
+    outputs,
+    preactivations,
+)
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
 W = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 0.0], [-1.0, -2.0]])
