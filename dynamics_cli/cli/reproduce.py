@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +36,7 @@ Examples:
   dyn reproduce boursier2022-fig2
   dyn reproduce boursier2022-fig2 --variant flow
   dyn reproduce --paper boursier2022 --seeds 10 --strict
+  dyn reproduce --paper boursier2022 --notes experiments/boursier2022/NOTES.md
   dyn reproduce boursier2022-fig3 --set architecture.width=200 --out wide --format svg
 """
 
@@ -50,7 +52,13 @@ Examples:
 @device_option
 @out_option("Folder of the files (default: outputs/figures).")
 @force_option
-@click.option("--strict", is_flag=True, help="Exit code 5 when a claim is not reproduced with the configs' seeds.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit code 5 when a claim, or theory, is not reproduced (over the seeds: in half of them or fewer).",
+)
+@click.option("--notes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Rewrite the table under `## Measured` of a Markdown file: the rows of these figures.")  # fmt: skip
 @format_option(("pdf", "png"))
 @quiet_option
 @json_option
@@ -61,6 +69,7 @@ def reproduce(
     everything: bool,
     variant: str | None,
     strict: bool,
+    notes: Path | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -79,6 +88,10 @@ def reproduce(
         emit_json([_document(figure, outcome) for figure, outcome in results.items()])
     elif len(chosen) > 1:
         _summarize(results)
+    if notes is not None:
+        from dynamics_cli.reproduction.notes import rewrite
+
+        rewrite(notes, {one: out.over_seeds for one, out in results.items() if not isinstance(out, DynError)})
     _leave(results, strict=strict)
 
 
@@ -128,7 +141,7 @@ def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> Non
         return
     if as_json:
         return
-    emit(f"{figure}: {summary(outcome.claims)} in {outcome.seconds:.1f} s\n")
+    emit(f"{figure}: {summary(outcome.over_seeds)} in {outcome.seconds:.1f} s\n")
     if outcome.table is not None:
         emit(text_table(*outcome.table) + "\n")
     emit(claims_table(outcome.over_seeds) + "\n")
@@ -148,7 +161,7 @@ def _summarize(results: dict[str, Outcome]) -> None:
     from dynamics_cli.reproduction.claims import summary
 
     rows = [
-        [figure, "failed" if isinstance(outcome, DynError) else summary(outcome.claims)]
+        [figure, "failed" if isinstance(outcome, DynError) else summary(outcome.over_seeds)]
         for figure, outcome in results.items()
     ]
     emit(text_table(["figure", "outcome"], rows))

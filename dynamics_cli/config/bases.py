@@ -10,6 +10,7 @@ import sys
 from abc import abstractmethod
 from array import array
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -58,6 +59,24 @@ class Dataset(Kind):
     section: ClassVar[str] = "dataset"
     random: ClassVar[bool] = True
     """Whether the samples may depend on the seed."""
+
+    random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the samples of this section depend on the seed."""
+        return self.random or self.random_labels is not None
+
+    def samples(self, streams: Streams) -> Samples:
+        """Return the samples of `load`, their labels permuted where `random_labels` says so."""
+        samples = self.load(streams)
+        if self.random_labels is None:
+            return samples
+        rng, y = streams.rng("labels"), samples.y.copy()
+        chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
+        y[chosen] = y[rng.permutation(chosen)]
+        return replace(samples, y=y)
 
     @abstractmethod
     def load(self, streams: Streams) -> Samples:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol, SupportsFloat
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+from typing import Any, Literal, Protocol, SupportsFloat, get_args
 
 from dynamics_cli.text import number, text_table
 
-Kind = Literal["claim", "finding"]
+Kind = Literal["claim", "theory", "finding"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""In the order of tables."""
 Verdict = Literal["reproduced", "not reproduced", "shown"]
 
 
@@ -96,7 +99,11 @@ def most() -> Interval:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper turned into a measurement, or a finding beside it."""
+    """A sentence of a paper turned into a measurement, or a finding beside it.
+
+    A `claim` is decided by networks that were trained: some change of their runs makes it fail. `theory` is decided by
+    formulas or data alone, a `finding` is something that the paper does not say and has no verdict but `shown`.
+    """
 
     id: str
     """Unique within its figure."""
@@ -123,6 +130,11 @@ def claim(id: str, statement: str, source: str, expected: Expected, measured: Su
     return Claim(id, statement, source, str(expected), value if math.isfinite(value) else None, verdict)
 
 
+def theory(id: str, statement: str, source: str, expected: Expected, measured: SupportsFloat) -> Claim:
+    """Compare as `claim` does, for a sentence that formulas or data decide: no network can make it fail."""
+    return replace(claim(id, statement, source, expected, measured), kind="theory")
+
+
 def finding(id: str, statement: str, source: str, measured: SupportsFloat, expected: str = "") -> Claim:
     """State something that the paper does not say: an erratum, a sensitivity, an angle."""
     value = float(measured)
@@ -141,7 +153,7 @@ class SeedOutcome:
 
 @dataclass(frozen=True)
 class ClaimOverSeeds:
-    """A claim as the first seed gave it, with what all seeds gave."""
+    """A claim with what every seed gave; its verdict is over the seeds."""
 
     first: Claim
     outcomes: tuple[SeedOutcome, ...]
@@ -152,6 +164,19 @@ class ClaimOverSeeds:
         return sum(outcome.verdict == "reproduced" for outcome in self.outcomes)
 
     @property
+    def verdict(self) -> Verdict:
+        """`reproduced` when it came out in more than half of the seeds; `shown` for a finding."""
+        if self.first.kind == "finding":
+            return "shown"
+        return "reproduced" if 2 * self.reproduced > len(self.outcomes) else "not reproduced"
+
+    @property
+    def measured(self) -> float | None:
+        """The median over the seeds that gave a finite number; None without any."""
+        finite = [one.measured for one in self.outcomes if one.measured is not None]
+        return median(finite) if finite else None
+
+    @property
     def count(self) -> str:
         """`9/10`; empty for a finding, which has no verdict, and for a single seed."""
         if self.first.kind == "finding" or len(self.outcomes) < 2:
@@ -159,11 +184,11 @@ class ClaimOverSeeds:
         return f"{self.reproduced}/{len(self.outcomes)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the claim of the first seed; with several, in how many it came out and what each of them gave."""
-        document = self.first.as_dict()
+        """Return the claim, its median and its verdict; with several seeds also what each of them gave."""
+        document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.outcomes) > 1:
             document["seeds"] = len(self.outcomes)
-            document["held"] = self.reproduced if self.first.kind == "claim" else None
+            document["held"] = None if self.first.kind == "finding" else self.reproduced
             document["per_seed"] = [
                 {"offset": one.seed, "measured": one.measured, "verdict": one.verdict} for one in self.outcomes
             ]
@@ -194,7 +219,7 @@ def _outcome(seed: int, claim: Claim | None, first: Claim) -> SeedOutcome:
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:
-    """Return the claims as lines of text, findings last, at most `width` wide where words allow it.
+    """Return the claims as lines of text, theory after them, findings last, at most `width` wide where words allow it.
 
     `width` is that of the terminal by default. With several seeds a last column says how often each claim came out.
     """
@@ -203,23 +228,28 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 
 
 def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table of claims, findings last."""
-    ordered = sorted(claims, key=lambda one: one.first.kind == "finding")
+    """Return header and rows of the table of claims; then theory, findings last."""
+    ordered = sorted(claims, key=lambda one: KINDS.index(one.first.kind))
     seeds = any(one.count for one in claims)
-    header = ["claim", "source", "paper", "measured", "verdict", *(["seeds"] if seeds else [])]
+    header = ["claim", "source", "paper", "median" if seeds else "measured", "verdict", *(["seeds"] if seeds else [])]
     return header, [_row(one, seeds) for one in ordered]
 
 
-def summary(claims: Sequence[Claim]) -> str:
-    """Return `7 of 8 claims reproduced, 3 findings`."""
-    stated = [one for one in claims if one.kind == "claim"]
-    came_out = sum(one.verdict == "reproduced" for one in stated)
-    findings = len(claims) - len(stated)
-    tail = f", {findings} finding{'s' * (findings != 1)}" if findings else ""
-    return f"{came_out} of {len(stated)} claim{'s' * (len(stated) != 1)} reproduced{tail}"
+def summary(claims: Sequence[ClaimOverSeeds]) -> str:
+    """Return `7 of 8 claims reproduced, 2 of 2 of theory, 3 findings`."""
+    of = {kind: [one.verdict for one in claims if one.first.kind == kind] for kind in KINDS}
+    parts = []
+    if (stated := of["claim"]) or not of["theory"]:
+        parts.append(f"{stated.count('reproduced')} of {len(stated)} claim{'s' * (len(stated) != 1)} reproduced")
+    if theory := of["theory"]:
+        parts.append(f"{theory.count('reproduced')} of {len(theory)} of theory" + " reproduced" * (not stated))
+    if findings := len(of["finding"]):
+        parts.append(f"{findings} finding{'s' * (findings != 1)}")
+    return ", ".join(parts)
 
 
 def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
     claim = one.first
-    cells = [claim.statement, claim.source, claim.expected, number(claim.measured), claim.verdict]
+    verdict = f"{one.verdict} (theory)" if claim.kind == "theory" else one.verdict
+    cells = [claim.statement, claim.source, claim.expected, number(one.measured), verdict]
     return [*cells, one.count] if seeds else cells

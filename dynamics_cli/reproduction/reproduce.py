@@ -48,8 +48,8 @@ class FigureResult:
 
     @property
     def reproduced(self) -> bool:
-        """Whether every claim came out in the first seed."""
-        return all(one.verdict != "not reproduced" for one in self.claims)
+        """Whether all claims and all theory came out, each in more than half of the seeds."""
+        return all(one.verdict != "not reproduced" for one in self.over_seeds)
 
     @property
     def rows(self) -> Table:
@@ -58,7 +58,7 @@ class FigureResult:
 
     def _repr_html_(self) -> str:
         header, rows = claims_cells(self.over_seeds)
-        return html_table(header, rows, caption=f"{self.figure}: {summary(self.claims)}")
+        return html_table(header, rows, caption=f"{self.figure}: {summary(self.over_seeds)}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints of the figure."""

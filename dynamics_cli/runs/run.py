@@ -196,7 +196,7 @@ class Run:
         """The data on which the run was trained."""
         from dynamics_cli.config.streams import Streams
 
-        return self.config.dataset.load(Streams(self.config.seed))
+        return self.config.dataset.samples(Streams(self.config.seed))
 
     def array_names(self) -> list[str]:
         """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""

@@ -86,7 +86,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
 
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
-    dataset = config.dataset.load(Streams(config.seed)) if dataset is None else dataset
+    dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
     loss = config.loss
     _check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)

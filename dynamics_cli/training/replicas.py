@@ -88,9 +88,9 @@ def batch_key(problem: Problem) -> str | None:
 
 def _dataset(config: RunConfig, there: dict[str, Samples]) -> Samples:
     section = config.dataset
-    key = f"{section.model_dump_json()} {config.seed if section.random else None}"
+    key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
     if key not in there:
-        there[key] = section.load(Streams(config.seed))
+        there[key] = section.samples(Streams(config.seed))
     return there[key]
 
 

@@ -126,3 +126,18 @@ def test_streams_are_independent():
     assert len({tuple(d) for d in draws.values()}) == 3
     np.testing.assert_array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 5).random(3))
     assert not np.array_equal(stream(3, "batches", 5).random(3), stream(3, "batches", 6).random(3))
+
+
+def test_random_labels_permute_the_share_asked_for_and_nothing_else():
+    inputs = {"x": [[float(k)] for k in range(40)], "y": [float(k) for k in range(40)]}
+    plain = Points(**inputs).samples(Streams(3))
+    half = Points(**inputs, random_labels=0.5, x_test=[[1.0]], y_test=[1.0])
+    data = half.samples(Streams(3))
+    np.testing.assert_array_equal(data.x, plain.x)
+    np.testing.assert_array_equal(data.y_test, [1.0])
+    assert sorted(data.y) == sorted(plain.y)
+    assert 15 <= np.sum(data.y != plain.y) <= 20  # of the 20 chosen one may get its own label back
+    np.testing.assert_array_equal(half.samples(Streams(3)).y, data.y)
+    assert (half.samples(Streams(4)).y != data.y).any()
+    assert half.seeded
+    assert not Points(**inputs).seeded

@@ -57,9 +57,9 @@ def claims_of(figure: Figure | str, overrides: Sequence[str] = (), seed_offset: 
 
 
 def verdicts(claims: dict[str, Claim] | Sequence[Claim]) -> dict[str, str]:
-    """Return id -> verdict of what is a claim, not a finding."""
+    """Return id -> verdict of what is a claim or theory, not a finding."""
     claims = list(claims.values()) if isinstance(claims, dict) else claims
-    return {one.id: one.verdict for one in claims if one.kind == "claim"}
+    return {one.id: one.verdict for one in claims if one.kind != "finding"}
 
 
 def drawing(figure: Figure, evidence: Evidence) -> Drawing:
