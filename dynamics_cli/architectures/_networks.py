@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dynamics_cli.architectures.convolutional import Convolutional
     from dynamics_cli.architectures.fully_connected import FullyConnected
     from dynamics_cli.architectures.gan import Gan
+    from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
     from dynamics_cli.architectures.residual import Residual
     from dynamics_cli.architectures.two_layer import TwoLayer
     from dynamics_cli.architectures.vgg16 import Vgg16
@@ -28,11 +29,16 @@ class TwoLayerNetwork(nn.Module):
         super().__init__()
         self.sigma = config.sigma.value
         self.hidden_weight = nn.Parameter(torch.zeros(config.width, d))  # (m, d)
-        self.output_weight = nn.Parameter(torch.zeros(config.width), requires_grad=config.train_output)  # (m,)
+        several = () if config.outputs is None else (config.outputs,)
+        self.several = config.outputs is not None
+        self.output_weight = nn.Parameter(torch.zeros(*several, config.width), requires_grad=config.train_output)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs (..., n) for inputs (n, d)."""
+        """Return the outputs (..., n) for inputs (n, d), or (..., n, C)."""
         z = self.sigma(x @ self.hidden_weight.mT)  # (..., n, m)
+        if self.several:
+            outputs: Tensor = z @ self.output_weight.mT
+            return outputs
         h: Tensor = (z @ self.output_weight.unsqueeze(-1)).squeeze(-1)
         return h
 
@@ -46,6 +52,7 @@ class FullyConnectedNetwork(nn.Module):
         self.outputs = config.outputs
         sizes = [d, *config.widths, config.outputs]
         self.depth = len(sizes) - 1
+        self.multipliers = config.multipliers(sizes)
         for layer in range(1, self.depth + 1):
             rows, columns = sizes[layer], sizes[layer - 1]
             self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(rows, columns)))
@@ -56,9 +63,43 @@ class FullyConnectedNetwork(nn.Module):
         """Return the outputs for inputs (n, d): (n,) for one output, (n, C) for several."""
         for layer in range(1, self.depth + 1):
             bias = getattr(self, f"bias_{layer}", None)
-            x = nn.functional.linear(x, getattr(self, f"weight_{layer}"), bias)
+            weight = getattr(self, f"weight_{layer}")
+            x = nn.functional.linear(
+                x, weight if self.multipliers is None else self.multipliers[layer - 1] * weight, bias
+            )
             x = self.sigma(x) if layer < self.depth else x
         return x.squeeze(-1) if self.outputs == 1 else x
+
+
+class DiagonalLinearNetwork(nn.Module):
+    """`h(x) = <u^D - v^D, x>`."""
+
+    def __init__(self, config: DiagonalLinear, d: int) -> None:
+        super().__init__()
+        self.depth = config.depth
+        self.u, self.v = nn.Parameter(torch.zeros(d)), nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs (n,) for inputs (n, d)."""
+        return x @ (self.u**self.depth - self.v**self.depth)
+
+
+class MatrixProductNetwork(nn.Module):
+    """Entries of `W_N ... W_1`, or its inner products with measurement matrices."""
+
+    def __init__(self, config: MatrixProduct, d: int) -> None:
+        super().__init__()
+        self.entries = config.samples == "entries"
+        for name, shape in config.shapes(d).items():
+            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs (n,) for pairs (n, 2) of row and column, or flattened measurements (n, rows columns)."""
+        factors = list(self.parameters())
+        W: Tensor = factors[0]
+        for factor in factors[1:]:
+            W = factor @ W
+        return W[x[:, 0].long(), x[:, 1].long()] if self.entries else x @ W.flatten()
 
 
 class ResidualNetwork(nn.Module):

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.base import Finding, PositiveInt, Sections
+from dynamics_cli.config.bases import Shapes
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import FullyConnectedNetwork
 
 
 class FullyConnected(Activated, kind="fully_connected"):
-    """A deep fully connected network with one activation after every layer but the last."""
+    """A deep fully connected network with one activation after every layer but the last.
+
+    `parametrization` multiplies the weights `w` of every layer, and the steps, by powers of the widths, so that wide
+    networks have a limit; `w` is then drawn from standard Gaussians (`initialization: {kind: unbalanced, scale: 1.0}`):
+
+    - `ntk`: `W = w / sqrt(fan in)` (Jacot et al. 2018): the lazy limit.
+    - `mean_field`, one hidden layer of width m: `W_1 = w / sqrt(d)`, `W_2 = w / m`, step m lr (Mei et al. 2018).
+    - `mup`: `W_1 = w / sqrt(d)`, `W_l = w / sqrt(fan in)`, the last `w / fan in`; step m lr; for optimizers
+      like Adam lr / sqrt(m) between first and last layer (Yang and Hu 2021, Definition 5.1, shifted to unit Gaussians).
+    """
 
     example = """\
 architecture: {kind: fully_connected, widths: [50, 50]}
@@ -23,9 +35,44 @@ initialization: {kind: default_scaled}
     widths: list[PositiveInt] = Field(min_length=1)
     """Widths of the hidden layers, from the input on."""
     outputs: PositiveInt = 1
-    """Number of outputs: 1 for regression and margin losses, C for cross entropy over C classes."""
+    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and cross entropy over C classes."""
     bias: bool = True
     """Whether layers have bias vectors."""
+    parametrization: Literal["standard", "ntk", "mean_field", "mup"] | None = None
+    """How weights and steps scale with the widths; by default, and for `standard`, not at all."""
+
+    def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
+        """Return what multiplies the weights of each layer, for layers of `sizes`, inputs first; None for nothing."""
+        if self.parametrization in (None, "standard"):
+            return None
+        factors = [1 / math.sqrt(fan_in) for fan_in in sizes[:-1]]
+        return factors if self.parametrization == "ntk" else [*factors[:-1], 1 / sizes[-2]]
+
+    def rates(self, shapes: Shapes, *, adaptive: bool) -> Mapping[str, float]:
+        """Return the factors of the step size of `mean_field` and `mup`."""
+        if self.parametrization not in ("mean_field", "mup"):
+            return {}
+        m, last = self.widths[-1], len(self.widths) + 1
+        inner = [f"{kind}_{layer}" for kind in ("weight", "bias") for layer in range(2, last)]
+        if adaptive:
+            return {name: 1 / math.sqrt(m) for name in inner if name in shapes and name.startswith("weight")}
+        return {name: float(m) for name in shapes if name != f"bias_{last}"}
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a depth that the parametrisation is not defined for."""
+        yield from super().check(sections)
+        if self.parametrization == "mean_field" and len(self.widths) != 1:
+            yield ("architecture", "parametrization"), "mean_field needs one hidden layer; mup is its form for more"
+        optimizer = sections.get("optimizer")
+        if (
+            self.parametrization in ("mean_field", "mup")
+            and optimizer is not None
+            and not hasattr(optimizer, "layer_lr")
+        ):
+            yield (
+                ("architecture", "parametrization"),
+                f"{self.parametrization} scales steps: optimizer {optimizer.kind} has none",
+            )
 
     def build(self, d: int) -> FullyConnectedNetwork:
         """Return the network for inputs of `d` columns."""

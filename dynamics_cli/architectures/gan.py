@@ -72,3 +72,5 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
             batched = name != "optimizer" or getattr(section, "batch_size", None) is not None
             if section is not None and not (section.kind in kinds and batched):
                 yield (name, "kind"), f"must be {words} for architecture.kind gan"
+        if not self.plain:
+            yield ("architecture", "kind"), "gan knows neither output_scale nor centered nor train"

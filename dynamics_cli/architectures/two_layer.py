@@ -20,6 +20,8 @@ class TwoLayer(Activated, kind="two_layer"):
     example = "{kind: two_layer, width: 60}"
     width: PositiveInt
     """Number m of hidden neurons."""
+    outputs: PositiveInt | None = None
+    """Number C of outputs where labels are vectors or classes: `a_j` is a column of C numbers; by default 1."""
     train_output: bool = True
     """Whether the output weights a_j are trained or stay as initialised."""
 
@@ -31,11 +33,12 @@ class TwoLayer(Activated, kind="two_layer"):
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of both weights; importing torch for them would take longer than many a run."""
-        return {"hidden_weight": (self.width, d), "output_weight": (self.width,)}
+        several = () if self.outputs is None else (self.outputs,)
+        return {"hidden_weight": (self.width, d), "output_weight": (*several, self.width)}
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
-        """Return `x (n, d) -> h(x) (n,)` without torch, light enough for plotting."""
+        """Return `x (n, d) -> h(x)`, (n,) or (n, C), without torch, light enough for plotting."""
         W = np.asarray(parameters["hidden_weight"], dtype=np.float64)
         a = np.asarray(parameters["output_weight"], dtype=np.float64)
         sigma = self.sigma
-        return lambda x: sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a  # (n, m) @ (m,)
+        return lambda x: sigma.value(np.asarray(x, dtype=np.float64) @ W.T) @ a.T  # (n, m) @ (m,) or (m, C)

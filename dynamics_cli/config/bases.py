@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 from abc import abstractmethod
@@ -26,6 +27,7 @@ from dynamics_cli.config.text import alternatives
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
     from dynamics_cli.config.clocks import Clock
@@ -63,19 +65,33 @@ class Dataset(Kind):
     random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
 
+    label_noise: Positive | None = None
+    """Standard deviation of Gaussian noise that is added to the training labels once; by default none."""
+    whiten: bool | None = None
+    """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out ones alike; a bias column stays."""
+
     @property
     def seeded(self) -> bool:
         """Whether the samples of this section depend on the seed."""
-        return self.random or self.random_labels is not None
+        return self.random or self.random_labels is not None or self.label_noise is not None
 
     def samples(self, streams: Streams) -> Samples:
-        """Return the samples of `load`, their labels permuted where `random_labels` says so."""
+        """Return the samples of `load`, changed as `whiten`, `random_labels` and `label_noise` say.
+
+        Raises:
+            InputError: see `load`; or the inputs span too few directions to be whitened.
+        """
         samples = self.load(streams)
-        if self.random_labels is None:
+        if self.whiten:
+            samples = samples.whitened()
+        if self.random_labels is None and self.label_noise is None:
             return samples
         rng, y = streams.rng("labels"), samples.y.copy()
-        chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
-        y[chosen] = y[rng.permutation(chosen)]
+        if self.random_labels is not None:
+            chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
+            y[chosen] = y[rng.permutation(chosen)]
+        if self.label_noise is not None:
+            y += self.label_noise * rng.standard_normal(y.shape)
         return replace(samples, y=y)
 
     @abstractmethod
@@ -119,6 +135,24 @@ class Architecture(Kind):
     section: ClassVar[str] = "architecture"
     own_precision: ClassVar[bool] = False
     """Whether functions are evaluated in the precision of the weights instead of in float64."""
+    output_scale: Positive | None = None
+    """Multiplies the output: `alpha` of lazy training (Chizat et al. 2019, Eq. 2); by default 1."""
+    centered: bool | None = None
+    """Subtract the output of the initial network, so that the function begins at 0."""
+    train: Annotated[list[str], Field(min_length=1)] | None = None
+    """Names of the weights that are trained, the others stay as initialised (`random features`); by default all."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
+        return self.output_scale is None and not self.centered and self.train is None
+
+    def rates(self, shapes: Shapes, *, adaptive: bool) -> Mapping[str, float]:
+        """Return name -> factor of the step size of weights whose step is not `optimizer.lr` itself.
+
+        `adaptive` says that updates do not grow with the gradient, as those of Adam.
+        """
+        return {}
 
     @abstractmethod
     def build(self, d: int) -> nn.Module:
@@ -145,6 +179,30 @@ class Architecture(Kind):
             raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
+    def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
+        """Return the network as it is trained, with its initial weights: scaled, centred, some weights frozen.
+
+        Raises:
+            InputError: `train` names a weight that the network does not have.
+        """
+        import torch
+
+        network = self.build(d).to(device=device, dtype=dtype)
+        weights = dict(network.named_parameters())
+        for name in self.train or ():
+            if name not in weights:
+                there = f"it has {', '.join(weights)}"
+                raise InputError(f"architecture.train: the network has no weight {name!r}; {there}")
+        with torch.no_grad():
+            for name, weight in weights.items():
+                weight.copy_(torch.from_numpy(np.array(initial[name])))
+                weight.requires_grad_(weight.requires_grad and (self.train is None or name in self.train))
+        if self.output_scale is not None or self.centered:
+            alpha = 1.0 if self.output_scale is None else self.output_scale
+            start = copy.deepcopy(network).requires_grad_(False) if self.centered else None
+            network.register_forward_hook(lambda _, x, h: alpha * (h if start is None else h - start(*x)))
+        return network
+
     def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
         """Return the network with the given weights, and its dtype; with `strict` all weights must be given."""
         import torch
@@ -167,11 +225,22 @@ class Architecture(Kind):
 
         return h
 
-    def function(self, parameters: Parameters) -> Evaluation:
+    def function(self, parameters: Parameters, start: Parameters | None = None) -> Evaluation:
         """Return `x (n, d) -> h(x)` in float64 for the given weights; `d` includes the bias column.
 
-        Many samples are taken in blocks.
+        Many samples are taken in blocks. A centred network needs its initial weights too.
         """
+        if self.output_scale is None and not self.centered:
+            return self._function(parameters)
+        alpha, now = self.output_scale or 1.0, self._function(parameters)
+        if not self.centered:
+            return lambda x: alpha * now(x)
+        if start is None:
+            raise InputError("architecture.centered: without its initial weights the function of a network is unknown")
+        first = self._function(start)
+        return lambda x: alpha * (now(x) - first(x))
+
+    def _function(self, parameters: Parameters) -> Evaluation:
         from dynamics_cli.memory import block_samples
 
         shapes = {name: value.shape for name, value in parameters.items()}
@@ -221,6 +290,8 @@ class Loss(Kind):
     """What labels must be."""
     many_outputs: ClassVar[bool] = False
     """Whether the network must have several outputs (True) or one."""
+    vector_labels: ClassVar[bool] = False
+    """Whether labels may be vectors (n, C), one number for each output."""
     smooth: ClassVar[bool] = True
     """Whether it has no kinks."""
     reduction: Literal["mean", "sum"] = "mean"
@@ -228,7 +299,10 @@ class Loss(Kind):
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
-        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y` (n,)."""
+        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y` (n,).
+
+        Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C).
+        """
 
     @abstractmethod
     def derivatives(self, h: Array, y: Array) -> Array:
@@ -244,7 +318,7 @@ class Loss(Kind):
             yield ("loss", "kind"), f"{needed}; {architecture.kind} has one output"
         if self.many_outputs and outputs == 1:
             yield ("architecture", "outputs"), f"must be the number of classes, >= 2, for the loss {self.kind}, not 1"
-        if not self.many_outputs and outputs is not None and outputs > 1:
+        if not (self.many_outputs or self.vector_labels) and outputs is not None and outputs > 1:
             yield ("architecture", "outputs"), f"must be 1 for the loss {self.kind}, not {outputs}"
 
     def check_written_labels(self, sections: Sections, allowed: Sequence[int] | None, names: str) -> Iterator[Finding]:
@@ -307,8 +381,12 @@ class Descent(Optimizer):
     A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done around it.
     """
 
+    adaptive: ClassVar[bool] = False
+    """Whether the size of an update does not depend on that of the gradient, as for Adam."""
     lr: Positive
     """Step size."""
+    layer_lr: dict[str, NonNegative] | None = None
+    """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`; by default 1."""
     schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
     """How the step size changes along the run; by default it does not."""
 
@@ -397,7 +475,8 @@ class State:
     @cached_property
     def network(self) -> Callable[[Floats], Floats]:
         """The network as a function `x (n, d) -> h(x)` in float64."""
-        return self.problem.config.architecture.function(self.parameters)
+        architecture = self.problem.config.architecture
+        return architecture.function(self.parameters, self.start if architecture.centered else None)
 
     @cached_property
     def start(self) -> Parameters:

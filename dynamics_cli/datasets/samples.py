@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ class Samples:
     x: Floats
     """Inputs (n, d), the constant 1 of a bias as last column where there is one."""
     y: Floats
-    """Labels (n,)."""
+    """Labels (n,), or vectors of them (n, C)."""
     x_test: Floats | None = None
     """Held-out inputs (n', d)."""
     y_test: Floats | None = None
-    """Held-out labels (n',)."""
+    """Held-out labels (n',) or (n', C)."""
     bias: bool = False
     """Whether the last column of the inputs is the constant 1 of a bias."""
 
@@ -42,6 +42,20 @@ class Samples:
     def input_dim(self) -> int:
         """Input dimension without the bias column, the `d` of initialisation scales."""
         return self.d - int(self.bias)
+
+    def whitened(self) -> Samples:
+        """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs; a bias column stays.
+
+        Raises:
+            InputError: there are fewer independent inputs than dimensions.
+        """
+        k = self.input_dim
+        values, vectors = np.linalg.eigh(self.x[:, :k].T @ self.x[:, :k] / self.n)
+        if values[0] <= 1e-12 * values[-1]:
+            raise InputError(f"dataset.whiten: {self.n} inputs span fewer than {k} directions")
+        change = np.eye(self.d)
+        change[:k, :k] = vectors / np.sqrt(values) @ vectors.T
+        return replace(self, x=self.x @ change, x_test=None if self.x_test is None else self.x_test @ change)
 
 
 def make_samples(
@@ -64,8 +78,10 @@ def make_samples(
         raise InputError(f"{origin}: held-out inputs and labels must come together")
     if x_test is not None and y_test is not None:
         x_test, y_test = _check(x_test, y_test, f"{origin}: x_test", f"{origin}: y_test")
-        if x_test.shape[1] != x.shape[1]:
-            raise InputError(f"{origin}: x has {x.shape[1]} columns, x_test has {x_test.shape[1]}")
+        for name, train, test in (("x", x, x_test), ("y", y, y_test)):
+            if train.shape[1:] != test.shape[1:]:
+                columns, others = (array.shape[1] if array.ndim == 2 else 1 for array in (train, test))
+                raise InputError(f"{origin}: {name} has {columns} columns, {name}_test has {others}")
     if append_bias:
         x = _with_ones(x)
         x_test = None if x_test is None else _with_ones(x_test)
@@ -97,8 +113,8 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
         raise InputError(f"{x_name} has shape {x.shape}, needed is (samples, dimensions)")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.ndim != 1:
-        raise InputError(f"{y_name} has shape {y.shape}, needed is one label per sample")
+    if y.ndim not in (1, 2):
+        raise InputError(f"{y_name} has shape {y.shape}, needed is one label per sample, or one vector")
     if len(x) != len(y):
         raise InputError(f"{x_name} has {len(x)} samples but {y_name} has {len(y)}")
     if len(x) == 0 or x.shape[1] == 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, Sections
+from dynamics_cli.config.base import Finding, Positive, Sections
 from dynamics_cli.config.bases import Floats, Initialization
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.tables import read_npz
@@ -53,6 +53,18 @@ initialization: {kind: values, hidden_weight: [[1.0, 0.0]], output_weight: [1.0]
                 entries = f"initialization.hidden_weight[{j}] has {len(row)} entries"
                 raise InputError(f"{entries}, the inputs have {d} columns")
         return {"hidden_weight": np.array(self.hidden_weight), "output_weight": np.array(self.output_weight)}
+
+
+class Constant(Initialization, kind="constant"):
+    """All weights equal to the scale: of a diagonal linear network `u = v = alpha 1` (Woodworth et al. 2020)."""
+
+    example = "{kind: constant, scale: 0.1}"
+    scale: Positive
+    """The value of every weight."""
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return the weights."""
+        return {name: np.full(shape, self.scale) for name, shape in problem.shapes.items()}
 
 
 class FromFile(Initialization, kind="file"):

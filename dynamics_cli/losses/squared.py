@@ -1,14 +1,31 @@
-"""Square losses."""
+"""Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not averaged."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 from dynamics_cli.config.bases import Array, Loss
 
 
-class Mse(Loss, kind="mse"):
-    """`(h - y)^2`, the loss that released codes minimise."""
+class SquareLoss(Loss):
+    """What square losses share."""
+
+    vector_labels = True
 
     def values(self, h: Array, y: Array) -> Array:
+        """Return the square of `h - y`, of vectors (..., n, C) that of its norm."""
+        squares = self.squares(h, y)
+        return squares.sum(-1) if y.ndim == 2 else squares
+
+    @abstractmethod
+    def squares(self, h: Array, y: Array) -> Array:
+        """Return the square of every number of `h - y`."""
+
+
+class Mse(SquareLoss, kind="mse"):
+    """`||h - y||^2`, the loss that released codes minimise."""
+
+    def squares(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2`."""
         return (h - y) ** 2
 
@@ -17,10 +34,10 @@ class Mse(Loss, kind="mse"):
         return 2.0 * (h - y)
 
 
-class HalfMse(Loss, kind="half_mse"):
-    """`(h - y)^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over the samples."""
+class HalfMse(SquareLoss, kind="half_mse"):
+    """`||h - y||^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over samples."""
 
-    def values(self, h: Array, y: Array) -> Array:
+    def squares(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2 / 2`."""
         return 0.5 * (h - y) ** 2
 

@@ -61,6 +61,7 @@ class Adam(Minibatch, kind="adam"):
     """Adam (Kingma and Ba 2015), full batch unless a batch size is given."""
 
     example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
+    adaptive = True
     beta1: Beta = 0.9
     """Decay of the first moment."""
     beta2: Beta = 0.999

@@ -190,7 +190,8 @@ class Run:
 
     def network(self, i: int) -> Callable[[Array], Array]:
         """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64."""
-        return self.config.architecture.function(self.state(i))
+        architecture = self.config.architecture
+        return architecture.function(self.state(i), self.state(0) if architecture.centered else None)
 
     def dataset(self) -> Samples:
         """The data on which the run was trained."""

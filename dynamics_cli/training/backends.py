@@ -135,7 +135,7 @@ def _able(backend: str, problem: Problem) -> bool:
 def plain(optimizer: Optimizer) -> bool:
     """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size."""
     known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
-    return known_type and getattr(optimizer, "schedule", None) is None
+    return known_type and getattr(optimizer, "schedule", None) is None and getattr(optimizer, "layer_lr", None) is None
 
 
 def _width(problem: Problem) -> int:

@@ -112,6 +112,17 @@ def _batch_size(config: RunConfig, n: int) -> int | None:
 
 def _check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
     kind = config.loss.kind
+    outputs, columns = (
+        getattr(config.architecture, "outputs", None) or 1,
+        1 if dataset.y.ndim == 1 else dataset.y.shape[1],
+    )
+    if loss.labels == "real" and outputs != columns:
+        needed = f"architecture.outputs: {columns}" if columns > 1 else "vectors of as many numbers, or one output"
+        raise InputError(
+            f"dataset: labels of {columns} numbers beside {outputs} outputs; the {kind} loss needs {needed}"
+        )
+    if loss.labels != "real" and columns > 1:
+        raise InputError(f"dataset: labels are vectors of {columns} numbers, the {kind} loss needs one label a sample")
     for y, name in ((dataset.y, "y"), (dataset.y_test, "y_test")):
         if y is None or loss.labels == "real":
             continue

@@ -59,8 +59,8 @@ def test_held_out_files_and_fractions(tmp_path):
         ("1\n2\n", "one column only"),
         ("1,2\n3,apple\n", r":2: column 2 holds 'apple', not a number"),
         ("1,2\n3\n", r":2: 1 columns, the lines before have 2"),
-        ("1,2\n3,nan\n", r"y holds nan at \(1,\); all values must be finite"),
-        ("inf,2\n3,4\n", r"x holds inf at \(0, 0\); all values must be finite"),
+        ("1,2\n3,nan\n", r":2: column 2 holds 'nan'; all values must be finite"),
+        ("inf,2\n3,4\n", r":1: column 1 holds 'inf'; all values must be finite"),
     ],
 )
 def test_bad_csv(tmp_path, content, message):
@@ -84,7 +84,7 @@ def test_csv_that_is_no_text(tmp_path):
         ({"x": np.ones((3, 2))}, "no array 'y'; the file holds x"),
         ({"x": np.ones((3, 2)), "y": np.ones(4)}, "x has 3 samples but .*y has 4"),
         ({"x": np.ones((3, 2, 1)), "y": np.ones(3)}, r"x has shape \(3, 2, 1\)"),
-        ({"x": np.ones((3, 2)), "y": np.ones((3, 2))}, r"y has shape \(3, 2\)"),
+        ({"x": np.ones((3, 2)), "y": np.ones((3, 2, 1))}, r"y has shape \(3, 2, 1\)"),
         ({"x": np.ones((0, 2)), "y": np.ones(0)}, "x is empty"),
         ({"x": np.array([["a"]]), "y": np.ones(1)}, "numbers are needed"),
         ({"x": np.full((2, 1), np.nan), "y": np.ones(2)}, r"x holds nan at \(0, 0\)"),

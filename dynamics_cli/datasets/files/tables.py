@@ -27,8 +27,8 @@ Header = tuple[tuple[int, ...], bool, "np.dtype[Any]"]
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
-def read_samples(path: Path) -> dict[str, Floats]:
-    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them).
+def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
+    """Return arrays `x` and `y` (and `x_test`, `y_test` where an `.npz` has them); `outputs` columns of a CSV are `y`.
 
     Raises:
         DataMissingError: the file is not there.
@@ -39,7 +39,7 @@ def read_samples(path: Path) -> dict[str, Floats]:
     if path.suffix == ".npz":
         return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
     if path.suffix == ".csv":
-        return _read_csv(path)
+        return _read_csv(path, outputs)
     raise InputError(f"{path}: unknown kind of data file {path.suffix!r}; known are .npz and .csv")
 
 
@@ -94,7 +94,7 @@ def _header(stream: IO[bytes]) -> Header:
     return tuple(map(int, shape)), bool(fortran_order), dtype
 
 
-def _read_csv(path: Path) -> dict[str, Floats]:
+def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         lines = enumerate(csv.reader(text.splitlines()), 1)
@@ -110,16 +110,21 @@ def _read_csv(path: Path) -> dict[str, Floats]:
     if not rows:
         raise InputError(f"{path}: the file holds no samples")
     columns = len(rows[0][1])
-    if columns < 2:
-        raise InputError(f"{path}:{rows[0][0]}: one column only; needed are inputs and, last, the label")
+    if columns <= outputs:
+        last = "the label" if outputs == 1 else f"{outputs} columns of labels"
+        guess = next((f"; is it separated by {one!r}? Commas are needed" for one in ";\t" if one in rows[0][1][0]), "")
+        found = "one column only" if columns == 1 else f"{columns} columns only"
+        raise InputError(f"{path}:{rows[0][0]}: {found}; needed are inputs and, last, {last}{guess}")
     for number, row in rows:
         if len(row) != columns:
             raise InputError(f"{path}:{number}: {len(row)} columns, the lines before have {columns}")
         for column, cell in enumerate(row, 1):
             if not _is_number(cell):
                 raise InputError(f"{path}:{number}: column {column} holds {_short(cell)}, not a number")
+            if not math.isfinite(float(cell)):
+                raise InputError(f"{path}:{number}: column {column} holds {_short(cell)}; all values must be finite")
     table = np.array([[float(cell) for cell in row] for _, row in rows], dtype=np.float64)
-    return {"x": table[:, :-1], "y": table[:, -1]}
+    return {"x": table[:, :-outputs], "y": table[:, -outputs:]}
 
 
 def _short(cell: str) -> str:

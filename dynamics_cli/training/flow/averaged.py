@@ -43,11 +43,8 @@ class AveragedFlow(Integrator):
         self.pair = RK45 if smooth else RK23
         self.rtol = optimizer.rtol if smooth else max(optimizer.rtol, KINK_TOLERANCE)
         self.criterion, self.device = problem.loss, device
-        self._model = problem.config.architecture.build(problem.dataset.d).to(device=device, dtype=torch.float64)
-        with torch.no_grad():
-            initial = problem.initial_parameters()
-            for name, parameter in self._model.named_parameters():
-                parameter.copy_(torch.from_numpy(initial[name].astype(np.float64)))
+        architecture, initial = problem.config.architecture, problem.initial_parameters()
+        self._model = architecture.network(problem.dataset.d, initial, torch.float64, device)
         labels = torch.long if problem.loss.labels == "classes" else torch.float64
         self._x = torch.from_numpy(problem.dataset.x).to(device=device)  # (n, d)
         self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)

@@ -24,6 +24,8 @@ def known(config: RunConfig) -> bool:
     architecture = config.architecture
     return (
         type(architecture) is TwoLayer
+        and architecture.plain
+        and architecture.outputs is None
         and type(architecture.activation) in (Relu, LeakyRelu, Linear)
         and type(config.loss) in LOSS_NUMBERS
     )

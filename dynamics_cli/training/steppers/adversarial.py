@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dynamics_cli.architectures._networks import GanNetwork
 from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.config.bases import Minibatch
 from dynamics_cli.config.streams import stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.steppers.autograd import TorchStepper
+from dynamics_cli.training.steppers.autograd import TorchStepper, network_of
 from dynamics_cli.training.steppers.base import Floats, only
 
 PLAYERS = ("discriminator", "generator")
@@ -36,8 +38,8 @@ class AdversarialStepper(TorchStepper):
         assert isinstance(architecture, Gan)
         assert isinstance(optimizer, Minibatch)
         assert problem.batch_size is not None
-        self._model = architecture.build(problem.dataset.d)
-        super().__init__(problem, self._model, device)
+        super().__init__(problem, network_of(problem, device), device)
+        self._model = cast(GanNetwork, self._module)
         self._seed, self._hinge = problem.config.seed, problem.config.loss.kind == "hinge"
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)

@@ -10,36 +10,63 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dynamics_cli.config.bases import Descent
+from dynamics_cli.errors import InputError
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 from dynamics_cli.training.totals import total, total_and_gradients
 
 
+def network_of(problem: Problem, device: str) -> nn.Module:
+    """Return the network of a problem with its initial weights, in the precision of the run."""
+    dtype = getattr(torch, problem.config.dtype)
+    return problem.config.architecture.network(problem.dataset.d, problem.initial_parameters(), dtype, device)
+
+
 class TorchStepper(Stepper):
     """What steppers of a PyTorch model share: its weights and the state of its optimizers, as plain arrays."""
 
     def __init__(self, problem: Problem, model: nn.Module, device: str) -> None:
-        """Put the model with the initial weights of a problem on a device; there are no optimizers yet."""
+        """Take a model with the initial weights of a problem, on a device; there are no optimizers yet."""
         self.device, self.full_batch = device, problem.batch_size is None
         self.stop_below = problem.config.optimizer.stop_below
         self._iterations = problem.iterations
         self._loss = problem.loss
         self._dtype: torch.dtype = getattr(torch, problem.config.dtype)
-        self._module = model.to(device=device, dtype=self._dtype)
-        self._write(problem.initial_parameters())
-        self._optimizers: dict[str, tuple[Descent, list[str], list[Tensor], dict[str, Tensor]]] = {}
+        self._module = model
+        self._optimizers: dict[str, tuple[Descent, float, list[str], list[Tensor], dict[str, Tensor]]] = {}
+        optimizer = problem.config.optimizer
+        assert isinstance(optimizer, Descent)
+        self._groups: dict[str, list[str]] = {}
+        self._order: dict[str, list[str]] = {}
+        self._factors = dict(problem.config.architecture.rates(problem.shapes, adaptive=optimizer.adaptive))
+        for weight, factor in (optimizer.layer_lr or {}).items():
+            if weight not in problem.shapes:
+                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(problem.shapes)}")
+            self._factors[weight] = self._factors.get(weight, 1.0) * factor
 
     def _add_optimizer(self, name: str, optimizer: Descent, trained: Mapping[str, Tensor]) -> None:
-        """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers."""
-        self._optimizers[name] = optimizer, list(trained), list(trained.values()), {}
+        """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers.
+
+        Weights of one step size are a group, which it updates together.
+        """
+        groups: dict[float, dict[str, Tensor]] = {}
+        for weight, parameter in trained.items():
+            groups.setdefault(self._factors.get(weight, 1.0), {})[weight] = parameter
+        for k, (factor, group) in enumerate(groups.items()):
+            self._optimizers[f"{name}.{k}" if k else name] = optimizer, factor, list(group), list(group.values()), {}
+        self._order[name] = list(trained)
+        self._groups[name] = [f"{name}.{k}" if k else name for k in range(len(groups))]
 
     def _update(self, name: str, gradients: Sequence[Tensor], loss: Tensor) -> None:
         """Do one update of the weights that an optimizer trains."""
-        optimizer, names, trained, memory = self._optimizers[name]
-        lr = optimizer.step_size(self.iteration, self._iterations)
+        by_name = None if len(self._groups[name]) == 1 else dict(zip(self._order[name], gradients, strict=True))
         with torch.no_grad():
-            optimizer.update(trained, gradients, lr=lr, names=names, state=memory, iteration=self.iteration, loss=loss)
+            for group in self._groups[name]:
+                optimizer, factor, names, trained, memory = self._optimizers[group]
+                lr = factor * optimizer.step_size(self.iteration, self._iterations)
+                own = gradients if by_name is None else [by_name[weight] for weight in names]
+                optimizer.update(trained, own, lr=lr, names=names, state=memory, iteration=self.iteration, loss=loss)
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
@@ -49,7 +76,7 @@ class TorchStepper(Stepper):
         """Return weights, the state of the optimizers and the iteration."""
         state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
         state["iteration"] = np.array(self.iteration)
-        for name, (_, _, _, memory) in self._optimizers.items():
+        for name, (*_, memory) in self._optimizers.items():
             for key, value in memory.items():
                 state[f"{name}/{key}"] = value.detach().cpu().numpy().copy()
         return state
@@ -58,7 +85,7 @@ class TorchStepper(Stepper):
         """Go on from a former `state_dict()`."""
         self._write({key.removeprefix("parameter/"): v for key, v in state.items() if key.startswith("parameter/")})
         self.iteration = int(state["iteration"])
-        for name, (_, _, _, memory) in self._optimizers.items():
+        for name, (*_, memory) in self._optimizers.items():
             memory.clear()
             for key, value in state.items():
                 if key.startswith(f"{name}/"):
@@ -79,7 +106,7 @@ class AutogradStepper(TorchStepper):
         problem = only(problems, self.backend)
         optimizer = problem.config.optimizer
         assert isinstance(optimizer, Descent)
-        super().__init__(problem, problem.config.architecture.build(problem.dataset.d), device)
+        super().__init__(problem, network_of(problem, device), device)
         self._optimizer = optimizer.kind
         labels = torch.long if problem.loss.labels == "classes" else self._dtype
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)

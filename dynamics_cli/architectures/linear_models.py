@@ -1,0 +1,120 @@
+"""Models that are linear in their inputs and deep in their weights: diagonal linear networks, products of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.architectures.activations import Linear
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Activation, Architecture, Evaluation, Floats, Parameters, Shapes
+from dynamics_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class LinearModel(Architecture):
+    """What models linear in their inputs share."""
+
+    @property
+    def sigma(self) -> Activation:
+        """The identity: nothing has a kink."""
+        return Linear()
+
+
+class DiagonalLinear(LinearModel, kind="diagonal_linear"):
+    """`h(x) = <u^D - v^D, x>`, powers taken entry by entry (Woodworth et al. 2020, Section 4).
+
+    From `u = v = alpha w_0` its output is 0 at first, and `alpha` alone moves gradient flow from lazy to sparse.
+    """
+
+    example = """\
+architecture: {kind: diagonal_linear, depth: 2}
+initialization: {kind: constant, scale: 0.1}
+"""
+    depth: PositiveInt = 2
+    """The power D; 2 is a network of two layers with shared weights."""
+
+    def build(self, d: int) -> nn.Module:
+        """Return the network for inputs of `d` columns."""
+        from dynamics_cli.architectures._networks import DiagonalLinearNetwork
+
+        return DiagonalLinearNetwork(self, d)
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of `u` and `v`, (d,)."""
+        return {"u": (d,), "v": (d,)}
+
+    def predictor(self, parameters: Parameters) -> Floats:
+        """Return `beta = u^D - v^D`, shape (..., d), float64."""
+        u, v = (np.asarray(parameters[name], np.float64) for name in ("u", "v"))
+        beta: Floats = u**self.depth - v**self.depth
+        return beta
+
+    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
+        """Return `x (n, d) -> <beta, x>` (n,)."""
+        beta = self.predictor(parameters)
+        return lambda x: np.asarray(x, np.float64) @ beta
+
+
+class MatrixProduct(LinearModel, kind="matrix_product"):
+    """`W = W_N ... W_1` seen through its entries or through linear measurements (Arora et al. 2019).
+
+    A sample is a pair (row, column) of `W`, or a measurement matrix `A`, flattened by rows, whose output is `<A, W>`.
+    """
+
+    example = """\
+dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
+architecture: {kind: matrix_product, rows: 20, depth: 2}
+initialization: {kind: unbalanced, scale: 0.01}
+"""
+    rows: PositiveInt
+    """Rows of `W`."""
+    columns: PositiveInt | None = None
+    """Columns of `W`; by default as many as rows."""
+    depth: Annotated[int, Field(ge=1, le=100)] = 2
+    """Number N of factors."""
+    width: PositiveInt | None = None
+    """Rows of the factors between the first and the last; by default the smaller side of `W`: no restriction."""
+    samples: Literal["entries", "measurements"] = "entries"
+    """What a sample is."""
+
+    def sides(self) -> list[int]:
+        """Return the columns of `W_1`, then the rows of `W_1` to `W_N`."""
+        columns = self.columns or self.rows
+        return [columns, *[self.width or min(self.rows, columns)] * (self.depth - 1), self.rows]
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the factors; InputError where samples of `d` numbers are not what they should be."""
+        sides = self.sides()
+        needed = 2 if self.samples == "entries" else sides[0] * sides[-1]
+        if d != needed:
+            raise InputError(f"dataset: samples of {d} columns; architecture.samples {self.samples} needs {needed}")
+        return {f"weight_{k}": (sides[k], sides[k - 1]) for k in range(1, len(sides))}
+
+    def build(self, d: int) -> nn.Module:
+        """Return the network for samples of `d` columns."""
+        from dynamics_cli.architectures._networks import MatrixProductNetwork
+
+        return MatrixProductNetwork(self, d)
+
+    def product(self, parameters: Parameters) -> Floats:
+        """Return `W_N ... W_1`, shape (..., rows, columns), float64."""
+        W = np.asarray(parameters["weight_1"], np.float64)
+        for k in range(2, self.depth + 1):
+            W = np.asarray(parameters[f"weight_{k}"], np.float64) @ W
+        return W
+
+    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
+        """Return `x (n, d) -> h(x)` (n,)."""
+        W = self.product(parameters)
+        if self.samples == "measurements":
+            return lambda x: np.asarray(x, np.float64) @ W.ravel()
+        return lambda x: W[tuple(np.asarray(x, np.int64).T)]
+
+    def multiply_adds(self, shapes: Shapes, d: int) -> int:
+        """Return those of one sample; the product of the factors is shared by all of them."""
+        return d

@@ -1,0 +1,151 @@
+"""Data without randomness but for which part is seen: modular arithmetic, polynomials, entries of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.config.bases import Dataset
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class ModularArithmetic(Dataset, kind="modular_arithmetic"):
+    """All pairs (a, b) modulo p with `a + b`, `a - b` or `a b` (grokking: Power et al. 2022, Gromov 2023)."""
+
+    example = """\
+dataset: {kind: modular_arithmetic, p: 23, train_fraction: 0.5}
+architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
+initialization: {kind: unbalanced, scale: 0.1}
+"""
+    p: Annotated[int, Field(ge=2)]
+    """The modulus."""
+    operation: Literal["add", "subtract", "multiply"] = "add"
+    """What is computed modulo p."""
+    train_fraction: Share = 0.5
+    """Share of the p^2 pairs that is trained on, drawn at random; the others are held out."""
+    labels: Literal["one_hot", "classes"] = "one_hot"
+    """Vectors for square losses, or class numbers for cross entropy."""
+
+    def load(self, streams: Streams) -> Samples:
+        """Return one-hot pairs (n, 2 p); labels (n, p), or class numbers (n,).
+
+        Raises:
+            InputError: the pairs do not fit into memory.
+        """
+        p = self.p
+        check_size(p * p, 3 * p)
+        a, b = np.divmod(np.arange(p * p), p)
+        c = {"add": a + b, "subtract": a - b, "multiply": a * b}[self.operation] % p
+        x = np.concatenate([np.eye(p)[a], np.eye(p)[b]], axis=1)
+        y = np.eye(p)[c] if self.labels == "one_hot" else c.astype(np.float64)
+        order = streams.rng("data").permutation(p * p)
+        count = max(1, round(self.train_fraction * p * p))
+        train, test = order[:count], order[count:]
+        held_out = (x[test], y[test]) if len(test) else (None, None)
+        return make_samples(x[train], y[train], x_test=held_out[0], y_test=held_out[1])
+
+
+class Polynomial(Dataset, kind="polynomial"):
+    """A Chebyshev polynomial on an even grid of [-1, 1] (Cohen et al. 2021, Appendix D.1)."""
+
+    example = "{kind: polynomial, degree: 3, n: 20}"
+    degree: Annotated[int, Field(ge=0, le=1000)]
+    """Degree k of `T_k(x) = cos(k arccos x)`."""
+    n: PositiveInt = 20
+    """Points of the grid, both ends included."""
+    append_bias: bool = False
+    """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+    random = False
+
+    def load(self, streams: Streams) -> Samples:
+        """Return the grid and the values of the polynomial there."""
+        x = np.linspace(-1.0, 1.0, self.n)
+        return make_samples(x[:, None], np.cos(self.degree * np.arccos(x)), append_bias=self.append_bias)
+
+
+class LowRank(Dataset):
+    """What is known of `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank` columns."""
+
+    rows: PositiveInt
+    """Rows of the matrix."""
+    columns: PositiveInt | None = None
+    """Its columns; by default as many as rows."""
+    rank: PositiveInt
+    """Its rank."""
+    scale: Positive = 1.0
+    """Root mean square of its entries."""
+    noise: NonNegative = 0.0
+    """Standard deviation of Gaussian noise on what is seen."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a rank that no such matrix has."""
+        if self.rank > min(self.rows, self.columns or self.rows):
+            yield ("dataset", "rank"), f"must be at most {min(self.rows, self.columns or self.rows)}, the smaller side"
+
+    def matrix(self, streams: Streams) -> np.ndarray:
+        """Return `W*` (rows, columns)."""
+        rng, columns = streams.rng("teacher"), self.columns or self.rows
+        W = rng.standard_normal((self.rows, self.rank)) @ rng.standard_normal((self.rank, columns))
+        return np.asarray(self.scale * np.sqrt(W.size) / np.linalg.norm(W) * W)
+
+    def seen(self, y: np.ndarray, streams: Streams) -> np.ndarray:
+        """Return labels with noise."""
+        return y + self.noise * streams.rng("label noise").standard_normal(y.shape) if self.noise else y
+
+
+class MatrixCompletion(LowRank, kind="matrix_completion"):
+    """Some entries of a matrix of low rank, as pairs (row, column); the others are held out (Arora et al. 2019)."""
+
+    example = """\
+dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
+architecture: {kind: matrix_product, rows: 20, depth: 2}
+initialization: {kind: unbalanced, scale: 0.01}
+"""
+    observed: PositiveInt
+    """Number of entries that are seen, drawn without replacement."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield more entries than there are."""
+        yield from super().check(sections)
+        if self.observed > self.rows * (self.columns or self.rows):
+            yield ("dataset", "observed"), f"must be at most {self.rows * (self.columns or self.rows)}, all entries"
+
+    def load(self, streams: Streams) -> Samples:
+        """Return pairs (n, 2) and entries (n,)."""
+        W = self.matrix(streams)
+        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), axis=1)
+        y = W[tuple(x.T)]
+        n = self.observed
+        rest = (x[n:], y[n:]) if n < len(x) else (None, None)
+        return make_samples(x[:n], self.seen(y[:n], streams), x_test=rest[0], y_test=rest[1])
+
+
+class MatrixSensing(LowRank, kind="matrix_sensing"):
+    """Inner products of a matrix of low rank with Gaussian matrices (Gunasekar et al. 2017)."""
+
+    example = """\
+dataset: {kind: matrix_sensing, rows: 10, rank: 1, n: 50}
+architecture: {kind: matrix_product, rows: 10, depth: 2, samples: measurements}
+initialization: {kind: unbalanced, scale: 0.01}
+"""
+    n: PositiveInt
+    """Number of measurements."""
+
+    def load(self, streams: Streams) -> Samples:
+        """Return flattened measurement matrices (n, rows columns) and their inner products with the matrix (n,).
+
+        Raises:
+            InputError: they do not fit into memory.
+        """
+        W = self.matrix(streams)
+        check_size(self.n, W.size)
+        x = streams.rng("data").standard_normal((self.n, W.size))
+        return make_samples(x, self.seen(x @ W.ravel(), streams))

@@ -1,0 +1,122 @@
+"""Data that another network labels: teachers of any architecture, and linear maps of given singular values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.config.bases import Architecture, Dataset, Floats
+from dynamics_cli.config.choice import OneOf
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+
+
+class Teacher(Dataset, kind="teacher"):
+    """Gaussian inputs labelled by a network with Gaussian weights, `y = phi(x) + noise` (Goldt et al. 2019)."""
+
+    example = (
+        "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2, activation: erf}}"
+    )
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension."""
+    architecture: Annotated[Architecture, OneOf("architecture")]
+    """The teacher."""
+    scale: Positive = 1.0
+    """Standard deviation of the teacher's weights."""
+    output_value: float | None = None
+    """If given, all output weights of a two-layer teacher."""
+    divide_inputs: bool = False
+    """Divide preactivations of the first layer by sqrt(dim), by dividing its weights."""
+    noise: NonNegative = 0.0
+    """Standard deviation of Gaussian noise on the training labels."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples, without noise."""
+    sign: bool = False
+    """Take the sign of the output, 1 for 0, for margin losses."""
+    append_bias: bool = False
+    """Append a constant 1 to every input of teacher and student."""
+
+    def weights(self, streams: Streams) -> dict[str, Floats]:
+        """Return the weights of the teacher by name."""
+        rng, d = streams.rng("teacher"), self.dim + self.append_bias
+        shapes = self.architecture.shapes(d)
+        weights = {name: self.scale * rng.standard_normal(shape) for name, shape in shapes.items()}
+        if self.output_value is not None and "output_weight" in weights:
+            weights["output_weight"][:] = self.output_value
+        if self.divide_inputs:
+            weights[next(iter(weights))] /= np.sqrt(self.dim)
+        return weights
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw inputs and label them.
+
+        Raises:
+            InputError: they do not fit into memory, or the teacher does not suit them.
+        """
+        check_size(self.n + (self.n_test or 0), self.dim)
+        rng, phi = streams.rng("data"), self.architecture.function(self.weights(streams))
+
+        def draw(count: int) -> tuple[Floats, Floats]:
+            x = rng.standard_normal((count, self.dim))
+            y = phi(np.column_stack([x, np.ones(count)]) if self.append_bias else x)
+            return x, np.where(y >= 0, 1.0, -1.0) if self.sign else y
+
+        x, y = draw(self.n)
+        if self.noise:
+            y = y + self.noise * streams.rng("label noise").standard_normal(y.shape)
+        x_test, y_test = draw(self.n_test) if self.n_test is not None else (None, None)
+        return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
+
+
+class LinearMap(Dataset, kind="linear_map"):
+    """`y = U diag(s) V^T x` for random orthonormal `U`, `V`: modes of given strengths (Saxe et al. 2014)."""
+
+    example = """\
+dataset: {kind: linear_map, inputs: 8, outputs: 5, singular_values: [4.0, 2.0, 1.0]}
+architecture: {kind: fully_connected, widths: [8], outputs: 5, activation: linear, bias: false}
+initialization: {kind: unbalanced, scale: 0.01}
+"""
+    inputs: PositiveInt
+    """Input dimension."""
+    outputs: PositiveInt
+    """Dimension of the labels."""
+    singular_values: list[Positive] = Field(min_length=1)
+    """Singular values `s` of the map, at most as many as inputs and as outputs."""
+    n: PositiveInt | None = None
+    """Number of samples; by default as many as inputs, which are then orthogonal: `sum_k x_k x_k^T / n = I` exactly."""
+    noise: NonNegative = 0.0
+    """Standard deviation of Gaussian noise on the labels."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield more singular values than the map can have."""
+        if len(self.singular_values) > min(self.inputs, self.outputs):
+            most = min(self.inputs, self.outputs)
+            yield ("dataset", "singular_values"), f"has {len(self.singular_values)} values, the map at most {most}"
+
+    def vectors(self, streams: Streams) -> tuple[Floats, Floats]:
+        """Return `U` (outputs, r) and `V` (inputs, r), drawn from the Haar measure."""
+        rng, r = streams.rng("teacher"), len(self.singular_values)
+        U, V = (np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs))
+        return U, V
+
+    def load(self, streams: Streams) -> Samples:
+        """Return inputs of unit covariance and their images.
+
+        Raises:
+            InputError: they do not fit into memory.
+        """
+        n, (U, V) = self.n or self.inputs, self.vectors(streams)
+        check_size(n, self.inputs + self.outputs)
+        rng = streams.rng("data")
+        drawn = rng.standard_normal((n, self.inputs))
+        x = drawn if self.n is not None else np.sqrt(n) * np.linalg.qr(drawn)[0]
+        y = x @ V * np.array(self.singular_values) @ U.T
+        if self.noise:
+            y = y + self.noise * streams.rng("label noise").standard_normal(y.shape)
+        return make_samples(x, y if self.outputs > 1 else y[:, 0])

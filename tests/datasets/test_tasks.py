@@ -1,0 +1,116 @@
+"""Teachers, linear maps, modular arithmetic, polynomials, matrices; noise on labels and whitening."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
+from dynamics_cli.datasets.file import File
+from dynamics_cli.datasets.points import Points
+from dynamics_cli.datasets.teachers import LinearMap, Teacher
+from dynamics_cli.errors import InputError
+from dynamics_cli.training.problem import build_problem
+
+STREAMS = Streams(2)
+
+
+def test_a_teacher_labels_by_its_own_network() -> None:
+    section = Teacher(n=5, dim=3, architecture={"kind": "two_layer", "width": 2}, n_test=4, noise=0.5, scale=2.0)
+    data, weights = section.samples(STREAMS), section.weights(STREAMS)
+    W, a = weights["hidden_weight"], weights["output_weight"]
+    np.testing.assert_allclose(data.y_test, np.maximum(data.x_test @ W.T, 0) @ a)
+    assert 0.1 < np.std(data.y - np.maximum(data.x @ W.T, 0) @ a) < 1.5
+    assert set(np.sign(section.model_copy(update={"sign": True, "noise": 0.0}).samples(STREAMS).y)) <= {-1.0, 1.0}
+
+
+def test_a_linear_map_has_the_singular_values_asked_for() -> None:
+    section = LinearMap(inputs=6, outputs=4, singular_values=[3.0, 1.0])
+    data = section.samples(STREAMS)
+    np.testing.assert_allclose(data.x.T @ data.x / data.n, np.eye(6), atol=1e-12)
+    correlation = data.y.T @ data.x / data.n  # Sigma^yx (Saxe et al. 2014, Eq. 3)
+    np.testing.assert_allclose(np.linalg.svd(correlation)[1], [3.0, 1.0, 0.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("operation", "table"), [("add", 3), ("subtract", 4), ("multiply", 4)])
+def test_modular_arithmetic(operation: str, table: int) -> None:
+    # 4 op 6 modulo 7: 10 = 3, -2 = 5, 24 = 3
+    expected = {"add": 3, "subtract": 5, "multiply": 3}[operation]
+    data = ModularArithmetic(p=7, operation=operation, train_fraction=0.4, labels="classes").samples(STREAMS)
+    x, y = np.concatenate([data.x, data.x_test]), np.concatenate([data.y, data.y_test])
+    assert (len(data.x), len(x)) == (20, 49)
+    assert len(np.unique(x, axis=0)) == 49
+    pair = np.concatenate([np.eye(7)[4], np.eye(7)[6]])
+    assert y[(x == pair).all(axis=1)].tolist() == [expected]
+    one_hot = ModularArithmetic(p=7, operation=operation, train_fraction=0.4).samples(STREAMS)
+    np.testing.assert_array_equal(one_hot.y.argmax(1), data.y)
+
+
+def test_a_polynomial_on_its_grid() -> None:
+    data = Polynomial(degree=3, n=5).samples(STREAMS)
+    x = np.array([-1, -0.5, 0, 0.5, 1])
+    np.testing.assert_allclose(data.y, 4 * x**3 - 3 * x, atol=1e-14)
+
+
+def test_entries_and_measurements_of_a_matrix_of_low_rank() -> None:
+    section = MatrixCompletion(rows=6, columns=5, rank=2, observed=12)
+    W, data = section.matrix(STREAMS), section.samples(STREAMS)
+    assert np.linalg.matrix_rank(W) == 2
+    assert np.sqrt(np.mean(W**2)) == pytest.approx(1.0)
+    x, y = np.concatenate([data.x, data.x_test]), np.concatenate([data.y, data.y_test])
+    assert (data.n, len(np.unique(x, axis=0))) == (12, 30)
+    filled = np.zeros((6, 5))
+    filled[tuple(x.astype(int).T)] = y
+    np.testing.assert_array_equal(filled, W)
+    sensed = MatrixSensing(rows=3, rank=1, n=4)
+    data = sensed.samples(STREAMS)
+    np.testing.assert_allclose(data.y, [np.sum(A.reshape(3, 3) * sensed.matrix(STREAMS)) for A in data.x])
+
+
+def test_whitened_inputs_have_unit_covariance_and_noise_its_deviation() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 3))
+    plain = Points(x=x.tolist(), y=x[:, 0].tolist(), append_bias=True)
+    data = plain.model_copy(update={"whiten": True, "label_noise": 0.2}).samples(STREAMS)
+    np.testing.assert_allclose(data.x[:, :3].T @ data.x[:, :3] / 400, np.eye(3), atol=1e-12)
+    assert (data.x[:, 3] == 1).all()
+    assert np.std(data.y - x[:, 0]) == pytest.approx(0.2, rel=0.15)
+    with pytest.raises(InputError, match="span fewer than 2 directions"):
+        Points(x=[[1.0, 1.0], [2.0, 2.0]], y=[0.0, 1.0], whiten=True).samples(STREAMS)
+
+
+def test_vector_labels_of_files_and_what_does_not_fit(tmp_path) -> None:
+    (tmp_path / "v.csv").write_text("1,2,3,4\n5,6,7,8\n")
+    np.savez(tmp_path / "v.npz", x=np.eye(3), y=np.eye(3), x_test=np.ones((1, 3)), y_test=np.ones((1, 3)))
+    np.testing.assert_array_equal(File(path=str(tmp_path / "v.csv"), outputs=2).load(STREAMS).y, [[3, 4], [7, 8]])
+    assert File(path=str(tmp_path / "v.npz")).load(STREAMS).y_test.shape == (1, 3)
+    with pytest.raises(InputError, match="holds x_test and y_test: leave dataset.test_fraction out"):
+        File(path=str(tmp_path / "v.npz"), test_fraction=0.5).load(STREAMS)
+    (tmp_path / "bad.csv").write_text("1;2;3\n4;5;6\n")
+    with pytest.raises(InputError, match="bad.csv:2: one column only.*separated by ';'|bad.csv:1: one column only"):
+        File(path=str(tmp_path / "bad.csv")).load(STREAMS)
+    (tmp_path / "nan.csv").write_text("1,2\nnan,3\n")
+    with pytest.raises(InputError, match="nan.csv:2: column 1 holds 'nan'; all values must be finite"):
+        File(path=str(tmp_path / "nan.csv")).load(STREAMS)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "kind", "message"),
+    [
+        (2, "mse", "labels of 3 numbers beside 2 outputs.*architecture.outputs: 3"),
+        (3, "cross_entropy", "labels are vectors of 3 numbers"),
+    ],
+)
+def test_labels_that_do_not_suit_the_outputs_are_refused(outputs: int, kind: str, message: str) -> None:
+    config = {
+        "name": "v",
+        "dataset": {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [1.0]},
+        "architecture": {"kind": "two_layer", "width": 4, "outputs": outputs},
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": kind},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }
+    with pytest.raises(InputError, match=message):
+        build_problem(load_config(config))
