@@ -114,10 +114,10 @@ class ResidualNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
-        f = x @ self.get_parameter("weight_1").T  # (n, p)
+        f = x @ self.weight_1.T  # (n, p)
         for layer in range(2, self.depth):
-            f = f + torch.relu(f) @ self.get_parameter(f"weight_{layer}").T
-        return (torch.relu(f) @ self.get_parameter(f"weight_{self.depth}").T).squeeze(-1)
+            f = f + torch.relu(f) @ getattr(self, f"weight_{layer}").T
+        return (torch.relu(f) @ getattr(self, f"weight_{self.depth}").T).squeeze(-1)
 
 
 class ConvolutionalNetwork(nn.Module):
@@ -138,7 +138,7 @@ class ConvolutionalNetwork(nn.Module):
         """
         x = x.view(len(x), *self.image)
         for layer in self.layers:
-            weight, bias = (self.get_parameter(f"{kind}_{layer.number}") for kind in ("weight", "bias"))
+            weight, bias = (getattr(self, f"{kind}_{layer.number}") for kind in ("weight", "bias"))
             if len(layer.weight) == 4:
                 last = torch.channels_last
                 x, kernels = x.contiguous(memory_format=last), weight.contiguous(memory_format=last)

@@ -463,13 +463,22 @@ class State:
     """The state of a network in training, as a measure sees it."""
 
     def __init__(
-        self, problem: Problem, parameters: Parameters, start: Callable[[], Parameters], iteration: int
+        self,
+        problem: Problem,
+        parameters: Parameters,
+        start: Callable[[], Parameters],
+        iteration: int,
+        memory: MutableMapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.problem = problem
         """The training problem: config, samples, shapes, loss."""
         self.parameters = parameters
         """Weights by name."""
         self.iteration = iteration
+        self.memory: MutableMapping[str, NDArray[Any]] = {} if memory is None else memory
+        """What the measure at work remembers from state to state, empty at first; it is kept in the checkpoint."""
+        self.shared: dict[str, Any] = {}
+        """What the measures of this state share."""
         self._start = start
 
     @cached_property
@@ -482,26 +491,6 @@ class State:
     def start(self) -> Parameters:
         """The initial weights by name."""
         return self._start()
-
-
-class Measure(Kind):
-    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
-
-    section: ClassVar[str] = "measure"
-    by_default: ClassVar[bool] = False
-    """Whether it is recorded where a config does not say what is."""
-
-    @abstractmethod
-    def measure(self, state: State) -> float | Floats:
-        """Return what is recorded of a state; of the same shape at every state."""
-
-    def offered(self, problem: Problem) -> bool:
-        """Return whether a problem has this measure, such as a loss on held-out samples."""
-        return True
-
-    def samples(self, problem: Problem) -> int:
-        """Return on how many samples the network is evaluated: what the measure costs."""
-        return 0
 
 
 class Snapshots(Kind):
@@ -529,6 +518,38 @@ class Snapshots(Kind):
             states.append(last)
             last = self.next_after(last)
         return states
+
+
+class Measure(Kind):
+    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
+
+    section: ClassVar[str] = "measure"
+    by_default: ClassVar[bool] = False
+    """Whether it is recorded where a config does not say what is."""
+    at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
+    """When it measures; other recorded states hold NaN. By default at every recorded state."""
+
+    @property
+    def name(self) -> str:
+        """What its array and its curve are called; two measures of one run need different names."""
+        return self.kind
+
+    @property
+    def bound(self) -> Callable[[Problem], float] | None:
+        """A number to draw beside the curve, such as `2 / lr` beside the sharpness; None for none."""
+        return None
+
+    @abstractmethod
+    def measure(self, state: State) -> float | Floats:
+        """Return what is recorded of a state; of the same shape at every state."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a problem has this measure, such as a loss on held-out samples."""
+        return True
+
+    def samples(self, problem: Problem) -> int:
+        """Return on how many samples the network is evaluated: what the measure costs."""
+        return 0
 
 
 class Theory(Kind):

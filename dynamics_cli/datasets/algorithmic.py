@@ -121,8 +121,8 @@ initialization: {kind: unbalanced, scale: 0.01}
     def load(self, streams: Streams) -> Samples:
         """Return pairs (n, 2) and entries (n,)."""
         W = self.matrix(streams)
-        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), axis=1)
-        y = W[tuple(x.T)]
+        x = np.stack(np.unravel_index(streams.rng("data").permutation(W.size), W.shape), 1).astype(np.float64)
+        y = W[tuple(x.astype(np.int64).T)]
         n = self.observed
         rest = (x[n:], y[n:]) if n < len(x) else (None, None)
         return make_samples(x[:n], self.seen(y[:n], streams), x_test=rest[0], y_test=rest[1])

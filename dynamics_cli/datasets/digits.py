@@ -120,7 +120,7 @@ class Mnist(Digits, kind="mnist"):
                 ("dataset", "kind"),
                 f"mnist has ten classes, the loss {sections['loss'].kind} tells two apart: take mnist_pair",
             )
-        elif labels == "classes" and 1 < getattr(sections.get("architecture"), "outputs", 10) < 10:
+        elif labels == "classes" and 1 < (getattr(sections.get("architecture"), "outputs", 10) or 1) < 10:
             yield ("architecture", "outputs"), "must be at least 10, the number of digits"
 
 

@@ -55,7 +55,7 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
             yield ("initialization", "z"), "must have lists of the same lengths as y"
         if architecture is None or architecture.kind not in ("two_layer", "fully_connected"):
             return
-        outputs = getattr(architecture, "outputs", 1)
+        outputs = getattr(architecture, "outputs", None) or 1
         classes = 2 if outputs == 1 else outputs
         if len(counts) != classes:
             yield ("initialization", "y"), f"must have one list for each of {classes} classes, not {len(counts)}"

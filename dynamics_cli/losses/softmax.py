@@ -47,7 +47,7 @@ loss: {kind: cross_entropy}
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether the network has an output for every class, and the labels are classes."""
         yield from super().check(sections)
-        outputs = getattr(sections.get("architecture"), "outputs", 1)
+        outputs = getattr(sections.get("architecture"), "outputs", None) or 1
         if outputs > 1:
             names = f"a class, one of the integers 0 to {outputs - 1}"
             yield from self.check_written_labels(sections, range(outputs), names)

@@ -88,3 +88,11 @@ def polar(points: ArrayLike) -> tuple[Floats, Floats]:
     if plane.shape[-1] != 2:
         raise ValueError(f"polar coordinates need points in the plane, not of length {plane.shape[-1]}")
     return np.hypot(plane[..., 0], plane[..., 1]), np.arctan2(plane[..., 1], plane[..., 0])
+
+
+def effective_rank(values: ArrayLike) -> float:
+    """Return `exp(-sum p log p)`, `p = values / sum values`, of (k,) values >= 0 (Roy and Vetterli 2007)."""
+    v = np.asarray(values, np.float64)
+    v = v[v > 0]
+    p = v / v.sum() if len(v) else v
+    return float(np.exp(-np.sum(p * np.log(p)))) if len(v) else float("nan")

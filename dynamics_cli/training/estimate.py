@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.memory import GIB, refuse_beyond_memory
-from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.training.backends import Choice
-from dynamics_cli.training.measuring import chosen_measures
+from dynamics_cli.training.measuring import chosen_measures, recorded_iterations
 from dynamics_cli.training.problem import Problem
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
@@ -76,7 +75,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     total = problem.iterations
     if total >= 2**63:
         raise InputError(f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer epochs")
-    snapshots = len(snapshot_iterations(problem.config.record.snapshots, total))
+    snapshots = len(recorded_iterations(problem))
     item = problem.dtype.itemsize
     recorded = sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
     n, d = problem.dataset.x.shape

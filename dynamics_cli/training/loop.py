@@ -29,6 +29,7 @@ SLOW_SECONDS = 0.3
 CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: what a kill can cost at most."""
 _CLOCK = "clock/time"
+_MEASURE = "measure/"
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
 """Recorded weights and measures of one state."""
 T = TypeVar("T")
@@ -129,6 +130,8 @@ class TrainingLoop:
             clock_time = state.pop(_CLOCK, None)
             if self.recorder.clock is not None and clock_time is not None:
                 self.recorder.clock.time = float(clock_time)
+            remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
+            self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: one for key, one in remembered.items()})
             self.stepper.load_state_dict(state)
             self.stepper.halted = resumed.meta.get("halted")
             last_loss = resumed.meta.get("last_loss")
@@ -221,6 +224,7 @@ class TrainingLoop:
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)
+        state |= {f"{_MEASURE}{key}": value for key, value in self.recorder.measuring.state_dict().items()}
         meta = {"iteration": self.stepper.iteration, "seconds": self.seconds(), "halted": self.stepper.halted}
         if np.isfinite(self.recorder.last_loss):
             meta["last_loss"] = self.recorder.last_loss

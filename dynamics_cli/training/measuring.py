@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.config.registry import loaded_kinds
 from dynamics_cli.errors import InputError
+from dynamics_cli.recording.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.training.problem import Problem
+
+_SHAPE = "shape of a state"
 
 
 def chosen_measures(problem: Problem) -> dict[str, Measure]:
@@ -24,17 +28,32 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     wanted = problem.config.record.measures
     if wanted is None:
         kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
-        return {one.kind: one for one in (cls() for cls in kinds) if one.offered(problem)}
+        return {one.name: one for one in (cls() for cls in kinds) if one.offered(problem)}
     for one in wanted:
         if not one.offered(problem):
             offered = [name for name, cls in loaded_kinds("measure").items() if _offers(problem, cls)]
             raise InputError(f"record.measures: no measure {one.kind!r} here; there are {', '.join(offered)}")
-    return {one.kind: one for one in wanted}
+    named = {one.name: one for one in wanted}
+    if len(named) < len(wanted):
+        twice = next(name for name in named if sum(one.name == name for one in wanted) > 1)
+        raise InputError(f"record.measures: {twice} is there twice")
+    return named
 
 
 def _offers(problem: Problem, cls: type) -> bool:
     """Return whether a problem has a measure, one that needs no settings."""
     return not any(field.is_required() for field in cls.model_fields.values()) and cls().offered(problem)  # type: ignore[attr-defined]
+
+
+def recorded_iterations(problem: Problem) -> Iterations:
+    """Return the states that are recorded: those of `record.snapshots`, and those at which measures are due.
+
+    Raises:
+        InputError: these would be too many to be recorded.
+    """
+    schedules = [problem.config.record.snapshots, *(one.at for one in chosen_measures(problem).values())]
+    listed = [snapshot_iterations(one, problem.iterations) for one in schedules if one is not None]
+    return reduce(np.union1d, listed)
 
 
 class Measuring:
@@ -44,16 +63,53 @@ class Measuring:
         self._problems = list(problems)
         self._measures = [chosen_measures(problem) for problem in problems]
         self._starts = [cache(problem.initial_parameters) for problem in problems]  # drawn once, if a measure asks
+        first = problems[0]
+        self._due = {
+            name: snapshot_iterations(one.at, first.iterations)
+            for name, one in self._measures[0].items()
+            if one.at is not None
+        }
+        self._memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
 
     def at(self, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first."""
         if not self._measures[0]:
             return {}
         several = len(self._problems) > 1
-        each = []
-        parts = zip(self._problems, self._measures, self._starts, strict=True)
-        for r, (problem, measures, start) in enumerate(parts):
+        each, memories = [], []
+        for r in range(len(self._problems)):
             own = {key: value[r] for key, value in weights.items()} if several else weights
-            state = State(problem, own, start, iteration)
-            each.append({name: np.asarray(one.measure(state), np.float64) for name, one in measures.items()})
+            numbers, memory = self._measure(r, own, iteration)
+            each.append(numbers)
+            memories.append(memory)
+        self._memories = memories  # only now: a signal may have the state measured again
         return {name: np.stack([one[name] for one in each]) for name in each[0]} if several else each[0]
+
+    def _measure(self, r: int, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> Any:
+        state = State(self._problems[r], weights, self._starts[r], iteration)
+        numbers, memories = {}, {}
+        for name, one in self._measures[r].items():
+            state.memory = memories[name] = dict(self._memories[r].get(name, {}))
+            due = self._due.get(name)
+            if due is None or due[np.searchsorted(due, iteration)] == iteration:
+                numbers[name] = np.asarray(one.measure(state), np.float64)
+            else:
+                numbers[name] = np.full(state.memory[_SHAPE], np.nan)
+            if due is not None:
+                state.memory[_SHAPE] = np.array(numbers[name].shape, np.int64)
+        return numbers, memories
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Return what the measures remember, for the checkpoint."""
+        return {
+            f"{r}/{name}/{key}": value
+            for r, memories in enumerate(self._memories)
+            for name, memory in memories.items()
+            for key, value in memory.items()
+        }
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a former `state_dict()`."""
+        for key, value in state.items():
+            r, name, own = key.split("/", 2)
+            self._memories[int(r)].setdefault(name, {})[own] = np.array(value)

@@ -129,7 +129,7 @@ def _check_labels(dataset: Samples, loss: Loss, config: RunConfig) -> None:
         if loss.labels == "signs":
             allowed, needed = np.isin(y, [-1.0, 1.0]), "-1 or 1"
         else:
-            C = getattr(config.architecture, "outputs", 1)
+            C = outputs
             allowed, needed = (y >= 0) & (y < C) & (y == np.floor(y)), f"a class number 0..{C - 1}"
         if not allowed.all():
             k = int(np.argmin(allowed))

@@ -19,7 +19,6 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import run_directory_name
 from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import InputError, RunError, UsageError
-from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import layout
@@ -35,7 +34,7 @@ from dynamics_cli.training.estimate import (
     refuse_if_too_large,
 )
 from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
-from dynamics_cli.training.measuring import Measuring, chosen_measures
+from dynamics_cli.training.measuring import Measuring, chosen_measures, recorded_iterations
 from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.base import Stepper
@@ -244,7 +243,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
             build_stepper(plan.problems, plan.choice),
             recorder,
             total=problem.iterations,
-            snapshots=snapshot_iterations(problem.config.record.snapshots, problem.iterations),
+            snapshots=recorded_iterations(problem),
             progress=progress,
         )
         end = loop.run()

@@ -1,0 +1,145 @@
+"""Fully connected networks by hand, in float64: outputs, gradients, Hessian-vector products and tangent kernels.
+
+A network is `h_l = sigma(z_l)`, `z_l = c_l W_l h_{l-1} + b_l`, `f = s z_L`. Its first and second derivatives at one
+state share what is computed here once; a Hessian-vector product then costs a few matrix products (Pearlmutter 1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynamics_cli.config.bases import Activation
+from dynamics_cli.measures.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Weights of a network by layer."""
+
+    weights: Sequence[Floats]
+    """`W_l`, each (m_l, m_{l-1})."""
+    biases: Sequence[Floats | None]
+    """`b_l`, (m_l,)."""
+    multipliers: Sequence[float]
+    """`c_l`."""
+    scale: float
+    """`s`."""
+    sigma: Activation
+
+
+class FeedForward:
+    """A network on inputs `x` (n, d), with all that its derivatives share."""
+
+    def __init__(self, layers: Layers, x: Floats) -> None:
+        self.layers = layers
+        self.h: list[Floats] = [np.asarray(x, np.float64)]
+        """`h_0` to `h_{L-1}`, each (n, m_l)."""
+        self.z: list[Floats] = []
+        """`z_1` to `z_L`."""
+        for k, (W, b, c) in enumerate(zip(layers.weights, layers.biases, layers.multipliers, strict=True)):
+            z = self.h[-1] @ (W.T if c == 1.0 else c * W.T)
+            self.z.append(z if b is None else z + b)
+            if k + 1 < len(layers.weights):
+                self.h.append(layers.sigma.value(self.z[-1]))
+        self.outputs: Floats = layers.scale * self.z[-1]
+        """`f` (n, C)."""
+
+    @cached_property
+    def slopes(self) -> list[Floats]:
+        """`sigma'(z_l)` of the hidden layers."""
+        return [np.asarray(self.layers.sigma.derivative(z), np.float64) for z in self.z[:-1]]
+
+    @cached_property
+    def bends(self) -> list[Floats]:
+        """`sigma''(z_l)` of the hidden layers, by automatic differentiation of `sigma'`; kinks count as 0."""
+        import torch
+
+        bends = []
+        for z in self.z[:-1]:
+            at = torch.from_numpy(z).requires_grad_()
+            slope = self.layers.sigma.derivative(at)
+            grads = torch.autograd.grad(slope.sum(), at) if slope.requires_grad else (torch.zeros_like(at),)
+            bends.append(grads[0].numpy())
+        return bends
+
+    def backward(self, delta: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Return `dF/dz_l` (n, m_l), and `dF/dh_l` of the hidden layers, for `delta = dF/df` (n, C)."""
+        deltas, towards = [self.layers.scale * delta], []
+        for k in range(len(self.slopes) - 1, -1, -1):
+            towards.append(deltas[-1] @ (self.layers.multipliers[k + 1] * self.layers.weights[k + 1]))
+            deltas.append(towards[-1] * self.slopes[k])
+        return deltas[::-1], towards[::-1]
+
+    def gradient(self, delta: Floats) -> Floats:
+        """Return `dF/dtheta` (P,) for `delta = dF/df` (n, C); layer by layer, `W_l` by rows, then `b_l`."""
+        return self._flat(*self._gradients(self.backward(delta)[0], self.h))
+
+    def hessian_product(self, v: Floats, delta: Floats, bend: Floats) -> Floats:
+        """Return `H v` (P,) for `F(f)` with `delta = dF/df` (n, C) and `bend = d2F/df2` (n, C, C)."""
+        s, c, W = self.layers.scale, self.layers.multipliers, self.layers.weights
+        V, u = self.split(v)
+        deltas, towards = self._backward_of(delta)
+        Rh: list[Floats] = [np.zeros((1, 1))]
+        Rz: list[Floats] = []
+        for k in range(len(W)):
+            moved = self.h[k] @ V[k].T if k == 0 else self.h[k] @ V[k].T + Rh[k] @ W[k].T
+            bias = u[k]
+            Rz.append(c[k] * moved if bias is None else c[k] * moved + bias)
+            if k + 1 < len(W):
+                Rh.append(self.slopes[k] * Rz[-1])
+        Rdelta = s * s * (bend @ Rz[-1][..., None])[..., 0]
+        Rdeltas = [Rdelta]
+        for k in range(len(W) - 2, -1, -1):
+            Rtowards = c[k + 1] * (deltas[k + 1] @ V[k + 1] + Rdeltas[-1] @ W[k + 1])
+            Rdeltas.append(Rtowards * self.slopes[k] + towards[k] * self.bends[k] * Rz[k])
+        Rdeltas = Rdeltas[::-1]
+        weights, biases = self._gradients(Rdeltas, self.h)
+        for k in range(1, len(W)):
+            weights[k] += c[k] * deltas[k].T @ Rh[k]
+        return self._flat(weights, biases)
+
+    def _backward_of(self, delta: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Return `backward(delta)`, computed once for the same array."""
+        if getattr(self, "_delta", None) is not delta:
+            self._delta, self._passed = delta, self.backward(delta)
+        return self._passed
+
+    def kernel(self, trained: Sequence[tuple[bool, bool]]) -> Floats:
+        """Return the tangent kernel `K = J J^T` (n, C, n, C); `trained` says by layer of which weights and biases."""
+        n, C = self.outputs.shape
+        K = np.zeros((C, n, C, n))
+        eye = np.eye(C)
+        deltas = [self.backward(np.broadcast_to(eye[k], (n, C)))[0] for k in range(C)]
+        for layer, c in enumerate(self.layers.multipliers):
+            weight, bias = trained[layer]
+            inner = weight * c * c * (self.h[layer] @ self.h[layer].T) + bias
+            for a in range(C):
+                for b in range(C):
+                    K[a, :, b, :] += inner * (deltas[a][layer] @ deltas[b][layer].T)
+        return K.transpose(1, 0, 3, 2)
+
+    def split(self, v: Floats) -> tuple[list[Floats], list[Floats | None]]:
+        """Return a vector (P,) as weights and biases by layer."""
+        weights: list[Floats] = []
+        biases: list[Floats | None] = []
+        at = 0
+        for W, b in zip(self.layers.weights, self.layers.biases, strict=True):
+            weights.append(v[at : at + W.size].reshape(W.shape))
+            at += W.size
+            biases.append(None if b is None else v[at : at + b.size])
+            at += 0 if b is None else b.size
+        return weights, biases
+
+    def _gradients(self, deltas: Sequence[Floats], h: Sequence[Floats]) -> tuple[list[Floats], list[Floats | None]]:
+        weights = [c * (delta.T @ one) for delta, one, c in zip(deltas, h, self.layers.multipliers, strict=True)]
+        summed = [None if b is None else delta.sum(0) for delta, b in zip(deltas, self.layers.biases, strict=True)]
+        return weights, summed
+
+    @staticmethod
+    def _flat(weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Floats:
+        parts = [part.ravel() for W, b in zip(weights, biases, strict=True) for part in (W, b) if part is not None]
+        return np.concatenate(parts)

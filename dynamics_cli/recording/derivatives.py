@@ -1,0 +1,248 @@
+"""First and second derivatives of the training loss and of the outputs at a recorded state, in float64.
+
+Vectors are those of the trained weights, in the order of the network, each flattened by rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.config.bases import Floats, Parameters, State
+from dynamics_cli.measures.feed_forward import FeedForward, Layers
+
+if TYPE_CHECKING:
+    import torch
+
+    from dynamics_cli.training.problem import Problem
+
+
+def derivatives_of(state: State) -> Derivatives:
+    """Return the derivatives at a state, made once and shared by its measures."""
+    if "derivatives" not in state.shared:
+        by_hand = type(state.problem.config.architecture) in (TwoLayer, FullyConnected)
+        state.shared["derivatives"] = (ByHand if by_hand else ByAutograd)(state)
+    found: Derivatives = state.shared["derivatives"]
+    return found
+
+
+def trained_names(problem: Problem) -> list[str]:
+    """Return the names of the weights that are trained."""
+    architecture = problem.config.architecture
+    fixed = {"output_weight"} if not getattr(architecture, "train_output", True) else set()
+    allowed = architecture.train or list(problem.shapes)
+    return [name for name in problem.shapes if name in allowed and name not in fixed]
+
+
+class Derivatives(ABC):
+    """What measures ask of a state."""
+
+    def __init__(self, state: State) -> None:
+        self.problem = state.problem
+        self.names = trained_names(state.problem)
+        """Of the trained weights."""
+
+    @property
+    def size(self) -> int:
+        """Number P of trained weights."""
+        return sum(int(np.prod(self.problem.shapes[name], dtype=np.int64)) for name in self.names)
+
+    @abstractmethod
+    def gradient(self) -> Floats:
+        """Return the gradient of the training loss (P,)."""
+
+    @abstractmethod
+    def hessian_product(self, v: Floats) -> Floats:
+        """Return the Hessian of the training loss times `v`, (P,)."""
+
+    @abstractmethod
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel (n C, n C) of the first `count` training samples: outputs of a sample together."""
+
+    @abstractmethod
+    def squared_gradients(self) -> Floats:
+        """Return `||grad l_k||^2` (n,) of the losses of single samples."""
+
+    def hessian(self) -> Floats:
+        """Return the Hessian (P, P)."""
+        H = np.stack([self.hessian_product(v) for v in np.eye(self.size)])
+        return np.asarray((H + H.T) / 2)
+
+
+def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
+    """Return `dL/dh` (n, C) and `d2L/dh2` (n, C, C) of the reduced training loss at outputs `h` (n, C)."""
+    import torch
+
+    loss, y = problem.loss, problem.dataset.y
+    labels = torch.from_numpy(y.astype(np.int64) if loss.labels == "classes" else y)
+    several = y.ndim == 2 or loss.many_outputs
+    at = torch.from_numpy(np.ascontiguousarray(h if several else h[:, 0])).requires_grad_()
+    delta = loss.derivatives(at, labels) * loss.sample_weight(len(h))
+    columns = delta if several else delta[:, None]  # (n, C)
+    bends = []
+    for column in columns.unbind(1):
+        if column.requires_grad:
+            (bend,) = torch.autograd.grad(column.sum(), at, retain_graph=True, allow_unused=True)
+            bends.append((torch.zeros_like(at) if bend is None else bend).reshape(h.shape))
+        else:  # a loss that is linear in its pieces
+            bends.append(torch.zeros(h.shape, dtype=torch.float64))
+    return columns.detach().numpy(), torch.stack(bends, 1).numpy()
+
+
+class ByHand(Derivatives):
+    """Fully connected networks, by `measures.feed_forward`."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._state = state
+        self._mask = np.concatenate(
+            [np.full(int(np.prod(shape)), name in self.names) for name, shape in state.problem.shapes.items()]
+        )
+        self._all = bool(self._mask.all())
+
+    def _layers(self, parameters: Parameters) -> Layers:
+        architecture = self.problem.config.architecture
+        assert isinstance(architecture, TwoLayer | FullyConnected)
+        values = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
+        scale = architecture.output_scale or 1.0
+        if isinstance(architecture, TwoLayer):
+            weights = [values["hidden_weight"], np.atleast_2d(values["output_weight"])]
+            return Layers(weights, [None, None], [1.0, 1.0], scale, architecture.sigma)
+        depth = len(architecture.widths) + 1
+        weights = [values[f"weight_{layer}"] for layer in range(1, depth + 1)]
+        biases = [values.get(f"bias_{layer}") for layer in range(1, depth + 1)]
+        multipliers = architecture.multipliers([weights[0].shape[1], *(len(W) for W in weights)])
+        return Layers(weights, biases, multipliers or [1.0] * depth, scale, architecture.sigma)
+
+    @cached_property
+    def network(self) -> FeedForward:
+        """The network on the training inputs."""
+        return FeedForward(self._layers(self._state.parameters), self.problem.dataset.x)
+
+    @cached_property
+    def _loss(self) -> tuple[Floats, Floats]:
+        h = self.network.outputs
+        if self.problem.config.architecture.centered:
+            h = h - FeedForward(self._layers(self._state.start), self.problem.dataset.x).outputs
+        return loss_derivatives(self.problem, h)
+
+    def _kept(self, vector: Floats) -> Floats:
+        return vector if self._all else vector[self._mask]
+
+    def gradient(self) -> Floats:
+        """Return the gradient of the training loss (P,)."""
+        return self._kept(self.network.gradient(self._loss[0]))
+
+    def hessian_product(self, v: Floats) -> Floats:
+        """Return the Hessian of the training loss times `v`, (P,)."""
+        if not self._all:
+            full = np.zeros(len(self._mask))
+            full[self._mask] = v
+            v = full
+        return self._kept(self.network.hessian_product(v, *self._loss))
+
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel of the first `count` training samples."""
+        layers = self._layers(self._state.parameters)
+        K = FeedForward(layers, self.problem.dataset.x[:count]).kernel(self._trained())
+        return K.reshape(K.shape[0] * K.shape[1], -1)
+
+    def squared_gradients(self) -> Floats:
+        """Return `||grad l_k||^2` (n,) of the losses of single samples."""
+        net, delta = self.network, self._loss[0] / self.problem.loss.sample_weight(self.problem.dataset.n)
+        deltas, _ = net.backward(delta)
+        summed = np.zeros(len(delta))
+        parts = zip(deltas, net.h, net.layers.multipliers, self._trained(), strict=True)
+        for one, h, c, (weight, bias) in parts:
+            summed += (one**2).sum(1) * (weight * c * c * (h**2).sum(1) + bias)
+        return summed
+
+    def _trained(self) -> list[tuple[bool, bool]]:
+        """Return of every layer whether its weights and its bias, where it has one, are trained."""
+        weights = [name for name in self.problem.shapes if "weight" in name]
+        return [(name in self.names, name.replace("weight", "bias") in self.names) for name in weights]
+
+
+class ByAutograd(Derivatives):
+    """Any network, by `torch.func` and double backward passes."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        import torch
+
+        architecture, d = state.problem.config.architecture, state.problem.dataset.d
+        initial = state.start if architecture.centered else state.parameters
+        self._model = architecture.network(d, initial, torch.float64)
+        with torch.no_grad():
+            for name, weight in self._model.named_parameters():
+                weight.copy_(torch.from_numpy(np.array(state.parameters[name], np.float64)))
+        self._weights = {name: p for name, p in self._model.named_parameters() if name in self.names}
+        self.names = list(self._weights)
+        self._x = torch.from_numpy(state.problem.dataset.x)
+        y = state.problem.dataset.y
+        self._y = torch.from_numpy(y.astype(np.int64) if state.problem.loss.labels == "classes" else y)
+
+    @staticmethod
+    def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
+        return np.concatenate([one.detach().numpy().ravel() for one in tensors])
+
+    @cached_property
+    def _gradient(self) -> tuple[torch.Tensor, ...]:
+        import torch
+
+        loss = self.problem.loss.total(self._model(self._x), self._y)
+        return torch.autograd.grad(loss, list(self._weights.values()), create_graph=True)
+
+    def gradient(self) -> Floats:
+        """Return the gradient of the training loss (P,)."""
+        return self._flat(self._gradient)
+
+    def hessian_product(self, v: Floats) -> Floats:
+        """Return the Hessian of the training loss times `v`, (P,)."""
+        import torch
+
+        parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [p.numel() for p in self._weights.values()])
+        inner = sum((g * part.view_as(g)).sum() for g, part in zip(self._gradient, parts, strict=True))
+        assert isinstance(inner, torch.Tensor)
+        weights = list(self._weights.values())
+        if not inner.requires_grad:
+            return np.zeros(self.size)
+        products = torch.autograd.grad(inner, weights, retain_graph=True, allow_unused=True)
+        return self._flat([torch.zeros_like(w) if g is None else g for g, w in zip(products, weights, strict=True)])
+
+    def _jacobian(self, of: Any, samples: torch.Tensor, *more: torch.Tensor) -> list[torch.Tensor]:
+        """Return the derivatives by each weight of a function of weights and one sample, over samples."""
+        import torch
+
+        weights = {name: p.detach() for name, p in self._weights.items()}
+        axes = (None, *([0] * (1 + len(more))))
+        return list(torch.func.vmap(torch.func.jacrev(of), axes)(weights, samples, *more).values())
+
+    def kernel(self, count: int) -> Floats:
+        """Return the tangent kernel of the first `count` training samples."""
+        import torch
+
+        def output(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+            h: torch.Tensor = torch.func.functional_call(self._model, weights, (x[None],))
+            return h.reshape(-1)
+
+        parts = self._jacobian(output, self._x[:count])  # (n, C, *shape)
+        J = torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
+        return (J @ J.T).numpy()
+
+    def squared_gradients(self) -> Floats:
+        """Return `||grad l_k||^2` (n,) of the losses of single samples."""
+        import torch
+
+        def loss(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            h: torch.Tensor = torch.func.functional_call(self._model, weights, (x[None],))
+            return self.problem.loss.values(h, y[None]).sum()  # type: ignore[no-any-return]
+
+        parts = self._jacobian(loss, self._x, self._y)
+        return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts).numpy())  # type: ignore[union-attr]

@@ -1,0 +1,98 @@
+"""Measures of the tangent kernel `K(x, x') = <grad f(x), grad f(x')>` (Jacot et al. 2018) of training samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Floats, Measure, State
+from dynamics_cli.measures.spectra import effective_rank
+from dynamics_cli.recording.derivatives import derivatives_of
+
+if TYPE_CHECKING:
+    from dynamics_cli.training.problem import Problem
+
+
+class TangentKernel(Measure):
+    """What measures of the tangent kernel share."""
+
+    count: PositiveInt = 200
+    """Number of samples, the first ones of the training set."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the network is one function."""
+        return problem.config.architecture.kind != "gan"
+
+    def samples(self, problem: Problem) -> int:
+        """Return about three passes over the samples."""
+        return 3 * self._chosen(problem)
+
+    def _chosen(self, problem: Problem) -> int:
+        return min(self.count, problem.dataset.n)
+
+    def kernel(self, state: State) -> Floats:
+        """Return the kernel (n C, n C), made once a state for measures of as many samples."""
+        key = f"kernel of {self._chosen(state.problem)}"
+        if key not in state.shared:
+            state.shared[key] = derivatives_of(state).kernel(self._chosen(state.problem))
+        found: Floats = state.shared[key]
+        return found
+
+    def first(self, state: State) -> Floats:
+        """Return the kernel of the initial network."""
+        if "kernel" not in state.memory:
+            start = State(state.problem, state.start, lambda: state.start, 0)
+            state.memory["kernel"] = self.kernel(start)
+        found: Floats = state.memory["kernel"]
+        return found
+
+
+class KernelDistance(TangentKernel, kind="kernel_distance"):
+    """How far the tangent kernel has turned, `1 - <K, K_0> / ||K|| ||K_0||` (Fort et al. 2020), or has moved."""
+
+    relative: bool = False
+    """Take `||K - K_0|| / ||K_0||` instead."""
+
+    def measure(self, state: State) -> float:
+        """Return the distance from the kernel of the initial network."""
+        K, K_0 = self.kernel(state), self.first(state)
+        if self.relative:
+            return float(np.linalg.norm(K - K_0) / np.linalg.norm(K_0))
+        return float(1.0 - np.vdot(K, K_0) / (np.linalg.norm(K) * np.linalg.norm(K_0)))
+
+
+class KernelAlignment(TangentKernel, kind="kernel_alignment"):
+    """Alignment of the tangent kernel with the labels, `y^T K y / (||K|| ||y||^2)` (Baratin et al. 2021)."""
+
+    def measure(self, state: State) -> float:
+        """Return the alignment, at most 1."""
+        problem = state.problem
+        y = problem.dataset.y[: self._chosen(problem)]
+        K = self.kernel(state)
+        if problem.loss.labels == "classes":  # one-hot, centred: the constant carries no information
+            y = np.eye(len(K) // len(y))[y.astype(np.int64)]
+            y = y - y.mean(0)
+        y = y.ravel()
+        return float(y @ K @ y / (np.linalg.norm(K) * (y @ y)))
+
+
+class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
+    """Largest eigenvalues of the tangent kernel."""
+
+    top: PositiveInt = 10
+    """How many, the largest first."""
+
+    def measure(self, state: State) -> Floats:
+        """Return (top,) eigenvalues; NaN beyond the size of the kernel."""
+        values = np.linalg.eigvalsh(self.kernel(state))[: -self.top - 1 : -1]
+        return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
+
+
+class KernelRank(TangentKernel, kind="kernel_effective_rank"):
+    """Effective rank of the tangent kernel: exponential of the entropy of its spectrum (Roy and Vetterli 2007)."""
+
+    def measure(self, state: State) -> float:
+        """Return a number between 1 and the size of the kernel."""
+        return effective_rank(np.maximum(np.linalg.eigvalsh(self.kernel(state)), 0.0))

@@ -1,0 +1,312 @@
+"""Measures of the weights: how far they went, how balanced they are, their singular values; and of neurons."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.linear_models import MatrixProduct
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.bases import Floats, Measure, Parameters, State
+from dynamics_cli.datasets.teachers import Teacher
+from dynamics_cli.errors import InputError
+from dynamics_cli.measures.feed_forward import FeedForward
+from dynamics_cli.measures.spectra import effective_rank, stable_rank
+from dynamics_cli.recording.derivatives import ByHand, derivatives_of
+
+if TYPE_CHECKING:
+    from dynamics_cli.training.problem import Problem
+
+
+class OfLayer(Measure):
+    """What measures of one layer's weights share."""
+
+    layer: str | None = None
+    """Name of the weights, by default all; or `end_to_end` for the product of the matrices of a linear network."""
+
+    @property
+    def name(self) -> str:
+        """The kind, with the name of the layer."""
+        return self.kind if self.layer is None else f"{self.kind}_{self.layer}"
+
+    def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Return the weights of the layer, or all of them as one vector, float64.
+
+        Raises:
+            InputError: there is no such layer.
+        """
+        if self.layer is None:
+            return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes])
+        if self.layer == "end_to_end":
+            return end_to_end(problem, parameters)
+        if self.layer not in parameters:
+            there = ", ".join(problem.shapes)
+            raise InputError(f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {there}")
+        return np.asarray(parameters[self.layer], np.float64)
+
+
+def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
+    """Return the weight matrices of a network without its biases, inputs first; the output weights as (C, m)."""
+    return [
+        np.atleast_2d(np.asarray(parameters[name], np.float64))
+        for name in problem.shapes
+        if name.startswith(("weight_", "hidden_weight", "output_weight"))
+    ]
+
+
+def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
+    """Return the product of the matrices of a linear network.
+
+    Raises:
+        InputError: the network is not linear.
+    """
+    architecture = problem.config.architecture
+    linear = isinstance(architecture, MatrixProduct)
+    linear |= isinstance(architecture, TwoLayer | FullyConnected) and architecture.activation.kind == "linear"
+    if not linear:
+        raise InputError("record.measures: layer end_to_end needs a linear network")
+    first, *others = matrices(problem, parameters)
+    for W in others:
+        first = W @ first
+    return first
+
+
+class Distance(OfLayer, kind="distance"):
+    """Distance of the weights from the initial ones, `||theta - theta_0||`, or relative to `||theta_0||`."""
+
+    relative: bool = False
+    """Divide by the norm of the initial weights."""
+
+    def measure(self, state: State) -> float:
+        """Return the distance."""
+        now, start = (self.chosen(state.problem, one) for one in (state.parameters, state.start))
+        return float(np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0))
+
+
+class SingularValues(OfLayer, kind="singular_values"):
+    """Singular values of the weights of a layer, or of the whole of a linear network."""
+
+    example = "{kind: singular_values, layer: hidden_weight}"
+    layer: str
+    """Name of the weights, or `end_to_end` for the product of the matrices of a linear network."""
+    top: PositiveInt = 10
+    """How many, the largest first."""
+
+    def measure(self, state: State) -> Floats:
+        """Return (top,) values; NaN beyond the smaller side of the matrix."""
+        W = self.chosen(state.problem, state.parameters)
+        values = np.linalg.svd(W.reshape(len(W), -1), compute_uv=False)[: self.top]
+        return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
+
+
+class StableRank(OfLayer, kind="stable_rank"):
+    """`||W||_F^2 / ||W||_2^2` of a layer."""
+
+    example = "{kind: stable_rank, layer: hidden_weight}"
+    layer: str
+    """Name of the weights, or `end_to_end`."""
+
+    def measure(self, state: State) -> float:
+        """Return the rank."""
+        W = self.chosen(state.problem, state.parameters)
+        return float(stable_rank(W.reshape(len(W), -1)))
+
+
+class EffectiveRank(OfLayer, kind="effective_rank"):
+    """Exponential of the entropy of the singular values of a layer (Roy and Vetterli 2007)."""
+
+    example = "{kind: effective_rank, layer: hidden_weight}"
+    layer: str
+    """Name of the weights, or `end_to_end`."""
+
+    def measure(self, state: State) -> float:
+        """Return the rank."""
+        W = self.chosen(state.problem, state.parameters)
+        return effective_rank(np.linalg.svd(W.reshape(len(W), -1), compute_uv=False))
+
+
+class Balancedness(Measure, kind="balancedness"):
+    """`||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` of pairs of layers, kept by gradient flow if linear (Arora et al. 2018)."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the network has matrices that follow each other."""
+        return isinstance(problem.config.architecture, TwoLayer | FullyConnected | MatrixProduct)
+
+    def measure(self, state: State) -> Floats:
+        """Return the distances (L - 1,)."""
+        W = matrices(state.problem, state.parameters)
+        return np.array([np.linalg.norm(b.T @ b - a @ a.T) for a, b in pairwise(W)])
+
+
+class OfNeurons(Measure):
+    """What measures of the hidden neurons of fully connected networks share."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are hidden neurons, and an activation."""
+        return isinstance(problem.config.architecture, TwoLayer | FullyConnected)
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of training samples."""
+        return problem.dataset.n
+
+    def active(self, state: State) -> Floats:
+        """Return where neurons have a positive preactivation: (n, neurons), all hidden layers side by side."""
+        derivatives = derivatives_of(state)
+        assert isinstance(derivatives, ByHand)
+        return np.concatenate([z > 0 for z in derivatives.network.z[:-1]], axis=1)
+
+
+class ActivationFlips(OfNeurons, kind="activation_flips"):
+    """Share of pairs of neuron and training sample that are active now but not at first, or the other way round."""
+
+    def measure(self, state: State) -> float:
+        """Return the share: the Hamming distance of the activation patterns over their length."""
+        if "active" not in state.memory:
+            state.memory["active"] = self.active(State(state.problem, state.start, lambda: state.start, 0))
+        return float(np.mean(self.active(state) != state.memory["active"]))
+
+
+class DeadNeurons(OfNeurons, kind="dead_neurons"):
+    """Share of the hidden neurons that are active on no training sample."""
+
+    def measure(self, state: State) -> float:
+        """Return the share."""
+        return float(np.mean(~np.asarray(self.active(state), bool).any(axis=0)))
+
+
+class Alignment(Measure, kind="alignment"):
+    """Mean over neurons, weighted by their norms, of the largest `|cos|` with given directions (two-layer networks)."""
+
+    example = "{kind: alignment, directions: [[1.0, 0.0]]}"
+    directions: list[list[float]]
+    """Directions in the space of the inputs, the bias column included."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are neurons, and the directions are in the space of their weights."""
+        shape = problem.shapes.get("hidden_weight")
+        return shape is not None and all(len(one) == shape[1] for one in self.directions)
+
+    def measure(self, state: State) -> float:
+        """Return the mean, from 0 to 1."""
+        W = np.asarray(state.parameters["hidden_weight"], np.float64)
+        v = np.array(self.directions)
+        lengths = np.linalg.norm(W, axis=1)
+        cosines = np.abs(W @ (v / np.linalg.norm(v, axis=1, keepdims=True)).T).max(1)
+        return float(cosines.sum() / lengths.sum())
+
+
+class Overlaps(Measure):
+    """Overlaps of a two-layer student with the two-layer teacher of its data (Goldt et al. 2019, Eq. 6)."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether data and network are a teacher and a student of two layers."""
+        dataset = problem.config.dataset
+        teacher = isinstance(dataset, Teacher) and isinstance(dataset.architecture, TwoLayer)
+        return teacher and isinstance(problem.config.architecture, TwoLayer)
+
+    def students(self, state: State) -> Floats:
+        """Return the hidden weights of the student (K, N)."""
+        return np.asarray(state.parameters["hidden_weight"], np.float64)
+
+
+class StudentOverlaps(Overlaps, kind="student_overlaps"):
+    """`Q_ik = w_i w_k / N` of the student's neurons."""
+
+    def measure(self, state: State) -> Floats:
+        """Return `Q` (K, K)."""
+        W = self.students(state)
+        return np.asarray(W @ W.T / W.shape[1])
+
+
+class TeacherOverlaps(Overlaps, kind="teacher_overlaps"):
+    """`R_im = w_i v_m / N` of the student's neurons with those of the teacher."""
+
+    def measure(self, state: State) -> Floats:
+        """Return `R` (K, M)."""
+        from dynamics_cli.config.streams import Streams
+
+        config = state.problem.config
+        assert isinstance(config.dataset, Teacher)
+        V = config.dataset.weights(Streams(config.seed))["hidden_weight"]
+        W = self.students(state)
+        return np.asarray(W @ V.T / W.shape[1])
+
+
+class FourierConcentration(Measure, kind="fourier_concentration"):
+    """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov 2023, Eq. 12).
+
+    1 for a neuron that is periodic in its first number, `2 / p` for weights without structure.
+    """
+
+    example = """\\
+dataset: {kind: modular_arithmetic, p: 23}
+architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
+initialization: {kind: unbalanced, scale: 0.1}
+record: {measures: [fourier_concentration]}
+"""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the data are pairs of numbers modulo p."""
+        return problem.config.dataset.kind == "modular_arithmetic" and len(problem.shapes) > 0
+
+    def measure(self, state: State) -> float:
+        """Return the mean over neurons of `sum_f P_f^2 / (sum_f P_f)^2`, constants left out."""
+        p = state.problem.dataset.d // 2
+        W = matrices(state.problem, state.parameters)[0][:, :p]
+        power = np.abs(np.fft.rfft(W, axis=1)[:, 1:]) ** 2
+        return float(np.mean((power**2).sum(1) / power.sum(1) ** 2))
+
+
+class LayerSimilarity(OfNeurons, kind="layer_similarity"):
+    """Linear CKA of every hidden layer with what it was at first, on the training inputs (Kornblith et al. 2019)."""
+
+    def measure(self, state: State) -> Floats:
+        """Return the similarity of each hidden layer, from 0 to 1."""
+        first = self._layers(State(state.problem, state.start, lambda: state.start, 0))
+        return np.array([linear_cka(a, b) for a, b in zip(self._layers(state), first, strict=True)])
+
+    @staticmethod
+    def _layers(state: State) -> list[Floats]:
+        derivatives = derivatives_of(state)
+        assert isinstance(derivatives, ByHand)
+        network: FeedForward = derivatives.network
+        return network.h[1:]
+
+
+def linear_cka(a: Floats, b: Floats) -> float:
+    """Return `||B^T A||^2 / (||A^T A|| ||B^T B||)` of centred features (n, m) and (n, m')."""
+    a, b = a - a.mean(0), b - b.mean(0)
+    bottom = np.linalg.norm(a.T @ a) * np.linalg.norm(b.T @ b)
+    return float(np.linalg.norm(b.T @ a) ** 2 / bottom) if bottom else float("nan")
+
+
+class Margin(Measure, kind="margin"):
+    """Smallest margin `min_k y_k h(x_k)` of the training samples, of classes the gap to the largest other output."""
+
+    example = """\\
+loss: {kind: logistic}
+record: {measures: [margin]}
+"""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether labels are classes."""
+        return problem.loss.labels != "real"
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of training samples."""
+        return problem.dataset.n
+
+    def measure(self, state: State) -> float:
+        """Return the margin, positive when every sample is right."""
+        samples = state.problem.dataset
+        h = np.asarray(state.network(samples.x), np.float64)
+        if state.problem.loss.labels == "signs":
+            return float(np.min(samples.y * h))
+        y = samples.y.astype(np.int64)
+        right = h[np.arange(len(y)), y]
+        others = np.where(np.eye(h.shape[1], dtype=bool)[y], -np.inf, h).max(1)
+        return float(np.min(right - others))

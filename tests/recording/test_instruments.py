@@ -1,0 +1,292 @@
+"""Measures of curvature, tangent kernel and weights against dense matrices of automatic differentiation."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.config import load_config
+from dynamics_cli.config.bases import State
+from dynamics_cli.config.registry import get_kind
+from dynamics_cli.measures.lanczos import largest_eigenvalues
+from dynamics_cli.recording.derivatives import ByAutograd, ByHand, derivatives_of, loss_derivatives
+from dynamics_cli.training.problem import Problem, build_problem
+
+REGRESSION = {"kind": "linear_map", "inputs": 5, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
+POINTS = {"kind": "points", "x": [[0.3, 1.0], [-1.0, 0.4], [0.5, -0.2]], "y": [1.0, -1.0, 1.0], "append_bias": True}
+CLASSES = POINTS | {"y": [0.0, 2.0, 1.0]}
+CASES = {
+    "two layers": (POINTS, {"kind": "two_layer", "width": 4}, "mse"),
+    "leaky, logistic": (
+        POINTS,
+        {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.2},
+        "logistic",
+    ),
+    "linear vectors": (
+        REGRESSION,
+        {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3},
+        "mse",
+    ),
+    "deep ReLU": (POINTS, {"kind": "fully_connected", "widths": [4, 3]}, "half_mse"),
+    "NTK scaling, centred": (
+        REGRESSION,
+        {
+            "kind": "fully_connected",
+            "widths": [4, 5],
+            "outputs": 3,
+            "parametrization": "ntk",
+            "output_scale": 3.0,
+            "centered": True,
+        },
+        "mse",
+    ),
+    "softmax": (CLASSES, {"kind": "fully_connected", "widths": [6], "outputs": 3}, "cross_entropy"),
+    "frozen": (POINTS, {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]}, "mse"),
+    "fixed outputs": (
+        POINTS,
+        {"kind": "two_layer", "width": 5, "train_output": False, "output_scale": 0.5},
+        "logistic",
+    ),
+    "vectors": (REGRESSION, {"kind": "two_layer", "width": 4, "outputs": 3}, "half_mse"),
+    "diagonal": (POINTS, {"kind": "diagonal_linear", "depth": 3}, "mse"),
+    "residual": (POINTS, {"kind": "residual", "width": 3, "depth": 3}, "mse"),
+}
+
+
+def problem_of(case: str) -> Problem:
+    dataset, architecture, loss = CASES[case]
+    unit = {"kind": "unbalanced", "scale": 0.7}
+    deep = {"kind": "default_scaled", "factor": 1.5}
+    config = {
+        "name": "m",
+        "seed": 3,
+        "dtype": "float64",
+        "dataset": dataset,
+        "architecture": architecture,
+        "initialization": deep if "fully" in architecture["kind"] or architecture["kind"] == "residual" else unit,
+        "loss": {"kind": loss},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 5},
+    }
+    return build_problem(load_config(config))
+
+
+def moved(problem: Problem, seed: int = 0) -> State:
+    """Return a state whose trained weights are not those of the start."""
+    start, rng = problem.initial_parameters(), np.random.default_rng(seed)
+    names = derivatives_of(State(problem, start, lambda: start, 0)).names
+    now = {name: value + 0.3 * rng.standard_normal(value.shape) * (name in names) for name, value in start.items()}
+    return State(problem, now, lambda: start, 7)
+
+
+class Reference:
+    """Loss, Hessian and Jacobian of one state, all by `torch.func` on flat weights."""
+
+    def __init__(self, state: State, names: list[str]) -> None:
+        problem = state.problem
+        start = state.start
+        self.model = problem.config.architecture.network(problem.dataset.d, start, torch.float64)
+        self.x = torch.from_numpy(problem.dataset.x)
+        y = problem.dataset.y
+        self.y = torch.from_numpy(y.astype(np.int64) if problem.loss.labels == "classes" else y)
+        self.loss_kind = problem.loss
+        self.fixed = {name: torch.from_numpy(np.array(value)) for name, value in state.parameters.items()}
+        self.names, self.shapes = names, problem.shapes
+        self.theta = torch.cat([self.fixed[name].flatten() for name in names])
+
+    def f(self, theta: torch.Tensor) -> torch.Tensor:
+        weights, at = dict(self.fixed), 0
+        for name in self.names:
+            size = int(np.prod(self.shapes[name]))
+            weights[name] = theta[at : at + size].reshape(self.shapes[name])
+            at += size
+        return torch.func.functional_call(self.model, weights, (self.x,))
+
+    def loss(self, theta: torch.Tensor) -> torch.Tensor:
+        return self.loss_kind.total(self.f(theta), self.y)
+
+    def each(self, theta: torch.Tensor) -> torch.Tensor:
+        return self.loss_kind.values(self.f(theta), self.y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
+    state = moved(problem_of(case))
+    derivatives = derivatives_of(state)
+    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual") else ByHand)
+    reference = Reference(state, derivatives.names)
+    np.testing.assert_allclose(derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12)
+    H = torch.func.hessian(reference.loss)(reference.theta).numpy()
+    np.testing.assert_allclose(derivatives.hessian(), H, atol=1e-11)
+    J = torch.func.jacrev(reference.f)(reference.theta).reshape(-1, len(reference.theta)).numpy()
+    np.testing.assert_allclose(derivatives.kernel(state.problem.dataset.n), J @ J.T, rtol=1e-10, atol=1e-12)
+    each = torch.func.jacrev(reference.each)(reference.theta).numpy()
+    np.testing.assert_allclose(derivatives.squared_gradients(), (each**2).sum(1), rtol=1e-10, atol=1e-13)
+
+    measured = {
+        name: get_kind("measure", name)().measure(state)
+        for name in (
+            "sharpness",
+            "hessian_trace",
+            "gauss_newton",
+            "directional_sharpness",
+            "gradient_norm",
+            "gradient_noise",
+        )
+    }
+    h = np.asarray(state.network(state.problem.dataset.x)).reshape(state.problem.dataset.n, -1)
+    bend = loss_derivatives(state.problem, h)[1]
+    n, C = h.shape
+    blocks = np.zeros((n * C, n * C))
+    for k in range(n):
+        blocks[k * C : (k + 1) * C, k * C : (k + 1) * C] = bend[k]
+    g = torch.func.grad(reference.loss)(reference.theta).numpy()
+    weight = state.problem.loss.sample_weight(n) * n
+    assert measured["sharpness"] == pytest.approx(np.linalg.eigvalsh(H)[-1], rel=1e-6, abs=1e-9)
+    assert measured["hessian_trace"] == pytest.approx(np.trace(H), rel=1e-9, abs=1e-10)
+    assert measured["gauss_newton"] == pytest.approx(np.linalg.eigvalsh(J.T @ blocks @ J)[-1], rel=1e-8)
+    assert measured["directional_sharpness"] == pytest.approx(g @ H @ g / (g @ g), rel=1e-8)
+    assert measured["gradient_norm"] == pytest.approx(np.linalg.norm(g), rel=1e-10)
+    noise = (each**2).sum(1).mean() - np.sum((g / weight) ** 2)
+    assert measured["gradient_noise"] == pytest.approx(noise, rel=1e-9, abs=1e-12)
+    exact = get_kind("measure", "sharpness")(exact=True, top=3).measure(state)
+    np.testing.assert_allclose(exact, np.linalg.eigvalsh(H)[:-4:-1], atol=1e-10)
+    spectrum = get_kind("measure", "hessian_spectrum")().measure(state)
+    np.testing.assert_allclose(spectrum, np.linalg.eigvalsh(H)[::-1], atol=1e-10)
+
+
+def test_the_bends_of_losses_are_their_second_derivatives() -> None:
+    h = np.random.default_rng(0).standard_normal((3, 3))
+    problem = problem_of("softmax")
+    p = np.exp(h) / np.exp(h).sum(1, keepdims=True)
+    expected = (np.einsum("nc,cd->ncd", p, np.eye(3)) - np.einsum("nc,nd->ncd", p, p)) / 3
+    np.testing.assert_allclose(loss_derivatives(problem, h)[1], expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((60, 60))
+    A = A + A.T
+    values, vectors = np.linalg.eigh(A)
+    for start in (rng.standard_normal(60), vectors[:, 0], vectors[:, -1] + 1e-3 * rng.standard_normal(60)):
+        found, directions, residual = largest_eigenvalues(lambda v: A @ v, start, k)
+        assert residual <= 1e-6
+        if not np.array_equal(start, vectors[:, 0]):  # an eigenvector spans no more than itself
+            np.testing.assert_allclose(found, values[: -k - 1 : -1], rtol=1e-6)
+            np.testing.assert_allclose(A @ directions, directions * found, atol=1e-4)
+
+
+def test_kernels_move_from_their_start_and_align_with_labels() -> None:
+    state = moved(problem_of("two layers"))
+    problem = state.problem
+    K, K_0 = (derivatives_of(one).kernel(3) for one in (state, State(problem, state.start, lambda: state.start, 0)))
+    cosine = np.vdot(K, K_0) / np.linalg.norm(K) / np.linalg.norm(K_0)
+    y = problem.dataset.y
+
+    def measured(name: str, **settings: object) -> object:
+        state.memory = {}
+        return get_kind("measure", name)(**settings).measure(state)
+
+    assert measured("kernel_distance") == pytest.approx(1 - cosine)
+    assert measured("kernel_distance", relative=True) == pytest.approx(np.linalg.norm(K - K_0) / np.linalg.norm(K_0))
+    assert measured("kernel_alignment") == pytest.approx(y @ K @ y / np.linalg.norm(K) / (y @ y))
+    values = np.linalg.eigvalsh(K)[::-1]
+    np.testing.assert_allclose(measured("kernel_eigenvalues", top=4), [*values, np.nan])
+    p = values / values.sum()
+    assert measured("kernel_effective_rank") == pytest.approx(np.exp(-np.sum(p * np.log(p))))
+
+
+def test_measures_of_weights() -> None:
+    state = moved(problem_of("linear vectors"))
+    now, start = state.parameters, state.start
+    names = list(state.problem.shapes)
+
+    def measured(name: str, **settings: object) -> object:
+        return get_kind("measure", name)(**settings).measure(state)
+
+    distance = np.sqrt(sum(np.sum((now[name] - start[name]) ** 2) for name in names))
+    assert measured("distance") == pytest.approx(distance)
+    part = np.linalg.norm(now["weight_1"] - start["weight_1"])
+    relative = get_kind("measure", "distance")(layer="weight_1", relative=True)
+    assert relative.name == "distance_weight_1"
+    assert relative.measure(state) == pytest.approx(part / np.linalg.norm(start["weight_1"]))
+    s = np.linalg.svd(now["weight_2"] @ now["weight_1"], compute_uv=False)
+    np.testing.assert_allclose(measured("singular_values", layer="end_to_end", top=4), [*s, np.nan])
+    s = np.linalg.svd(now["weight_1"], compute_uv=False)
+    assert measured("stable_rank", layer="weight_1") == pytest.approx(np.sum(s**2) / s[0] ** 2)
+    assert measured("effective_rank", layer="weight_1") == pytest.approx(
+        np.exp(-np.sum(s / s.sum() * np.log(s / s.sum())))
+    )
+    difference = now["weight_2"].T @ now["weight_2"] - now["weight_1"] @ now["weight_1"].T
+    np.testing.assert_allclose(measured("balancedness"), [np.linalg.norm(difference)])
+
+
+def test_measures_of_neurons() -> None:
+    state = moved(problem_of("two layers"))
+    x, W, W_0 = state.problem.dataset.x, state.parameters["hidden_weight"], state.start["hidden_weight"]
+    W[0] = [0.0, 0.0, -5.0]  # dead: the bias outweighs everything
+
+    def measured(name: str, **settings: object) -> object:
+        return get_kind("measure", name)(**settings).measure(state)
+
+    assert measured("activation_flips") == np.mean((x @ W.T > 0) != (x @ W_0.T > 0))
+    assert measured("dead_neurons") == np.mean(~(x @ W.T > 0).any(0)) >= 0.25
+    u = np.array([[1.0, 0, 0], [0, 1.0, 0]])
+    lengths = np.linalg.norm(W, axis=1)
+    expected = np.sum(np.abs(W @ u.T).max(1)) / lengths.sum()
+    assert measured("alignment", directions=(2 * u).tolist()) == pytest.approx(expected)
+    h, h_0 = (np.maximum(x @ one.T, 0) for one in (W, W_0))
+    a, b = h - h.mean(0), h_0 - h_0.mean(0)
+    cka = np.sum((b.T @ a) ** 2) / np.linalg.norm(a.T @ a) / np.linalg.norm(b.T @ b)
+    np.testing.assert_allclose(measured("layer_similarity"), [cka])
+
+
+def test_margins() -> None:
+    state = moved(problem_of("leaky, logistic"))
+    data = state.problem.dataset
+    margin = get_kind("measure", "margin")()
+    assert margin.measure(state) == pytest.approx(np.min(data.y * state.network(data.x)))
+    state = moved(problem_of("softmax"))
+    h = state.network(state.problem.dataset.x)
+    gaps = [h[k, int(c)] - max(h[k, j] for j in range(3) if j != int(c)) for k, c in enumerate(state.problem.dataset.y)]
+    assert margin.measure(state) == pytest.approx(min(gaps))
+
+
+def test_overlaps_of_student_and_teacher() -> None:
+    config = {
+        "name": "m",
+        "dataset": {"kind": "teacher", "n": 5, "dim": 4, "architecture": {"kind": "two_layer", "width": 2}},
+        "architecture": {"kind": "two_layer", "width": 3},
+        "initialization": {"kind": "unbalanced", "scale": 1.0},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }
+    problem = build_problem(load_config(config))
+    start = problem.initial_parameters()
+    state = State(problem, start, lambda: start, 0)
+    W = start["hidden_weight"].astype(np.float64)
+    np.testing.assert_allclose(get_kind("measure", "student_overlaps")().measure(state), W @ W.T / 4)
+    assert get_kind("measure", "teacher_overlaps")().measure(state).shape == (3, 2)
+    other = dataclasses.replace(problem, config=load_config(config | {"dataset": POINTS}))
+    assert not get_kind("measure", "teacher_overlaps")().offered(other)
+
+
+def test_a_periodic_neuron_has_all_its_power_in_one_frequency() -> None:
+    p = 11
+    config = {
+        "name": "m",
+        "dataset": {"kind": "modular_arithmetic", "p": p},
+        "architecture": {"kind": "two_layer", "width": 2, "outputs": p},
+        "initialization": {"kind": "unbalanced", "scale": 1.0},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }
+    problem = build_problem(load_config(config))
+    wave = np.cos(2 * np.pi * 3 * np.arange(p) / p)
+    weights = problem.initial_parameters() | {"hidden_weight": np.tile(np.concatenate([wave, wave]), (2, 1))}
+    measure = get_kind("measure", "fourier_concentration")()
+    assert measure.measure(State(problem, weights, lambda: weights, 0)) == pytest.approx(1.0)
+    assert measure.measure(State(problem, problem.initial_parameters(), lambda: weights, 0)) < 0.8
