@@ -114,10 +114,11 @@ class ResidualNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
-        f = x @ self.weight_1.T  # (n, p)
+        f: Tensor = x @ getattr(self, f"weight_{1}").T  # (n, p)
         for layer in range(2, self.depth):
             f = f + torch.relu(f) @ getattr(self, f"weight_{layer}").T
-        return (torch.relu(f) @ getattr(self, f"weight_{self.depth}").T).squeeze(-1)
+        h: Tensor = (torch.relu(f) @ getattr(self, f"weight_{self.depth}").T).squeeze(-1)
+        return h
 
 
 class ConvolutionalNetwork(nn.Module):

@@ -1,4 +1,4 @@
-"""Gaussian and uniform weights of a given scale, and PyTorch's own, scaled."""
+"""Weights of a given scale, neuron by neuron or weight by weight, and PyTorch's own, scaled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from dynamics_cli.config.base import Finding, Positive, Sections
+from dynamics_cli.config.base import Finding, NonNegative, Positive, Sections
 from dynamics_cli.config.bases import Floats, Initialization
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.errors import InputError
@@ -25,6 +25,42 @@ def needs_two_layers(sections: Sections, key: str, what: str = "") -> Iterator[F
     architecture = sections.get("architecture")
     if architecture is not None and architecture.kind != "two_layer":
         yield ("initialization", key), f"{what} needs architecture.kind two_layer".lstrip()
+
+
+def on_sphere(rng: Generator, shape: tuple[int, ...]) -> Floats:
+    """Return rows (along the last axis) that are uniform on the unit sphere."""
+    rows = rng.standard_normal(shape)
+    on_it: Floats = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+    return on_it
+
+
+def truncated_normal(rng: Generator, shape: tuple[int, ...], cut: float) -> Floats:
+    """Return standard Gaussians on the condition that they are in ± `cut`."""
+    from scipy.special import ndtr, ndtri
+
+    drawn: Floats = np.clip(ndtri(rng.uniform(ndtr(-cut), ndtr(cut), shape)), -cut, cut)
+    return drawn
+
+
+class PerLayer(Initialization):
+    """What kinds share whose layers are independent of each other."""
+
+    scales: list[NonNegative] | None = None
+    """A further factor for each layer, from the input on; a bias has that of its weight."""
+
+    def scaled(self, drawn: Mapping[str, Floats]) -> Mapping[str, Floats]:
+        """Return the weights times the factors of their layers.
+
+        Raises:
+            InputError: there is another number of factors than of layers.
+        """
+        if self.scales is None:
+            return drawn
+        layers = np.cumsum(["bias" not in name for name in drawn]) - 1
+        if len(self.scales) != layers[-1] + 1:
+            entries = f"initialization.scales has {len(self.scales)} entries"
+            raise InputError(f"{entries}, the network has {layers[-1] + 1} layers: {', '.join(drawn)}")
+        return {name: self.scales[layer] * drawn[name] for name, layer in zip(drawn, layers, strict=True)}
 
 
 class Scaled(Initialization):
@@ -58,16 +94,24 @@ class Scaled(Initialization):
         rng, (m, columns) = streams.rng("initialization"), problem.shapes["hidden_weight"]
         s = self.divided(width=m, dim=problem.dataset.input_dim)
         W = self.hidden(rng, s, (m, columns))
-        return {"hidden_weight": W, "output_weight": self.output(rng, s, W)}
+        return {"hidden_weight": W, "output_weight": self.output(rng, s, W, problem.shapes["output_weight"])}
 
     def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
         """Return hidden weights (m, d) of scale `s`."""
         return s * rng.standard_normal(shape)
 
-    def output(self, rng: Generator, s: float, W: Floats) -> Floats:
-        """Return output weights (m,) for hidden weights `W` (m, d) of scale `s`."""
+    def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
+        """Return output weights (m,) for hidden weights `W` (m, d) of scale `s`; (C, m) have uniform directions.
+
+        Raises:
+            InputError: signs by halves are asked for and there are several outputs.
+        """
         m = len(W)
         magnitudes = np.full(m, self.output_value) if self.output_value is not None else self.magnitudes(s, W)
+        if len(shape) > 1:
+            if self.output_signs == "halves":
+                raise InputError(f"initialization.output_signs: halves are of one output, there are {shape[0]}")
+            return on_sphere(rng, (m, shape[0])).T * magnitudes
         if self.output_signs == "halves":
             signs = np.where(np.arange(m) < (m + 1) // 2, 1.0, -1.0)
         else:
@@ -75,7 +119,7 @@ class Scaled(Initialization):
         return signs * magnitudes
 
     def magnitudes(self, s: float, W: Floats) -> Floats:
-        """Return `|a_j|` (m,), by default the norms of the neurons."""
+        """Return `||a_j||` (m,), by default the norms of the neurons."""
         largest = np.abs(W).max()  # scales below 1e-154 would underflow in the squares
         norms: Floats = largest * np.linalg.norm(W / largest, axis=1)
         return norms
@@ -87,7 +131,7 @@ class Balanced(Scaled, kind="balanced"):
     example = "{kind: balanced, scale: 1.0e-3, divide_by: sqrt_width}"
 
 
-class Unbalanced(Scaled, kind="unbalanced"):
+class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
     """Independent Gaussians for all weights."""
 
     example = "{kind: unbalanced, scale: 0.1}"
@@ -96,16 +140,121 @@ class Unbalanced(Scaled, kind="unbalanced"):
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
         """Return Gaussian weights, each of the scale of its own layer; of two-layer networks all of the same."""
         if problem.config.architecture.kind == "two_layer":
-            return super().draw(problem, streams)
+            return self.scaled(super().draw(problem, streams))
         rng = streams.rng("initialization")
-        return {
-            name: self.divided(width=shape[0], dim=math.prod(shape[1:]) or 1) * rng.standard_normal(shape)
+        drawn = {
+            name: self.divided(width=shape[0], dim=math.prod(shape[1:]) or 1) * self.law(rng, shape)
             for name, shape in problem.shapes.items()
         }
+        return self.scaled(drawn)
 
-    def output(self, rng: Generator, s: float, W: Floats) -> Floats:
-        """Return Gaussian output weights (m,), unless their value is given."""
-        return s * rng.standard_normal(len(W)) if self.output_value is None else super().output(rng, s, W)
+    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
+        """Return weights of scale 1."""
+        return rng.standard_normal(shape)
+
+    def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
+        """Return hidden weights (m, d) of scale `s`."""
+        return s * self.law(rng, shape)
+
+    def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
+        """Return output weights of the same law, unless their value is given."""
+        return s * self.law(rng, shape) if self.output_value is None else super().output(rng, s, W, shape)
+
+
+class TruncatedNormal(Unbalanced, kind="truncated_normal"):
+    """Gaussians of standard deviation `scale` on the condition that none is beyond `cut` standard deviations.
+
+    As `torch.nn.init.trunc_normal_`: what is cut off makes the standard deviation smaller, by 0.88 for a cut of 2.
+    """
+
+    example = "{kind: truncated_normal, scale: 0.1}"
+    cut: Positive = 2.0
+    """Largest weight, in units of `scale` after its division."""
+
+    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
+        """Return truncated Gaussians."""
+        return truncated_normal(rng, shape, self.cut)
+
+
+class Sphere(Unbalanced, kind="sphere"):
+    """Neurons uniform on the sphere of radius `scale` (of two columns: a circle), and `||a_j||` the same radius.
+
+    Of a deep network the incoming weights of every neuron are on the sphere of the scale of its layer, biases are 0.
+    """
+
+    example = "{kind: sphere, scale: 0.1, output_value: 1.0}"
+
+    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
+        """Return rows on the unit sphere; 0 for biases."""
+        rows = (shape[0], math.prod(shape[1:]))
+        return on_sphere(rng, rows).reshape(shape) if len(shape) > 1 else np.zeros(shape)
+
+    def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
+        """Return output weights of one size, of random signs or directions."""
+        return Scaled.output(self, rng, s, W, shape)
+
+
+class Paired(Unbalanced, kind="paired"):
+    """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights (the doubling trick).
+
+    The network is 0 at first (up to the rounding of sums), and its tangent kernel that of half the neurons without
+    pairs (Chizat et al. 2019). Neuron j has the partner `j + m/2`.
+    """
+
+    example = "{kind: paired, scale: 0.1}"
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield another network, and a width that is odd."""
+        yield from super().check(sections)
+        architecture = sections.get("architecture")
+        if architecture is None:
+            return
+        if architecture.kind not in ("two_layer", "fully_connected"):
+            yield ("initialization", "kind"), "paired needs architecture.kind two_layer or fully_connected"
+        elif architecture.kind == "two_layer" and architecture.width % 2:
+            yield ("architecture", "width"), f"must be even for the initialization paired, not {architecture.width}"
+        elif architecture.kind == "fully_connected" and (width := architecture.widths[-1]) % 2:
+            place = ("architecture", "widths", len(architecture.widths) - 1)
+            yield place, f"must be even for the initialization paired, not {width}"
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return weights whose second half of neurons in the last hidden layer takes the first half back."""
+        drawn = {name: np.array(value) for name, value in super().draw(problem, streams).items()}
+        *_, before, last = [name for name in drawn if "bias" not in name]
+        half, names = len(drawn[before]) // 2, list(drawn)
+        for name in names[names.index(before) : names.index(last)]:
+            drawn[name][half:] = drawn[name][:half]
+        drawn[last][..., half:] = -drawn[last][..., :half]
+        return drawn | {name: np.zeros_like(drawn[name]) for name in names[names.index(last) + 1 :]}
+
+
+class DeltaUnbalanced(Scaled, kind="delta_unbalanced"):
+    """`||a_j||^2 - ||w_j||^2 = delta` for every neuron, which gradient flow conserves (Kunin et al. 2024).
+
+    The smaller of the two is Gaussian of the scale: w_j for `delta >= 0`, a_j (with w_j uniform on a sphere) below.
+    """
+
+    example = "{kind: delta_unbalanced, scale: 1.0e-3, delta: 0.1}"
+    delta: float
+    """Above 0 hidden weights move faster than output weights, below 0 more slowly; 0 is balanced."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield that sizes of output weights follow from delta."""
+        yield from super().check(sections)
+        if self.output_value is not None:
+            yield ("initialization", "output_value"), "does not go with delta, which says the size of output weights"
+
+    def hidden(self, rng: Generator, s: float, shape: tuple[int, ...]) -> Floats:
+        """Return hidden weights (m, d)."""
+        if self.delta >= 0:
+            return super().hidden(rng, s, shape)
+        sizes = np.hypot(s * rng.standard_normal((shape[0], 1)), math.sqrt(-self.delta))
+        return sizes * on_sphere(rng, shape)
+
+    def magnitudes(self, s: float, W: Floats) -> Floats:
+        """Return `sqrt(||w_j||^2 + delta)` (m,)."""
+        norms, r = super().magnitudes(s, W), math.sqrt(abs(self.delta))
+        return np.hypot(norms, r) if self.delta >= 0 else np.sqrt(np.maximum(0.0, norms - r) * (norms + r))
 
 
 class Dominated(Scaled, kind="dominated"):
@@ -122,7 +271,7 @@ class Dominated(Scaled, kind="dominated"):
         return np.full(len(W), s * math.sqrt(W.shape[1]))
 
 
-class DefaultScaled(Initialization, kind="default_scaled"):
+class DefaultScaled(PerLayer, kind="default_scaled"):
     """PyTorch's default initialisation of a linear layer, times a factor."""
 
     factor: Positive = 1.0
@@ -150,4 +299,4 @@ class DefaultScaled(Initialization, kind="default_scaled"):
             bound = 1 / math.sqrt(fan_in)
             factor = self.factor if self.only is None or name in self.only else 1.0
             parameters[name] = factor * rng.uniform(-bound, bound, shape)
-        return parameters
+        return self.scaled(parameters)

@@ -1,23 +1,64 @@
-"""Gradient descent, full-batch and stochastic, and Adam."""
+"""Gradient descent, full-batch and stochastic, with momentum or decay; and what divides the gradient by its size.
+
+`w` are all trained weights, `g` the gradient, `i = 0, 1, ...` the iteration; losses are recorded without any decay.
+"""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from dynamics_cli.config.base import Positive, PositiveInt
+from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Descent, Minibatch
 from dynamics_cli.config.clocks import Clock, RescaledClock
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    Tensors = Sequence[Tensor]
+    Memory = MutableMapping[str, Tensor]
+
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
-class GradientDescent(Descent, kind="gd"):
+class Plain(Descent):
+    """What `gd` and `sgd` share: steps along the gradient, and what may be added to them."""
+
+    momentum: Beta | None = None
+    """mu of `b <- mu b + g`, `w <- w - lr b` with b = g at first (Polyak 1964), as in `torch.optim.SGD`."""
+    nesterov: bool | None = None
+    """Whether the step is along `g + mu b` instead of `b` (Nesterov 1983, as in Sutskever et al. 2013)."""
+    weight_decay: NonNegative | None = None
+    """lambda of `g + lambda w`, the gradient of the loss with `lambda/2 ||w||^2` added (coupled decay)."""
+    label_noise: Positive | None = None
+    """Standard deviation of Gaussian noise, fresh in every update, on the labels (Blanc et al. 2020; real labels)."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether `nesterov` has a momentum, and the noise labels that it can be added to."""
+        yield from super().check(sections)
+        loss = sections.get("loss")
+        if self.nesterov and self.momentum is None:
+            yield ("optimizer", "nesterov"), "needs optimizer.momentum, e.g. 0.9"
+        if self.label_noise is not None and loss is not None and loss.labels != "real":
+            what = f"noise is added to real labels, those of the loss {loss.kind} are {loss.labels}"
+            yield ("optimizer", "label_noise"), f"{what}; mse takes real ones"
+
+    def update(
+        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **_: Any
+    ) -> None:
+        """Do one step of `torch.optim.SGD`."""
+        import torch
+
+        gradients = _with_decay(parameters, gradients, self.weight_decay)
+        step = _with_momentum(gradients, names, state, self.momentum)
+        if self.nesterov and self.momentum is not None:
+            step = torch._foreach_add(list(gradients), list(step), alpha=self.momentum)
+        _descend(parameters, step, lr)
+
+
+class GradientDescent(Plain, kind="gd"):
     """Full-batch gradient descent."""
 
     example = "{kind: gd, lr: 1.0e-2, iterations: 1000}"
@@ -34,27 +75,30 @@ class GradientDescent(Descent, kind="gd"):
         """Return the time of gradient flow along the loss-scaled path."""
         return RescaledClock(self.lr) if self.loss_scaled else super().clock(iterations)
 
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield what makes no sense along the path in rescaled time."""
+        yield from super().check(sections)
+        for key in ("momentum", "weight_decay", "label_noise"):
+            if self.loss_scaled and getattr(self, key) is not None:
+                yield ("optimizer", key), "does not go with loss_scaled, which is for the gradient of the loss alone"
+
     def update(
-        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, loss: Tensor, **_: Any
+        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **rest: Any
     ) -> None:
         """Subtract `lr` times the gradient, divided by the loss where that is asked for."""
         if not self.loss_scaled:
-            return _descend(parameters, gradients, lr)
+            return super().update(parameters, gradients, lr=lr, names=names, state=state)
         for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.sub_(lr * (gradient / loss))
+            parameter.sub_(lr * (gradient / rest["loss"]))
         return None
 
 
-class StochasticGradientDescent(Minibatch, kind="sgd"):
+class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
     """Stochastic gradient descent; the recorded loss is that of the full training set."""
 
     example = "{kind: sgd, lr: 1.0e-2, epochs: 100, batch_size: 1}"
     batch_size: PositiveInt = 1
     """Samples per update; the last batch of an epoch may be smaller."""
-
-    def update(self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, **_: Any) -> None:
-        """Subtract `lr` times the gradient of the batch."""
-        _descend(parameters, gradients, lr)
 
 
 class Adam(Minibatch, kind="adam"):
@@ -62,25 +106,21 @@ class Adam(Minibatch, kind="adam"):
 
     example = "{kind: adam, lr: 1.0e-3, iterations: 1000}"
     adaptive = True
+    decoupled: ClassVar[bool] = False
     beta1: Beta = 0.9
     """Decay of the first moment."""
     beta2: Beta = 0.999
     """Decay of the second moment."""
     eps: Positive = 1e-8
     """Added to the denominator."""
+    weight_decay: NonNegative | None = None
+    """lambda of `g + lambda w` (coupled decay); `adamw` has the decoupled one."""
 
-    def update(
-        self,
-        parameters: Sequence[Tensor],
-        gradients: Sequence[Tensor],
-        *,
-        lr: float,
-        state: MutableMapping[str, Tensor],
-        **_: Any,
-    ) -> None:
-        """Do one step of `torch.optim.Adam`."""
+    def update(self, parameters: Tensors, gradients: Tensors, *, lr: float, state: Memory, **_: Any) -> None:
+        """Do one step of `torch.optim.Adam`, or of `AdamW`."""
         import torch
         from torch.optim.adam import adam
+        from torch.optim.adamw import adamw
 
         keys = ("step", "exp_avg", "exp_avg_sq")
         if not state:
@@ -88,14 +128,152 @@ class Adam(Minibatch, kind="adam"):
                 state[f"{k}/step"] = torch.zeros((), dtype=torch.float32, device=p.device)
                 state[f"{k}/exp_avg"], state[f"{k}/exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         steps, means, squares = ([state[f"{k}/{key}"] for k in range(len(parameters))] for key in keys)
-        adam(
+        (adamw if self.decoupled else adam)(
             list(parameters), list(gradients), means, squares, [], steps,
-            fused=True, amsgrad=False, beta1=self.beta1, beta2=self.beta2, lr=lr, weight_decay=0.0, eps=self.eps,
-            maximize=False,
+            fused=True, amsgrad=False, beta1=self.beta1, beta2=self.beta2, lr=lr,
+            weight_decay=self.weight_decay or 0.0, eps=self.eps, maximize=False,
         )  # fmt: skip
 
 
-def _descend(parameters: Sequence[Tensor], gradients: Sequence[Tensor], lr: float) -> None:
+class AdamW(Adam, kind="adamw"):
+    """Adam whose weights also shrink by `lr lambda w` in every update, whatever the gradient (decoupled decay).
+
+    Loshchilov and Hutter 2019, as in `torch.optim.AdamW`.
+    """
+
+    example = "{kind: adamw, lr: 1.0e-3, iterations: 1000}"
+    decoupled = True
+    weight_decay: NonNegative = 0.01
+    """lambda; the decay of an update is `lr lambda`."""
+
+
+class RMSprop(Minibatch, kind="rmsprop"):
+    """`v <- decay v + (1 - decay) g^2`, `w <- w - lr g / (sqrt(v) + eps)`, for every weight (Tieleman and Hinton 2012).
+
+    As `torch.optim.RMSprop`; v is 0 at first.
+    """
+
+    example = "{kind: rmsprop, lr: 1.0e-3, iterations: 1000}"
+    adaptive = True
+    decay: Beta = 0.99
+    """Share of the mean square that is kept."""
+    eps: Positive = 1e-8
+    """Added to the denominator."""
+    momentum: Beta | None = None
+    """mu of `b <- mu b + g / (sqrt(v) + eps)`, `w <- w - lr b`."""
+    weight_decay: NonNegative | None = None
+    """lambda of `g + lambda w` (coupled decay)."""
+
+    def update(
+        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **_: Any
+    ) -> None:
+        """Do one step of `torch.optim.RMSprop`."""
+        import torch
+
+        gradients = list(_with_decay(parameters, gradients, self.weight_decay))
+        squares = [state.setdefault(f"{name}/square", torch.zeros_like(p)) for name, p in _named(names, parameters)]
+        torch._foreach_mul_(squares, self.decay)
+        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - self.decay)
+        sizes = torch._foreach_sqrt(squares)
+        torch._foreach_add_(sizes, self.eps)
+        if self.momentum is None:
+            return torch._foreach_addcdiv_(list(parameters), gradients, list(sizes), value=-lr)
+        buffers = [state.setdefault(f"{name}/momentum", torch.zeros_like(p)) for name, p in _named(names, parameters)]
+        torch._foreach_mul_(buffers, self.momentum)
+        torch._foreach_addcdiv_(buffers, gradients, list(sizes))
+        return _descend(parameters, buffers, lr)
+
+
+class GroupRMSprop(Minibatch, kind="group_rmsprop"):
+    """One normaliser for all weights: `w <- w - lr g / (sqrt(v / (1 - decay^(i+1))) + eps)`.
+
+    `v <- decay v + (1 - decay) ||g||^2`, v = 0 at first: the path is that of gradient descent, in a time that adapts
+    (the released code of Arora et al. 2019, Implicit regularization in deep matrix factorization).
+    """
+
+    example = "{kind: group_rmsprop, lr: 1.0e-3, iterations: 1000}"
+    decay: Beta = 0.99
+    """Share of the mean square that is kept."""
+    eps: Positive = 1e-6
+    """Added to the denominator."""
+    per: Literal["network", "tensor"] = "network"
+    """Whether `||g||` is over all weights, or every weight matrix and bias vector has a normaliser of its own."""
+
+    def update(
+        self, parameters: Tensors, gradients: Tensors, *, lr: float, state: Memory, iteration: int, **_: Any
+    ) -> None:
+        """Divide the gradient by the root of the mean square of its norm."""
+        import torch
+
+        squares = torch.stack([gradient.square().sum() for gradient in gradients])  # (tensors,)
+        squares = squares.sum().expand_as(squares) if self.per == "network" else squares
+        mean = state.setdefault("square", torch.zeros_like(squares))
+        mean.mul_(self.decay).add_(squares, alpha=1 - self.decay)
+        rates = lr / ((mean / (1 - self.decay ** (iteration + 1))).sqrt_() + self.eps)
+        _descend(parameters, [rate * gradient for rate, gradient in zip(rates, gradients, strict=True)], 1.0)
+
+
+class SignDescent(Minibatch, kind="sign_gd"):
+    """`w <- w - lr sign(g)` for every weight (Bernstein et al. 2018), full batch unless a batch size is given."""
+
+    example = "{kind: sign_gd, lr: 1.0e-3, iterations: 1000}"
+    adaptive = True
+    momentum: Beta | None = None
+    """mu of `b <- mu b + g`, whose sign is taken then (Signum)."""
+
+    def update(
+        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **_: Any
+    ) -> None:
+        """Move every weight by `lr`."""
+        import torch
+
+        _descend(parameters, torch._foreach_sign(list(_with_momentum(gradients, names, state, self.momentum))), lr)
+
+
+class NormalizedDescent(Minibatch, kind="normalized_gd"):
+    """`w <- w - lr g / ||g||`, the norm over all weights: every step has length `lr` (0 where g is)."""
+
+    example = "{kind: normalized_gd, lr: 1.0e-3, iterations: 1000}"
+
+    def update(self, parameters: Tensors, gradients: Tensors, *, lr: float, **_: Any) -> None:
+        """Move by `lr` in all."""
+        import torch
+
+        # in double precision: squares of small gradients underflow
+        norm = torch.stack([gradient.double().square().sum() for gradient in gradients]).sum().sqrt()
+        rate = torch.where(norm > 0, lr / norm, torch.zeros_like(norm))
+        _descend(parameters, [(rate * gradient).to(gradient.dtype) for gradient in gradients], 1.0)
+
+
+def _named(names: Sequence[str], tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    return zip(names, tensors, strict=True)
+
+
+def _with_decay(parameters: Tensors, gradients: Tensors, weight_decay: float | None) -> Tensors:
+    """Return `g + lambda w`."""
+    import torch
+
+    if weight_decay is None:
+        return gradients
+    return torch._foreach_add(list(gradients), list(parameters), alpha=weight_decay)
+
+
+def _with_momentum(gradients: Tensors, names: Sequence[str], state: Memory, momentum: float | None) -> Tensors:
+    """Return `b <- mu b + g`; the first is g itself, as in `torch.optim.SGD`."""
+    import torch
+
+    if momentum is None:
+        return gradients
+    if not state:
+        state.update((name, gradient.clone()) for name, gradient in _named(names, gradients))
+        return list(state.values())
+    buffers = [state[name] for name in names]
+    torch._foreach_mul_(buffers, momentum)
+    torch._foreach_add_(buffers, list(gradients))
+    return buffers
+
+
+def _descend(parameters: Tensors, gradients: Tensors, lr: float) -> None:
     import torch
 
     torch._foreach_add_(list(parameters), list(gradients), alpha=-lr)

@@ -25,6 +25,8 @@ _FLOW_WORK = 2e8
 """Activation changes are located up to this many samples, and neurons times samples squared."""
 _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
+_PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
+"""Keys of gradient descent and SGD that fast steppers know; where another is given, autograd trains."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,10 @@ def _able(backend: str, problem: Problem) -> bool:
 
 
 def plain(optimizer: Optimizer) -> bool:
-    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size."""
+    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else."""
     known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
-    return known_type and getattr(optimizer, "schedule", None) is None and getattr(optimizer, "layer_lr", None) is None
+    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS
+    return known_type and all(getattr(optimizer, key) is None for key in added)
 
 
 def _width(problem: Problem) -> int:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.architectures.activations import LeakyRelu, Linear, Relu
+from dynamics_cli.architectures.activations import (
+    Cubic,
+    Erf,
+    Gelu,
+    LeakyRelu,
+    Linear,
+    Quadratic,
+    Relu,
+    Sigmoid,
+    Silu,
+    Softplus,
+    Tanh,
+)
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.bases import Activation
 from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.training.backends import build_stepper, choose
+from tests.training.problems import random_problem
 
 Z = np.array([[-3.0, -0.5, 0.25], [0.0, 1e-300, 2.0]])
 EXAMPLES: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
@@ -19,6 +35,20 @@ EXAMPLES: list[tuple[Activation, list[list[float]], list[list[float]]]] = [
     (LeakyRelu(slope=2.0), [[-6, -1, 0.25], [0, 1e-300, 2]], [[2, 2, 1], [2, 1, 1]]),
     (Linear(), Z.tolist(), [[1, 1, 1], [1, 1, 1]]),
 ]
+# kind, keys, value and derivative at 1 by formulas of their own
+S1, PHI1, DENSITY1 = 1 / (1 + math.exp(-1)), 0.5 * math.erfc(-math.sqrt(0.5)), math.exp(-0.5) / math.sqrt(2 * math.pi)
+SMOOTH: list[tuple[Activation, float, float]] = [
+    (Tanh(), (math.e**2 - 1) / (math.e**2 + 1), 1 / math.cosh(1) ** 2),
+    (Erf(), math.erf(1), 2 / math.sqrt(math.pi) / math.e),
+    (Erf(beta=2.0), math.erf(2), 4 / math.sqrt(math.pi) * math.exp(-4)),
+    (Sigmoid(), S1, S1 / (1 + math.e)),
+    (Softplus(), math.log(1 + math.e), S1),
+    (Gelu(), PHI1, PHI1 + DENSITY1),
+    (Silu(), S1, S1 + S1 / (1 + math.e)),
+    (Quadratic(), 1, 2),
+    (Cubic(), 1, 3),
+]
+EVERY_SMOOTH = pytest.mark.parametrize("sigma", [example[0] for example in SMOOTH], ids=str)
 ALL = pytest.mark.parametrize(
     "sigma", [example[0] for example in EXAMPLES], ids=lambda one: f"{one.kind}-{one.negative_slope}"
 )
@@ -26,7 +56,7 @@ ALL = pytest.mark.parametrize(
 
 def test_every_bundled_activation_is_here() -> None:
     bundled = {cls for cls in all_kinds("activation").values() if cls.__module__.startswith("dynamics_cli.")}
-    assert bundled == {type(sigma) for sigma, _, _ in EXAMPLES}
+    assert bundled == {type(sigma) for sigma, *_ in (*EXAMPLES, *SMOOTH)}
 
 
 @pytest.mark.parametrize(("sigma", "values", "derivatives"), EXAMPLES)
@@ -68,3 +98,76 @@ def test_ways_to_write_a_slope_are_the_same_architecture() -> None:
     assert beside.sigma == LeakyRelu(slope=0.2)
     assert beside.model_dump()["activation"] == "leaky_relu"
     assert FullyConnected(widths=[2]).sigma == Relu()
+
+
+@pytest.mark.parametrize(("sigma", "value", "derivative"), SMOOTH, ids=str)
+def test_smooth_activations_at_1(sigma: Activation, value: float, derivative: float) -> None:
+    assert sigma.smooth
+    assert sigma.negative_slope is None
+    for one in (np.ones(3), torch.ones(3, dtype=torch.float64)):
+        np.testing.assert_allclose(sigma.value(one), value, rtol=1e-15)
+        np.testing.assert_allclose(sigma.derivative(one), derivative, rtol=1e-14)
+
+
+@EVERY_SMOOTH
+@pytest.mark.parametrize(("dtype", "digits"), [("float32", 5e-6), ("float64", 1e-14)])
+def test_smooth_activations_agree_with_torch_and_autograd(sigma: Activation, dtype: str, digits: float) -> None:
+    z = np.linspace(-50, 50, 2001).astype(dtype)
+    tensor = torch.from_numpy(z).requires_grad_()
+    value = sigma.value(tensor)
+    (expected,) = torch.autograd.grad(value.sum(), tensor)
+    np.testing.assert_allclose(sigma.value(z), value.detach(), rtol=digits, atol=digits)
+    for derivative in (sigma.derivative(tensor.detach()).numpy(), sigma.derivative(z)):
+        np.testing.assert_allclose(derivative, expected, rtol=digits, atol=digits)
+        assert derivative.dtype == sigma.value(z).dtype == dtype
+
+
+@EVERY_SMOOTH
+def test_large_arguments_overflow_only_where_the_function_does(sigma: Activation) -> None:
+    largest = 100 if isinstance(sigma, Quadratic | Cubic) else 300
+    z = np.array([sign * 10.0**k for sign in (-1, 1) for k in (1, 2, 3, largest)])
+    tensor = torch.from_numpy(z).requires_grad_()
+    (gradient,) = torch.autograd.grad(sigma.value(tensor).sum(), tensor)
+    results = (sigma.value(z), sigma.derivative(z), sigma.derivative(tensor.detach()), gradient)
+    assert all(np.isfinite(np.asarray(result)).all() for result in results)
+
+
+@EVERY_SMOOTH
+def test_networks_of_smooth_activations_train_and_go_on_with_the_same_bits(sigma: Activation) -> None:
+    activation = {"activation": sigma.model_dump(exclude_none=True)}
+    deep = {"kind": "fully_connected", "widths": [6, 5], **activation}
+    settings = ({}, {"architecture": deep}, {"optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 50}})
+    for setting in settings:
+        one = random_problem(activation=activation, initialization={"kind": "default_scaled"}, **setting)  # type: ignore[arg-type]
+        assert choose([one]).backend == "autograd"  # kernels know piecewise linear ones
+        whole, first, second = (build_stepper([one], choose([one])) for _ in range(3))
+        losses = whole.advance(50)
+        np.testing.assert_array_equal(first.advance(20), losses[:20])
+        second.load_state_dict(first.state_dict())
+        np.testing.assert_array_equal(second.advance(30), losses[20:])
+        assert losses[-1] < losses[0]
+        for name, weights in whole.parameters().items():
+            np.testing.assert_array_equal(second.parameters()[name], weights)
+
+
+@EVERY_SMOOTH
+def test_gradient_flow_of_a_neuron_solves_its_equation(sigma: Activation) -> None:
+    """`w' = -sigma'(w) (sigma(w) - y)` for the half square: time is an integral over w."""
+    from scipy.integrate import quad
+
+    settings = {"kind": "gradient_flow", "until": 0.5, "points": 1, "rtol": 1e-10}
+    one = random_problem(
+        n=1, d=1, width=1, loss="half_mse", activation={"activation": sigma.model_dump(exclude_none=True)},
+        architecture={"train_output": False}, optimizer=settings,
+        initialization={"kind": "values", "hidden_weight": [[0.3]], "output_weight": [1.0]},
+    )  # fmt: skip
+    stepper = build_stepper([one], choose([one]))
+    stepper.advance(1)
+    end = float(stepper.parameters()["hidden_weight"][0, 0])
+    x, y = float(one.dataset.x[0, 0]), float(one.dataset.y[0])
+
+    def slowness(w: float) -> float:
+        z = np.array([w * x])
+        return float(-1 / (x * sigma.derivative(z)[0] * (sigma.value(z)[0] - y)))
+
+    assert quad(slowness, 0.3, end, epsabs=1e-13)[0] == pytest.approx(0.5, rel=1e-8)

@@ -32,8 +32,8 @@ def test_defaults_are_those_of_the_design(write: Write) -> None:
 BAD_LINES = {
     "unknown key": (
         {"optimizer": "optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}"},
-        "run.yaml:6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, iterations, "
-        "loss_scaled (did you mean 'lr'?)",
+        "run.yaml:6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, "
+        "momentum, nesterov, weight_decay, label_noise, iterations, loss_scaled (did you mean 'lr'?)",
     ),
     "unknown section": (
         {"loss": "loss: {kind: mse}\noptimiser: {}"},

@@ -63,8 +63,8 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
     [
         (
             "optimizer.lrr=1",
-            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, iterations, "
-            "loss_scaled (did you mean 'lr'?)",
+            "--set: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, "
+            "momentum, nesterov, weight_decay, label_noise, iterations, loss_scaled (did you mean 'lr'?)",
         ),
         (
             "optimzer.lr=1",
@@ -73,8 +73,8 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ),
         (
             "optimizer.kind=adm",
-            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'adam', 'gd', 'gradient_flow', 'sgd' "
-            "(did you mean 'adam'?)",
+            "--set: optimizer.kind: unknown kind 'adm'; allowed are 'adam', 'adamw', 'gd', 'gradient_flow', "
+            "'group_rmsprop', 'normalized_gd', 'rmsprop', 'sgd', 'sign_gd' (did you mean 'adam'?)",
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number > 0, not the text 'fast'"),
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),

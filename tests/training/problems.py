@@ -38,7 +38,8 @@ def random_problem(
         x[rng.random((n, d)) < 0.3] = 0.0  # and entries that are
     y = rng.choice([-1.0, 1.0], n) if loss in MARGIN_LOSSES else rng.standard_normal(n)
     architecture = {"kind": "two_layer", "width": width, **(activation or {"activation": "relu"})}
-    architecture.update(settings.pop("architecture", {}))
+    changed = settings.pop("architecture", {})
+    architecture = changed if "kind" in changed else architecture | changed
     return build_problem(
         load_config(
             {

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dynamics_cli.config.bases import Descent
+from dynamics_cli.config.streams import stream
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
@@ -115,6 +116,7 @@ class AutogradStepper(TorchStepper):
         trained: dict[str, Tensor] = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
         self._trained = list(trained.values())
         self._add_optimizer(self._optimizer, optimizer, trained)
+        self._seed, self._label_noise = problem.config.seed, getattr(optimizer, "label_noise", None) or 0.0
         self._batches: Batches | None = None if problem.batch_size is None else batches_of(problem)
 
     def advance(self, n: int) -> Floats:
@@ -155,7 +157,15 @@ class AutogradStepper(TorchStepper):
 
     def _step(self, x: Tensor, y: Tensor) -> Tensor:
         """Do one update from the samples given; return their loss before it."""
-        loss, gradients = total_and_gradients(self._module, self._loss, x, y, self._trained, self._block)
+        target = y if not self._label_noise else y + self._noise(y)
+        loss, gradients = total_and_gradients(self._module, self._loss, x, target, self._trained, self._block)
+        if target is not y and self.full_batch:
+            loss = loss.new_tensor(self.loss())  # what is recorded is the loss of the labels themselves
         self._update(self._optimizer, gradients, loss)
         self.iteration += 1
         return loss
+
+    def _noise(self, y: Tensor) -> Tensor:
+        """Return what this update adds to the labels, a function of seed and iteration, of the shape of `y`."""
+        noise = stream(self._seed, "label_noise", self.iteration).standard_normal(tuple(y.shape))
+        return torch.from_numpy(self._label_noise * noise).to(y)

@@ -1,0 +1,234 @@
+"""Weights drawn matrix by matrix: of a variance that fits their sizes, orthogonal, or with a given product.
+
+Biases are 0; the output weights (m,) of a two-layer network are the matrix (1, m).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from dynamics_cli.config.base import Finding, Positive, Sections
+from dynamics_cli.config.bases import Floats, Initialization, Shapes
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.config.text import alternatives
+from dynamics_cli.errors import InputError
+from dynamics_cli.initializations.scaled import PerLayer, truncated_normal
+
+if TYPE_CHECKING:
+    from dynamics_cli.training.problem import Problem
+
+CHAINS = ("two_layer", "fully_connected", "matrix_product")
+"""Networks that are the product of their weights where the activation is linear."""
+CUT = 2.0
+"""Standard deviations at which the truncated Gaussians of `law` end."""
+
+
+def matrices(shapes: Shapes, kind: str) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights but biases, of at least two axes.
+
+    Raises:
+        InputError: there is a vector that is no bias.
+    """
+    found = {
+        name: (1, *shape) if name == "output_weight" and len(shape) == 1 else shape for name, shape in shapes.items()
+    }
+    found = {name: shape for name, shape in found.items() if "bias" not in name}
+    for name, shape in found.items():
+        if len(shape) < 2:
+            others = "unbalanced and default_scaled draw weights of any shape"
+            raise InputError(f"initialization.kind {kind}: {name} {shape} is no matrix; {others}")
+    return found
+
+
+def orthonormal(rng: Generator, rows: int, columns: int) -> Floats:
+    """Return `Q (rows, columns)` with orthonormal columns, or rows where they are fewer; uniform (Haar)."""
+    Q, R = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    Q = Q * np.where(np.diag(R) < 0, -1.0, 1.0)  # of one sign by LAPACK's choice otherwise
+    return Q if rows >= columns else Q.T
+
+
+class PerMatrix(PerLayer):
+    """What kinds share that draw every matrix alone."""
+
+    scale: Positive = 1.0
+    """Multiplies all weights."""
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return weights; biases are 0."""
+        rng, drawn = streams.rng("initialization"), {name: np.zeros(shape) for name, shape in problem.shapes.items()}
+        for name, shape in matrices(problem.shapes, self.kind).items():
+            drawn[name] = self.scale * self.matrix(rng, shape, problem).reshape(problem.shapes[name])
+        return self.scaled(drawn)
+
+    @abstractmethod
+    def matrix(self, rng: Generator, shape: tuple[int, ...], problem: Problem) -> Floats:
+        """Return the weights (out, in) or (out, in, rows, columns) of a layer."""
+
+
+class Orthogonal(PerMatrix, kind="orthogonal"):
+    """Every matrix is uniform among those with `W^T W` or `W W^T` (of the fewer) `= scale^2 I` (Saxe et al. 2014).
+
+    Convolutions are matrices (out, in x pixels), as in `torch.nn.init.orthogonal_`.
+    """
+
+    def matrix(self, rng: Generator, shape: tuple[int, ...], problem: Problem) -> Floats:
+        """Return an orthogonal matrix."""
+        return orthonormal(rng, shape[0], math.prod(shape[1:]))
+
+
+class FanScaled(PerMatrix):
+    """What kinds share whose variance follows from the number of inputs or outputs of a neuron."""
+
+    law: Literal["normal", "uniform", "truncated_normal"] = "normal"
+    """Gaussian, uniform around 0, or Gaussian cut at two standard deviations; all of the same variance."""
+
+    @abstractmethod
+    def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
+        """Return the variance of weights between `fan_in` inputs and `fan_out` outputs."""
+
+    def matrix(self, rng: Generator, shape: tuple[int, ...], problem: Problem) -> Floats:
+        """Return independent weights."""
+        pixels = math.prod(shape[2:])
+        deviation = math.sqrt(self.variance(shape[1] * pixels, shape[0] * pixels, problem))
+        if self.law == "normal":
+            return deviation * rng.standard_normal(shape)
+        if self.law == "uniform":
+            return rng.uniform(-1.0, 1.0, shape) * (math.sqrt(3) * deviation)
+        density, inside = math.exp(-(CUT**2) / 2) / math.sqrt(2 * math.pi), math.erf(CUT / math.sqrt(2))
+        return truncated_normal(rng, shape, CUT) * (deviation / math.sqrt(1 - 2 * CUT * density / inside))
+
+
+class Lecun(FanScaled, kind="lecun"):
+    """Variance `1 / fan_in`: preactivations keep their variance along a linear network (LeCun et al. 1998)."""
+
+    def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
+        """Return `1 / fan_in`."""
+        return 1 / fan_in
+
+
+class Xavier(FanScaled, kind="xavier"):
+    """Variance `2 / (fan_in + fan_out)`, for outputs and gradients alike (Glorot and Bengio 2010, Eq. 12)."""
+
+    def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
+        """Return `2 / (fan_in + fan_out)`."""
+        return 2 / (fan_in + fan_out)
+
+
+class Kaiming(FanScaled, kind="kaiming"):
+    """Variance `2 / ((1 + alpha^2) fan)`, alpha the activation's negative slope (He et al. 2015, Eqs. 10, 14, 15).
+
+    alpha is 0 for ReLU and what has no slope, 1 for linear networks.
+    """
+
+    mode: Literal["fan_in", "fan_out"] = "fan_in"
+    """Whether outputs or gradients keep their size."""
+
+    def variance(self, fan_in: int, fan_out: int, problem: Problem) -> float:
+        """Return the variance."""
+        sigma = getattr(problem.config.architecture, "sigma", None)
+        alpha = getattr(sigma, "negative_slope", None) or 0.0
+        return 2 / ((1 + alpha**2) * (fan_in if self.mode == "fan_in" else fan_out))
+
+
+class Product(Initialization):
+    """What kinds share that say the product `W_L ... W_1` and split it evenly.
+
+    With the product `U S V^T` of rank k, `W_l = R_l S^(1/L) R_(l-1)^T`, `R_0 = V`, `R_L = U`, and the R_l between of k
+    random orthonormal columns: then `W_(l+1)^T W_(l+1) = W_l W_l^T`.
+    """
+
+    scale: Positive
+
+    @abstractmethod
+    def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
+        """Return `U (C, k)`, the singular values (k,), descending, and `V (d, k)`; parts beyond all widths are cut."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a network that is no product of matrices."""
+        architecture = sections.get("architecture")
+        if architecture is not None and architecture.kind not in CHAINS:
+            able = alternatives([name for name in CHAINS if name in all_kinds("architecture")])
+            yield ("initialization", "kind"), f"{self.kind} needs architecture.kind {able}"
+
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return the weights; biases are 0.
+
+        Raises:
+            InputError: a layer has not as many inputs as the one before has neurons.
+        """
+        rng, shapes = streams.rng("initialization"), matrices(problem.shapes, self.kind)
+        sizes = [next(iter(shapes.values()))[1], *(shape[0] for shape in shapes.values())]  # d, m_1, ..., C
+        if [shape[1:] for shape in shapes.values()] != [(size,) for size in sizes[:-1]]:
+            raise InputError(f"initialization.kind {self.kind}: {', '.join(shapes)} are no matrices to be multiplied")
+        U, s, V = self.product(rng, problem, sizes[-1])
+        k = min(len(s), *sizes)
+        root = s[:k] ** (1 / len(shapes))
+        R = [V[:, :k], *(orthonormal(rng, size, k) for size in sizes[1:-1]), U[:, :k]]
+        drawn = {name: np.zeros(shape) for name, shape in problem.shapes.items()}
+        for name, (before, after) in zip(shapes, pairwise(R), strict=True):
+            drawn[name] = ((after * root) @ before.T).reshape(problem.shapes[name])
+        return drawn
+
+
+class BalancedProduct(Product, kind="balanced_product"):
+    """Balanced layers of any depth, `W_(l+1)^T W_(l+1) = W_l W_l^T` (Arora et al. 2019, Procedure 1).
+
+    The product `W_L ... W_1` is Gaussian, its singular values are split evenly over the layers. Along gradient flow of
+    linear networks they stay balanced; for two layers and other activations `balanced` has it neuron by neuron.
+    """
+
+    example = "{kind: balanced_product, scale: 1.0e-3}"
+    scale: Positive
+    """Standard deviation of the entries of the product."""
+
+    def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
+        """Return the singular value decomposition of a Gaussian matrix."""
+        U, s, Vt = np.linalg.svd(rng.standard_normal((outputs, problem.dataset.d)), full_matrices=False)
+        return U, self.scale * s, Vt.T
+
+
+class Decoupled(Product, kind="decoupled"):
+    """Linear networks along the singular vectors of the input-output correlation (Saxe et al. 2014, Section 1).
+
+    `sum_k y_k x_k^T / n = U S V^T`, and the network starts as `W_L ... W_1 = scale U V^T` in balanced layers: every
+    mode at the strength `scale`. Where `sum_k x_k x_k^T / n` is diagonal in V, the modes are learned independently.
+    Class numbers stand for unit vectors; modes whose singular value is 0 are left out.
+    """
+
+    example = """\
+architecture: {kind: two_layer, width: 8, activation: linear}
+initialization: {kind: decoupled, scale: 1.0e-3}
+"""
+    scale: Positive
+    """Initial strength of every mode, from input to output."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield what makes modes interact: activations and biases."""
+        yield from super().check(sections)
+        architecture = sections.get("architecture")
+        if getattr(getattr(architecture, "activation", None), "kind", "linear") != "linear":
+            yield ("architecture", "activation"), "must be linear for the initialization decoupled"
+        if getattr(architecture, "bias", False):
+            yield ("architecture", "bias"), "must be false for the initialization decoupled"
+
+    def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
+        """Return the singular vectors of the correlation of labels and inputs, and equal strengths.
+
+        Raises:
+            InputError: labels and inputs are not correlated.
+        """
+        x, y = problem.dataset.x, problem.dataset.y
+        labels = np.eye(outputs)[y.astype(int)] if problem.loss.labels == "classes" else y.reshape(len(x), -1)
+        U, s, Vt = np.linalg.svd(labels.T @ x / len(x), full_matrices=False)
+        rank = int((s > 1e-12 * s[0]).sum())
+        if rank == 0:
+            raise InputError("initialization.kind decoupled: no input is correlated with any label, there are no modes")
+        return U[:, :rank], np.full(rank, self.scale), Vt[:rank].T

@@ -1,0 +1,269 @@
+"""Initialisations by what defines them: orthogonality, balance, modes, pairs, variances, spheres, delta."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.problem import Problem
+from tests.initializations.test_initializations import weights
+from tests.training.problems import random_problem
+
+LINEAR = {"kind": "fully_connected", "widths": [7, 6, 5], "activation": "linear", "bias": False}
+DEEP = {"kind": "fully_connected", "widths": [60, 40], "outputs": 1}
+
+
+def start(initialization: dict[str, Any], **settings: Any) -> tuple[dict[str, Any], Problem]:
+    one = random_problem(initialization=initialization, **settings)
+    return one.initial_parameters(), one
+
+
+@pytest.mark.parametrize(("architecture", "d"), [(LINEAR, 3), (LINEAR, 9), ({"kind": "two_layer", "width": 8}, 3)])
+def test_orthogonal(architecture: dict[str, Any], d: int) -> None:
+    drawn, _ = start({"kind": "orthogonal", "scale": 0.3}, architecture=architecture, d=d)
+    for value in drawn.values():
+        W = value.reshape(-1, value.shape[-1])
+        gram = W @ W.T if W.shape[0] <= W.shape[1] else W.T @ W
+        np.testing.assert_allclose(gram, 0.09 * np.eye(len(gram)), atol=1e-15)
+
+
+def test_orthogonal_matrices_are_uniform() -> None:
+    """Entries of a Haar matrix have mean 0 and variance 1/n; without the sign of R the diagonal would be negative."""
+    shapes = {"hidden_weight": (2, 2), "output_weight": (2,)}
+    draws = np.stack(
+        [weights({"kind": "orthogonal"}, seed=k, shapes=shapes)["hidden_weight"] for k in range(600)]
+    )  # fmt: skip
+    assert np.abs(draws.mean(axis=0)).max() < 4 * np.sqrt(0.5 / 600)
+    np.testing.assert_allclose((draws**2).mean(axis=0), 0.5, atol=4 * np.sqrt(0.125 / 600))
+
+
+@pytest.mark.parametrize("architecture", [LINEAR, {"kind": "two_layer", "width": 8, "activation": "linear"}])
+def test_balanced_layers_of_any_depth_stay_balanced(architecture: dict[str, Any]) -> None:
+    flow = {"kind": "gradient_flow", "until": 0.5, "points": 1, "rtol": 1e-10}
+    drawn, one = start(
+        {"kind": "balanced_product", "scale": 0.8}, architecture=architecture, optimizer=flow, backend="autograd"
+    )
+    stepper = build_stepper([one], choose([one]))
+    stepper.advance(1)
+    for now, digits in ((drawn, 1e-15), (stepper.parameters(), 1e-8)):
+        for before, after in pairwise(value.reshape(-1, value.shape[-1]) for value in now.values()):
+            np.testing.assert_allclose(after.T @ after, before @ before.T, atol=digits)
+
+
+def test_the_product_of_balanced_layers_is_gaussian() -> None:
+    shapes = {"weight_1": (30, 20), "weight_2": (25, 30), "weight_3": (22, 25)}
+    architecture = {"kind": "fully_connected", "widths": [30, 25], "outputs": 1, "bias": False}
+    one = random_problem(initialization={"kind": "balanced_product", "scale": 0.1}, architecture=architecture, d=20)
+    drawn = one.config.initialization.draw(one.__class__(one.config, one.dataset, one.loss, shapes), streams(0))
+    product = drawn["weight_3"] @ drawn["weight_2"] @ drawn["weight_1"]
+    assert product.std() == pytest.approx(0.1, rel=0.15)  # 440 entries: 4 standard errors
+    np.testing.assert_allclose(
+        np.linalg.svd(drawn["weight_2"])[1][:20] ** 3, np.linalg.svd(product)[1][:20], rtol=1e-10
+    )  # fmt: skip
+
+
+def streams(seed: int) -> Any:
+    from dynamics_cli.config.streams import Streams
+
+    return Streams(seed)
+
+
+def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
+    """Two layers, one output, whitened inputs: `u' = 2 u (s - u)` for the half square, Saxe et al. 2014, Eq. 12."""
+    x = np.sqrt(3) * np.eye(3)
+    y = [0.9, -1.2, 2.0]
+    drawn, one = start(
+        {"kind": "decoupled", "scale": 0.01}, architecture={"kind": "two_layer", "width": 4, "activation": "linear"},
+        dataset={"kind": "points", "x": x.tolist(), "y": y}, loss="half_mse", d=3, backend="autograd",
+        optimizer={"kind": "gradient_flow", "until": 3.0, "points": 30, "rtol": 1e-10},
+    )  # fmt: skip
+    correlation = np.array(y) @ x / 3
+    s = np.linalg.norm(correlation)
+    np.testing.assert_allclose(drawn["output_weight"] @ drawn["hidden_weight"], 0.01 * correlation / s, atol=1e-16)
+    stepper = build_stepper([one], choose([one]))
+    for t in np.arange(1, 31) * 0.1:
+        stepper.advance(1)
+        now = stepper.parameters()
+        e = np.exp(2 * s * t)
+        u = s * e / (e - 1 + s / 0.01)
+        np.testing.assert_allclose(now["output_weight"] @ now["hidden_weight"], u * correlation / s, atol=1e-7)
+
+
+def test_decoupled_modes_of_several_outputs_and_layers() -> None:
+    shapes = {"weight_1": (6, 5), "weight_2": (4, 6), "weight_3": (3, 4)}
+    one = random_problem(initialization={"kind": "decoupled", "scale": 0.2}, architecture=LINEAR, d=5, n=8)
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((8, 5)), rng.standard_normal((8, 3))
+    samples = type(one.dataset).__new__(type(one.dataset))
+    object.__setattr__(samples, "__dict__", {**one.dataset.__dict__, "x": x, "y": y})
+    drawn = one.config.initialization.draw(Problem(one.config, samples, one.loss, shapes), streams(0))
+    product = drawn["weight_3"] @ drawn["weight_2"] @ drawn["weight_1"]
+    correlation = y.T @ x  # U V^T is its polar factor: the product of the two is symmetric and positive
+    np.testing.assert_allclose(np.linalg.svd(product)[1], 0.2, rtol=1e-12)
+    np.testing.assert_allclose(product @ correlation.T, correlation @ product.T, atol=1e-12)
+    assert np.linalg.eigvalsh(product @ correlation.T).min() > 0
+    for before, after in pairwise(drawn.values()):
+        np.testing.assert_allclose(after.T @ after, before @ before.T, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        {"kind": "two_layer", "width": 10, "activation": "tanh"},
+        {"kind": "fully_connected", "widths": [5, 8], "activation": "gelu"},
+        {"kind": "fully_connected", "widths": [6]},
+    ],
+)
+@pytest.mark.parametrize("scales", [None, [2.0, 0.5]])
+def test_paired_networks_are_0_and_their_neurons_are_not(architecture: dict[str, Any], scales: Any) -> None:
+    scales = scales if scales is None or architecture.get("widths") != [5, 8] else [*scales, 3.0]
+    drawn, one = start({"kind": "paired", "scale": 1.0, "scales": scales}, architecture=architecture)
+    x = np.random.default_rng(1).standard_normal((50, 3))
+    assert np.abs(one.config.architecture.function(drawn)(x)).max() < 1e-14
+    last = next(name for name in ("output_weight", "weight_3", "weight_2") if name in drawn)
+    half = drawn[last].shape[-1] // 2
+    np.testing.assert_array_equal(drawn[last][..., :half], -drawn[last][..., half:])
+    assert np.abs(drawn[last]).min() > 0
+    assert "bias_1" not in drawn or drawn["bias_1"].any()
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform", "truncated_normal"])
+@pytest.mark.parametrize(
+    ("section", "variances"),
+    [  # of 60 x 50, 40 x 60 and 1 x 40 weights under ReLU
+        ({"kind": "lecun"}, (1 / 50, 1 / 60)),
+        ({"kind": "xavier"}, (2 / 110, 2 / 100)),
+        ({"kind": "kaiming"}, (2 / 50, 2 / 60)),
+        ({"kind": "kaiming", "mode": "fan_out", "scale": 3.0}, (9 * 2 / 60, 9 * 2 / 40)),
+    ],
+)
+def test_variances_by_fans(section: dict[str, Any], variances: tuple[float, ...], law: str) -> None:
+    shapes = {"weight_1": (60, 50), "bias_1": (60,), "weight_2": (40, 60), "bias_2": (40,), "weight_3": (1, 40)}
+    drawn = weights({**section, "law": law}, shapes=shapes, architecture=DEEP)
+    for layer, variance in enumerate(variances, 1):
+        W = drawn[f"weight_{layer}"]
+        assert W.var() == pytest.approx(variance, rel=0.13)  # 2 400 entries: 4 standard errors
+        largest = {"normal": 6.0, "uniform": 3**0.5, "truncated_normal": 2 / 0.8796256610342398}[law]
+        assert 0.9 * min(largest, 3.3) < np.abs(W).max() / variance**0.5 <= largest
+    assert not drawn["bias_1"].any()
+
+
+def test_kaiming_knows_the_slope_and_two_layers_their_fans() -> None:
+    leaky = {"kind": "two_layer", "width": 4000, "activation": "leaky_relu", "slope": 0.5}
+    drawn = weights({"kind": "kaiming"}, architecture=leaky)
+    assert drawn["hidden_weight"].var() == pytest.approx(2 / 1.25 / 3, rel=0.06)
+    assert drawn["output_weight"].var() == pytest.approx(2 / 1.25 / 4000, rel=0.1)
+
+
+def test_truncated_normal_is_scipys() -> None:
+    from scipy.stats import kstest, truncnorm
+
+    drawn = weights({"kind": "truncated_normal", "scale": 0.1, "cut": 1.5})["hidden_weight"]
+    assert kstest(drawn.ravel() / 0.1, truncnorm(-1.5, 1.5).cdf).pvalue > 0.001
+    assert np.abs(drawn).max() <= 0.15
+
+
+def test_sphere() -> None:
+    drawn = weights({"kind": "sphere", "scale": 0.5})
+    W = drawn["hidden_weight"]
+    np.testing.assert_allclose(np.linalg.norm(W, axis=1), 0.5, rtol=1e-15)
+    assert set(np.abs(drawn["output_weight"]).round(15)) == {0.5}
+    np.testing.assert_allclose(W.T @ W / 4000, np.eye(3) * 0.25 / 3, atol=0.006)  # isotropic: 4 standard errors
+    np.testing.assert_allclose(np.sort(W[:, 0]), np.linspace(-0.5, 0.5, 4000), atol=0.03)  # Archimedes: uniform
+    deep, _ = start({"kind": "sphere", "scale": 2.0}, architecture={**DEEP, "widths": [6, 5]})
+    for name, value in deep.items():
+        np.testing.assert_allclose(np.linalg.norm(value, axis=1) if value.ndim > 1 else value, 2.0 * (value.ndim > 1))
+        assert ("bias" in name) == (value.ndim == 1)
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.0, -0.3, 1e4])
+@pytest.mark.parametrize("outputs", [None, 1, 4])
+def test_delta_unbalanced(delta: float, outputs: int | None) -> None:
+    shapes = {"hidden_weight": (500, 3), "output_weight": (500,) if outputs is None else (outputs, 500)}
+    drawn = weights({"kind": "delta_unbalanced", "scale": 0.1, "delta": delta}, shapes=shapes)
+    squares = (drawn["output_weight"].reshape(-1, 500) ** 2).sum(axis=0)
+    found = squares - (drawn["hidden_weight"] ** 2).sum(axis=1)
+    np.testing.assert_allclose(found, delta, rtol=1e-12, atol=1e-16)
+    smaller = drawn["hidden_weight"] if delta >= 0 else squares**0.5
+    assert np.sqrt((smaller**2).mean()) == pytest.approx(0.1, rel=0.15)  # 500 to 1 500 draws: 4 standard errors
+
+
+@pytest.mark.parametrize("kind", ["balanced", "unbalanced", "dominated", "sphere", "orthogonal", "truncated_normal"])
+def test_two_layer_networks_with_several_outputs(kind: str) -> None:
+    shapes = {"hidden_weight": (8, 3), "output_weight": (4, 8)}
+    drawn = weights({"kind": kind, "scale": 0.5}, shapes=shapes)
+    assert {name: value.shape for name, value in drawn.items()} == shapes
+    norms = np.linalg.norm(drawn["output_weight"], axis=0)
+    if kind in ("balanced", "sphere"):
+        np.testing.assert_allclose(norms, np.linalg.norm(drawn["hidden_weight"], axis=1), rtol=1e-14)
+    with pytest.raises(InputError, match="output_signs: halves are of one output, there are 4"):
+        weights({"kind": "balanced", "scale": 1.0, "output_signs": "halves"}, shapes=shapes)
+
+
+@pytest.mark.parametrize("kind", ["unbalanced", "default_scaled", "kaiming", "orthogonal"])
+def test_a_scale_per_layer(kind: str) -> None:
+    section = {"kind": kind, **({"scale": 0.5} if kind == "unbalanced" else {})}
+    plain, _ = start(section, architecture={**DEEP, "widths": [6, 5]})
+    drawn, _ = start({**section, "scales": [2.0, 0.0, 0.25]}, architecture={**DEEP, "widths": [6, 5]})
+    for name, value in plain.items():
+        np.testing.assert_array_equal(drawn[name], value * [2.0, 0.0, 0.25][int(name[-1]) - 1])
+    with pytest.raises(InputError, match="scales has 2 entries, the network has 3 layers"):
+        start({**section, "scales": [1.0, 1.0]}, architecture={**DEEP, "widths": [6, 5]})
+
+
+@pytest.mark.parametrize(
+    ("section", "architecture", "message"),
+    [
+        ({"kind": "decoupled", "scale": 1.0}, {"kind": "two_layer", "width": 2}, "activation: must be linear"),
+        ({"kind": "decoupled", "scale": 1.0}, {**LINEAR, "bias": True}, "bias: must be false"),
+        (
+            {"kind": "balanced_product", "scale": 1.0},
+            {"kind": "residual", "width": 2},
+            "balanced_product needs architecture.kind two_layer",
+        ),
+        ({"kind": "paired", "scale": 1.0}, {"kind": "two_layer", "width": 3}, "architecture.width: must be even"),
+        (
+            {"kind": "paired", "scale": 1.0},
+            {"kind": "fully_connected", "widths": [2, 3]},
+            r"architecture.widths\[1\]: must be even",
+        ),
+        ({"kind": "paired", "scale": 1.0}, {"kind": "residual", "width": 2}, "paired needs architecture.kind"),
+        ({"kind": "delta_unbalanced", "scale": 1.0, "delta": 1.0}, LINEAR, "needs architecture.kind two_layer"),
+        (
+            {"kind": "delta_unbalanced", "scale": 1.0, "delta": 1.0, "output_value": 1.0},
+            {"kind": "two_layer", "width": 3},
+            "output_value: does not go with delta",
+        ),
+        ({"kind": "unbalanced", "scale": 1.0, "scales": [-1.0]}, LINEAR, "scales"),
+    ],
+)
+def test_wrong_combinations_say_what_would_do(
+    section: dict[str, Any], architecture: dict[str, Any], message: str
+) -> None:
+    config = {
+        "name": "wrong",
+        "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
+        "architecture": architecture,
+        "initialization": section,
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }
+    with pytest.raises(ConfigError, match=message):
+        load_config(config)
+
+
+def test_networks_that_are_no_chain_or_have_vectors_are_refused() -> None:
+    with pytest.raises(InputError, match="u \\(3,\\) is no matrix; unbalanced and default_scaled"):
+        weights({"kind": "kaiming"}, shapes={"u": (3,), "v": (3,)})
+    with pytest.raises(InputError, match="no input is correlated with any label"):
+        start(
+            {"kind": "decoupled", "scale": 1.0},
+            architecture=LINEAR,
+            dataset={"kind": "points", "x": [[1.0], [1.0]], "y": [1.0, -1.0]},
+        )

@@ -1,0 +1,246 @@
+"""Optimizers against `torch.optim` and their formulas; what they remember is resumed bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config.streams import stream
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Stepper
+from tests.training.problems import random_problem
+
+DEEP = {"kind": "fully_connected", "widths": [5, 4], "activation": "tanh"}
+COSINE = {"kind": "cosine", "warm_up": 50}
+SGD, ADAM, ADAMW, RMSPROP = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop
+NESTEROV: dict[str, Any] = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+# fmt: off
+TORCH: list[tuple[dict[str, Any], type[torch.optim.Optimizer], dict[str, Any]]] = [
+    ({"kind": "gd"}, SGD, {}),
+    ({"kind": "gd", "momentum": 0.9}, SGD, {"momentum": 0.9}),
+    ({"kind": "gd", "weight_decay": 0.1}, SGD, {"weight_decay": 0.1}),
+    ({"kind": "gd", **NESTEROV}, SGD, NESTEROV),
+    ({"kind": "gd", **NESTEROV, "schedule": COSINE}, SGD, NESTEROV),
+    ({"kind": "sgd", **NESTEROV, "batch_size": 2}, SGD, NESTEROV),
+    ({"kind": "adam", "weight_decay": 0.1}, ADAM, {"weight_decay": 0.1, "fused": True}),
+    ({"kind": "adamw"}, ADAMW, {"fused": True}),
+    ({"kind": "adamw", "weight_decay": 0.3, "batch_size": 4}, ADAMW, {"weight_decay": 0.3, "fused": True}),
+    ({"kind": "rmsprop"}, RMSPROP, {}),
+    ({"kind": "rmsprop", "decay": 0.9, "momentum": 0.5, "weight_decay": 0.1}, RMSPROP,
+     {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.1}),
+]
+OTHERS: list[dict[str, Any]] = [
+    {"kind": "gd", "label_noise": 0.2}, {"kind": "sgd", "label_noise": 0.2, "momentum": 0.5, "batch_size": 2},
+    {"kind": "group_rmsprop"}, {"kind": "group_rmsprop", "per": "tensor"},
+    {"kind": "sign_gd"}, {"kind": "sign_gd", "momentum": 0.9, "batch_size": 3}, {"kind": "normalized_gd"},
+]
+# fmt: on
+
+
+def stepper_of(optimizer: dict[str, Any], iterations: int = 1000, **settings: Any) -> tuple[Stepper, Problem]:
+    settings = {"initialization": {"kind": "default_scaled"}, "architecture": DEEP, **settings}
+    one = random_problem(optimizer={"lr": 0.01, "iterations": iterations, **optimizer}, **settings)
+    return build_stepper([one], choose([one])), one
+
+
+def by_hand(problem: Problem, dtype: torch.dtype) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
+    model = problem.config.architecture.build(problem.dataset.d).to(dtype)
+    weights = problem.initial_parameters()
+    model.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in weights.items()})
+    return model, torch.from_numpy(problem.dataset.x).to(dtype), torch.from_numpy(problem.dataset.y).to(dtype)
+
+
+@pytest.mark.parametrize("steps", [40, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("optimizer", "cls", "settings"), TORCH, ids=lambda value: str(value)[:60])
+def test_the_bits_of_torch_optim(
+    optimizer: dict[str, Any], cls: Any, settings: dict[str, Any], dtype: str, steps: int
+) -> None:
+    ours, problem = stepper_of(optimizer, dtype=dtype)
+    ours.advance(steps)
+    model, x, y = by_hand(problem, getattr(torch, dtype))
+    theirs = cls(model.parameters(), lr=0.01, **settings)
+    batches = getattr(ours, "_batches", None)
+    config: Any = problem.config.optimizer
+    for i in range(steps):
+        chosen = slice(None) if batches is None else torch.from_numpy(batches.at(i))
+        theirs.zero_grad()
+        problem.loss.total(model(x[chosen]), y[chosen]).backward()
+        theirs.param_groups[0]["lr"] = config.step_size(i, 1000)
+        theirs.step()
+    for name, weights in model.named_parameters():
+        np.testing.assert_array_equal(ours.parameters()[name], weights.detach().numpy())
+
+
+def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndarray]:
+    """Return the weights after updates `step(i, gradients) -> what is subtracted`, with autograd's gradients."""
+    model, x, y = by_hand(problem, torch.float64)
+    weights = dict(model.named_parameters())
+    for i in range(iterations):
+        target = y + torch.from_numpy(step.noise(i)) if hasattr(step, "noise") else y
+        gradients = torch.autograd.grad(problem.loss.total(model(x), target), list(weights.values()))
+        with torch.no_grad():
+            changes = step(i, [g.numpy() for g in gradients])
+            torch._foreach_sub_(list(weights.values()), [torch.from_numpy(change) for change in changes])
+    return {name: weight.detach().numpy() for name, weight in weights.items()}
+
+
+def compare(optimizer: dict[str, Any], step: Any, iterations: int = 60) -> None:
+    ours, problem = stepper_of(optimizer, iterations)
+    ours.advance(iterations)
+    for name, expected in reference(problem, step, iterations).items():
+        np.testing.assert_allclose(ours.parameters()[name], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_group_rmsprop_has_one_normaliser() -> None:
+    mean = 0.0
+
+    def step(i: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
+        nonlocal mean
+        mean = 0.99 * mean + 0.01 * sum(float((g**2).sum()) for g in gradients)
+        return [0.01 * g / (np.sqrt(mean / (1 - 0.99 ** (i + 1))) + 1e-6) for g in gradients]
+
+    compare({"kind": "group_rmsprop"}, step)
+
+
+def test_group_rmsprop_per_tensor_has_one_each() -> None:
+    means = [0.0] * 6
+
+    def step(i: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
+        means[:] = [0.9 * v + 0.1 * float((g**2).sum()) for v, g in zip(means, gradients, strict=True)]
+        corrected = [np.sqrt(v / (1 - 0.9 ** (i + 1))) + 1e-6 for v in means]
+        return [0.01 * g / v for g, v in zip(gradients, corrected, strict=True)]
+
+    compare({"kind": "group_rmsprop", "per": "tensor", "decay": 0.9}, step)
+
+
+def test_sign_and_normalised_descent() -> None:
+    compare({"kind": "sign_gd"}, lambda _, gradients: [0.01 * np.sign(g) for g in gradients])
+    compare(
+        {"kind": "normalized_gd"},
+        lambda _, gradients: [0.01 * g / np.sqrt(sum((h**2).sum() for h in gradients)) for g in gradients],
+    )
+    old: list[np.ndarray] = []
+
+    def signum(_: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
+        old[:] = [0.9 * b + 0.1 * g for b, g in zip(old or [0.0] * len(gradients), gradients, strict=True)]
+        return [0.01 * np.sign(b) for b in old]
+
+    compare({"kind": "sign_gd", "momentum": 0.9}, signum)
+
+
+def test_without_memory_adam_is_sign_descent() -> None:
+    adam, _ = stepper_of({"kind": "adam", "beta1": 0.0, "beta2": 0.0, "eps": 1e-300}, 20)
+    sign, _ = stepper_of({"kind": "sign_gd"}, 20)
+    adam.advance(20)
+    sign.advance(20)
+    for name, weights in sign.parameters().items():
+        np.testing.assert_allclose(adam.parameters()[name], weights, rtol=1e-12)
+
+
+def test_normalised_steps_have_one_length_even_of_tiny_gradients() -> None:
+    loss = {"loss_settings": {"reduction": "sum"}, "dtype": "float32"}
+    for scale in (1.0, 1e-12):  # gradients of the order of the weights, whose squares are 0 in float32
+        section = {"kind": "unbalanced", "scale": scale}
+        stepper, _ = stepper_of({"kind": "normalized_gd"}, architecture={}, initialization=section, **loss)
+        before = stepper.parameters()
+        stepper.advance(1)
+        moved = sum(
+            float(((w - before[name]).astype(np.float64) ** 2).sum()) for name, w in stepper.parameters().items()
+        )
+        assert np.sqrt(moved) == pytest.approx(0.01, rel=1e-5)
+
+
+def test_at_a_minimum_normalised_descent_stays() -> None:
+    zero = {"kind": "values", "hidden_weight": [[0.0, 0.0, 0.0]], "output_weight": [0.0]}
+    stepper, _ = stepper_of({"kind": "normalized_gd"}, architecture={}, width=1, initialization=zero)
+    stepper.advance(3)
+    assert not stepper.parameters()["hidden_weight"].any()
+
+
+def test_label_noise_is_fresh_and_the_recorded_loss_is_without_it() -> None:
+    class Noisy:
+        def noise(self, i: int) -> np.ndarray:
+            return 0.2 * stream(0, "label_noise", i).standard_normal(6)
+
+        def __call__(self, _: int, gradients: list[np.ndarray]) -> list[np.ndarray]:
+            return [0.01 * g for g in gradients]
+
+    compare({"kind": "gd", "label_noise": 0.2}, Noisy())
+    stepper, _ = stepper_of({"kind": "gd", "label_noise": 0.2}, 30)
+    losses = np.array([[stepper.loss(), stepper.advance(1)[0]] for _ in range(30)])
+    np.testing.assert_array_equal(losses[:, 0], losses[:, 1])
+    draws = np.stack([Noisy().noise(i) for i in range(1000)])
+    assert draws.std() == pytest.approx(0.2, rel=0.05)  # 6 000 draws: 5 standard errors
+    assert abs(np.corrcoef(draws[:-1].ravel(), draws[1:].ravel())[0, 1]) < 0.06
+
+
+@pytest.mark.parametrize("optimizer", [*(first for first, *_ in TORCH), *OTHERS], ids=lambda value: str(value)[:60])
+def test_every_optimizer_goes_on_with_the_same_bits(optimizer: dict[str, Any]) -> None:
+    (whole, _), (first, _), (second, _) = (stepper_of(optimizer, 30) for _ in range(3))
+    whole.advance(30)
+    first.advance(13)
+    second.load_state_dict({key: np.array(value) for key, value in first.state_dict().items()})
+    second.advance(17)
+    assert second.loss() == whole.loss()
+    for name, weights in whole.parameters().items():
+        np.testing.assert_array_equal(second.parameters()[name], weights)
+
+
+PLAIN_GD = {"kind": "gd", "lr": 0.01, "iterations": 10}
+
+
+@pytest.mark.parametrize(
+    ("added", "backends"),
+    [
+        ({}, True),
+        ({"loss_scaled": True}, True),
+        ({"momentum": 0.0}, False),
+        ({"weight_decay": 0.0}, False),
+        ({"label_noise": 0.1}, False),
+        ({"schedule": "constant"}, False),
+    ],
+)
+def test_kernels_know_plain_descent_alone(added: dict[str, Any], backends: bool) -> None:
+    for kind in ("gd", "sgd") if "loss_scaled" not in added else ("gd",):
+        choice = choose([random_problem(optimizer={**PLAIN_GD, "kind": kind, **added})])
+        assert (choice.backend != "autograd") == backends
+    # what is None stays out of the identity
+    optimizer = random_problem(optimizer=PLAIN_GD).config.optimizer.model_dump(exclude_none=True)
+    assert set(optimizer) == {"kind", "lr", "iterations", "loss_scaled"}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "loss", "message"),
+    [
+        ({"kind": "gd", "nesterov": True}, "mse", "optimizer.nesterov: needs optimizer.momentum"),
+        (
+            {"kind": "gd", "loss_scaled": True, "momentum": 0.9},
+            "mse",
+            "momentum: does not go with loss_scaled",
+        ),
+        (
+            {"kind": "sgd", "label_noise": 0.1},
+            "logistic",
+            "label_noise: noise is added to real labels, .* mse",
+        ),
+        ({"kind": "gd", "momentum": 1.0}, "mse", "optimizer.momentum: must be a number >= 0 and < 1"),
+        ({"kind": "sgd", "batch_size": 1, "epochs": 2, "iterations": 2}, "mse", "not both"),
+    ],
+)
+def test_wrong_combinations_say_what_would_do(optimizer: dict[str, Any], loss: str, message: str) -> None:
+    config = {
+        "name": "wrong",
+        "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
+        "architecture": {"kind": "two_layer", "width": 1},
+        "initialization": {"kind": "balanced", "scale": 0.1},
+        "loss": {"kind": loss},
+        "optimizer": {"lr": 0.1, "iterations": 1, **optimizer},
+    }
+    with pytest.raises(ConfigError, match=message):
+        load_config(config)
