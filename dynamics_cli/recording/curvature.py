@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Descent, Floats, Measure, State
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import Derivatives, derivatives_of, loss_derivatives
+from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
 
 if TYPE_CHECKING:
     from dynamics_cli.training.problem import Problem
@@ -29,22 +30,20 @@ class Curvature(Measure):
         """Return whether one network is trained on one loss."""
         return problem.config.architecture.kind != "gan"
 
+    def small(self, problem: Problem) -> bool:
+        """Return True.
+
+        Raises:
+            InputError: the network has too many weights for a whole Hessian.
+        """
+        size = sum(math.prod(problem.shapes[name]) for name in trained_names(problem))
+        if size > DENSE:
+            raise InputError(f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}")
+        return True
+
     def samples(self, problem: Problem) -> int:
         """Return about ten passes over the training samples."""
         return 10 * problem.dataset.n
-
-
-def dense_hessian(derivatives: Derivatives, kind: str) -> Floats:
-    """Return the Hessian of a small network.
-
-    Raises:
-        InputError: it has too many weights.
-    """
-    if derivatives.size > DENSE:
-        raise InputError(
-            f"record.measures: {kind} forms the Hessian of at most {DENSE} weights, not {derivatives.size}"
-        )
-    return derivatives.hessian()
 
 
 class Sharpness(Curvature, kind="sharpness"):
@@ -58,6 +57,10 @@ class Sharpness(Curvature, kind="sharpness"):
     exact: bool = False
     """Form the whole Hessian instead (small networks)."""
 
+    def offered(self, problem: Problem) -> bool:
+        """Return whether one network is trained on one loss, a small one for exact values."""
+        return super().offered(problem) and (not self.exact or self.small(problem))
+
     @property
     def bound(self) -> Callable[[Problem], float] | None:
         """`2 / lr`, above which gradient descent on a quadratic diverges."""
@@ -68,7 +71,7 @@ class Sharpness(Curvature, kind="sharpness"):
         derivatives = derivatives_of(state)
         k = min(self.top, derivatives.size)
         if self.exact:
-            values = np.linalg.eigvalsh(dense_hessian(derivatives, self.kind))[: -k - 1 : -1]
+            values = np.linalg.eigvalsh(derivatives.hessian())[: -k - 1 : -1]
         else:
             start = np.random.default_rng(state.iteration).standard_normal(derivatives.size)
             if "vectors" in state.memory:
@@ -90,22 +93,30 @@ def stability_threshold(problem: Problem) -> float:
 class HessianSpectrum(Curvature, kind="hessian_spectrum"):
     """All eigenvalues of the Hessian of the training loss of a small network, the largest first."""
 
+    def offered(self, problem: Problem) -> bool:
+        """Return whether one small network is trained on one loss."""
+        return super().offered(problem) and self.small(problem)
+
     def measure(self, state: State) -> Floats:
         """Return the eigenvalues (P,)."""
-        return np.asarray(np.linalg.eigvalsh(dense_hessian(derivatives_of(state), self.kind))[::-1], np.float64)
+        return np.asarray(np.linalg.eigvalsh(derivatives_of(state).hessian())[::-1], np.float64)
 
 
 class HessianTrace(Curvature, kind="hessian_trace"):
     """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly."""
 
     probes: PositiveInt | None = None
-    """Number of random vectors, the same at every state; by default the trace is exact, of P products."""
+    """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether one network is trained on one loss, a small one for an exact trace."""
+        return super().offered(problem) and (self.probes is not None or self.small(problem))
 
     def measure(self, state: State) -> float:
         """Return `tr H`, or the mean of `v^T H v`."""
         derivatives = derivatives_of(state)
         if self.probes is None:
-            return float(np.trace(dense_hessian(derivatives, self.kind)))
+            return float(np.trace(derivatives.hessian()))
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (self.probes, derivatives.size))
         return float(np.mean([v @ derivatives.hessian_product(v) for v in signs]))
 

@@ -33,19 +33,28 @@ class OfLayer(Measure):
         """The kind, with the name of the layer."""
         return self.kind if self.layer is None else f"{self.kind}_{self.layer}"
 
-    def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
-        """Return the weights of the layer, or all of them as one vector, float64.
+    def offered(self, problem: Problem) -> bool:
+        """Return True.
 
         Raises:
-            InputError: there is no such layer.
+            InputError: there is no such layer, or the whole network is not linear.
         """
+        if self.layer == "end_to_end" and not is_linear(problem):
+            raise InputError("record.measures: layer end_to_end needs a linear network")
+        if self.layer not in (None, "end_to_end", *problem.shapes):
+            there = ", ".join(problem.shapes)
+            raise InputError(f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {there}")
+        return True
+
+    def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
+        """Return the weights of the layer, or all of them as one vector, float64."""
         if self.layer is None:
             return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes])
         if self.layer == "end_to_end":
-            return end_to_end(problem, parameters)
-        if self.layer not in parameters:
-            there = ", ".join(problem.shapes)
-            raise InputError(f"record.measures: {self.kind}.layer {self.layer!r} is no weight of the network: {there}")
+            first, *others = matrices(problem, parameters)
+            for W in others:
+                first = W @ first
+            return first
         return np.asarray(parameters[self.layer], np.float64)
 
 
@@ -58,21 +67,11 @@ def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
     ]
 
 
-def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
-    """Return the product of the matrices of a linear network.
-
-    Raises:
-        InputError: the network is not linear.
-    """
+def is_linear(problem: Problem) -> bool:
+    """Return whether the network is a product of matrices."""
     architecture = problem.config.architecture
-    linear = isinstance(architecture, MatrixProduct)
-    linear |= isinstance(architecture, TwoLayer | FullyConnected) and architecture.activation.kind == "linear"
-    if not linear:
-        raise InputError("record.measures: layer end_to_end needs a linear network")
-    first, *others = matrices(problem, parameters)
-    for W in others:
-        first = W @ first
-    return first
+    layered = isinstance(architecture, TwoLayer | FullyConnected) and architecture.activation.kind == "linear"
+    return layered or isinstance(architecture, MatrixProduct)
 
 
 class Distance(OfLayer, kind="distance"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache, reduce
 from typing import Any
 
@@ -42,7 +43,9 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
 
 def _offers(problem: Problem, cls: type) -> bool:
     """Return whether a problem has a measure, one that needs no settings."""
-    return not any(field.is_required() for field in cls.model_fields.values()) and cls().offered(problem)  # type: ignore[attr-defined]
+    with suppress(InputError):
+        return not any(field.is_required() for field in cls.model_fields.values()) and cls().offered(problem)  # type: ignore[attr-defined]
+    return False
 
 
 def recorded_iterations(problem: Problem) -> Iterations:

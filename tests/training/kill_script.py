@@ -72,6 +72,20 @@ RUNS = {
         "optimizer": {"kind": "gradient_flow", "until": 400.0, "points": 600},
         "record": {"snapshots": {"kind": "every", "interval": 100}},
     },
+    "instruments": {
+        "architecture": {"kind": "fully_connected", "widths": [6, 5], "activation": "tanh"},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "gd", "lr": 0.05, "iterations": 1200, "momentum": 0.5, "layer_lr": {"bias_2": 0.5}},
+        "record": {
+            "snapshots": {"kind": "every", "interval": 10},
+            "measures": [
+                {"kind": "sharpness", "top": 2},
+                "kernel_distance",
+                "activation_flips",
+                {"kind": "singular_values", "layer": "weight_2", "at": {"kind": "every", "interval": 25}},
+            ],
+        },
+    },
     "gan": {
         "dataset": {"kind": "mixture", "n": 60},
         "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
