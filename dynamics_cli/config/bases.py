@@ -534,9 +534,8 @@ class Measure(Kind):
         """What its array and its curve are called; two measures of one run need different names."""
         return self.kind
 
-    @property
-    def bound(self) -> Callable[[Problem], float] | None:
-        """A number to draw beside the curve, such as `2 / lr` beside the sharpness; None for none."""
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return the name and value of a line to draw beside the curve, such as `2 / lr` beside the sharpness."""
         return None
 
     @abstractmethod

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynamics_cli.config.base import PositiveInt
-from dynamics_cli.config.bases import Descent, Floats, Measure, State
+from dynamics_cli.config.base import PositiveInt, Sections
+from dynamics_cli.config.bases import Descent, Floats, Measure, Optimizer, State
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
@@ -61,10 +60,9 @@ class Sharpness(Curvature, kind="sharpness"):
         """Return whether one network is trained on one loss, a small one for exact values."""
         return super().offered(problem) and (not self.exact or self.small(problem))
 
-    @property
-    def bound(self) -> Callable[[Problem], float] | None:
-        """`2 / lr`, above which gradient descent on a quadratic diverges."""
-        return stability_threshold
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return `2 / lr`, above which gradient descent on a quadratic diverges."""
+        return stability_threshold(sections["optimizer"])
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them."""
@@ -81,13 +79,16 @@ class Sharpness(Curvature, kind="sharpness"):
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 
 
-def stability_threshold(problem: Problem) -> float:
-    """Return `2 / lr`, with heavy-ball momentum `beta` `(2 + 2 beta) / lr`; NaN where no step size is constant."""
-    optimizer = problem.config.optimizer
+def stability_threshold(optimizer: Optimizer) -> tuple[str, float] | None:
+    """Return `2 / lr`, with heavy-ball momentum `(2 + 2 mu) / lr`; None where no step size is constant."""
     if not isinstance(optimizer, Descent) or optimizer.adaptive or optimizer.schedule is not None:
-        return float("nan")
-    beta = getattr(optimizer, "momentum", None) or 0.0
-    return 2.0 * (1.0 + beta) / optimizer.lr
+        return None
+    mu = getattr(optimizer, "momentum", None)
+    if mu is None:
+        return "2 / lr", 2 / optimizer.lr
+    if getattr(optimizer, "nesterov", None):  # Cohen et al. 2021, Appendix B
+        return "(2 + 2 mu) / ((1 + 2 mu) lr)", (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
+    return "(2 + 2 mu) / lr", (2 + 2 * mu) / optimizer.lr
 
 
 class HessianSpectrum(Curvature, kind="hessian_spectrum"):
@@ -140,10 +141,9 @@ class GaussNewton(Curvature, kind="gauss_newton"):
 class DirectionalSharpness(Curvature, kind="directional_sharpness"):
     """Curvature along the gradient, `g^T H g / g^T g` (Pan and Li 2023)."""
 
-    @property
-    def bound(self) -> Callable[[Problem], float] | None:
-        """`2 / lr`, above which a step raises the loss of a quadratic."""
-        return stability_threshold
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return `2 / lr`, above which a step raises the loss of a quadratic."""
+        return stability_threshold(sections["optimizer"])
 
     def measure(self, state: State) -> float:
         """Return the curvature; NaN where the gradient is 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from dynamics_cli.analysis.curves import draw_over_training, mark_iteration, mar
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View
+from dynamics_cli.errors import InputError
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.layout import format_number, panel_label, place_legend
 from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
@@ -142,7 +144,23 @@ def _draw_losses(axes: Axes, *, view: View, scale: TimeScale) -> None:
 def _draw_other(axes: Axes, *, view: View, name: str, scale: TimeScale) -> None:
     """Draw a measure of one or several numbers a state."""
     values = _values(view, name)
-    log = set_value_axis(axes, values, NAMES.get(name, name.replace("_", " ")), log=value_scale(values) == "log")
-    for column in visible(values, log=log).T[:MANY_CURVES]:
-        draw_curve(axes, view.iterations, column, log_time=scale == "log", color=SERIES[0])
+    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
+    steps, values = view.iterations[due], values[due]
+    bound = _bound(view, name)
+    reach = values if bound is None else np.append(values, bound[1])
+    log = set_value_axis(axes, reach, NAMES.get(name, name.replace("_", " ")), log=value_scale(values) == "log")
+    columns = visible(values, log=log).T[:MANY_CURVES]
+    for k, column in enumerate(columns):
+        fade = 1.0 - 0.7 * k / max(1, len(columns) - 1)  # of several numbers the first is the darkest
+        draw_curve(axes, steps, column, log_time=scale == "log", color=SERIES[0], alpha=fade)
+    if bound is not None:
+        place_legend(axes, [axes.axhline(bound[1], color="black", ls="--", lw=0.8, label=bound[0])], "below")
     set_time_axis(axes, view.iterations, scale)
+
+
+def _bound(view: View, name: str) -> tuple[str, float] | None:
+    """Return the line that a measure of the config has beside its curve."""
+    config = view.run.config
+    with suppress(InputError):  # a kind that is not registered here has no line
+        return next((one.bound(dict(config)) for one in config.record.measures or () if one.name == name), None)
+    return None
