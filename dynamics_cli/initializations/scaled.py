@@ -45,17 +45,21 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], cut: float) -> Floa
 class PerLayer(Initialization):
     """What kinds share whose layers are independent of each other."""
 
-    scales: list[NonNegative] | None = None
-    """A further factor for each layer, from the input on; a bias has that of its weight."""
+    scales: list[NonNegative] | dict[str, NonNegative] | None = None
+    """A further factor for each layer, from the input on (a bias has that of its weight), or for parameters by name."""
 
     def scaled(self, drawn: Mapping[str, Floats]) -> Mapping[str, Floats]:
         """Return the weights times the factors of their layers.
 
         Raises:
-            InputError: there is another number of factors than of layers.
+            InputError: there is another number of factors than of layers, or no parameter of a name.
         """
         if self.scales is None:
             return drawn
+        if isinstance(self.scales, dict):
+            for name in self.scales.keys() - drawn.keys():
+                raise InputError(f"initialization.scales: no parameter {name!r}; this network has {', '.join(drawn)}")
+            return {name: self.scales.get(name, 1.0) * value for name, value in drawn.items()}
         layers = np.cumsum(["bias" not in name for name in drawn]) - 1
         if len(self.scales) != layers[-1] + 1:
             entries = f"initialization.scales has {len(self.scales)} entries"
