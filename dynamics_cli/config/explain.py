@@ -73,13 +73,13 @@ def _is_list(path: Path, data: dict[str, Any]) -> bool:
 def _path(loc: tuple[int | str, ...]) -> tuple[Path, bool | None]:
     """Return where in `data` pydantic's `loc` is, without the alternatives of unions that it passes.
 
-    The second value says, in such a union (all of ours are of a word or a list), whether the error is about
+    The second value says, in such a union (all of ours are of a list and something else), whether the error is about
     the alternative that takes a list; None outside of such a union.
     """
     path: Path = ()
     takes_list = None
     for part in loc:
-        if isinstance(part, str) and part.startswith(("literal[", "list[")):
+        if isinstance(part, str) and part.startswith(("literal[", "list[", "dict[")):
             takes_list = part.startswith("list[")
         else:
             path = (*path, part)

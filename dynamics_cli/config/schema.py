@@ -183,7 +183,11 @@ def node_at(path: Path, data: object) -> Node | None:
         elif part in node.get("properties", {}):
             node = node["properties"][part]
         else:
-            return None
+            values = [option.get("additionalProperties") for option in node.get("anyOf", [node])]
+            values = [value for value in values if isinstance(value, dict)]  # of a mapping with names of the user
+            if not values:
+                return None
+            node = values[0]
         data = _below(data, part)
     return _resolved(node)
 

@@ -31,6 +31,8 @@ def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR091
                 return f"a list of {node['maxItems']} {_plural(node['items'])}"
             empty = "non-empty " if node.get("minItems") else ""
             return f"a {empty}list of {_plural(node['items'])}"
+        case "object" if isinstance(node.get("additionalProperties"), dict):
+            return f"a mapping of names to {_plural(node['additionalProperties'])}"
         case _:
             return "a section (a mapping)"
 

@@ -45,17 +45,21 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], cut: float) -> Floa
 class PerLayer(Initialization):
     """What kinds share whose layers are independent of each other."""
 
-    scales: list[NonNegative] | None = None
-    """A further factor for each layer, from the input on; a bias has that of its weight."""
+    scales: list[NonNegative] | dict[str, NonNegative] | None = None
+    """A further factor for each layer, from the input on (a bias has that of its weight), or for parameters by name."""
 
     def scaled(self, drawn: Mapping[str, Floats]) -> Mapping[str, Floats]:
         """Return the weights times the factors of their layers.
 
         Raises:
-            InputError: there is another number of factors than of layers.
+            InputError: there is another number of factors than of layers, or no parameter of a name.
         """
         if self.scales is None:
             return drawn
+        if isinstance(self.scales, dict):
+            for name in self.scales.keys() - drawn.keys():
+                raise InputError(f"initialization.scales: no parameter {name!r}; this network has {', '.join(drawn)}")
+            return {name: self.scales.get(name, 1.0) * value for name, value in drawn.items()}
         layers = np.cumsum(["bias" not in name for name in drawn]) - 1
         if len(self.scales) != layers[-1] + 1:
             entries = f"initialization.scales has {len(self.scales)} entries"
@@ -197,8 +201,9 @@ class Sphere(Unbalanced, kind="sphere"):
 class Paired(Unbalanced, kind="paired"):
     """Gaussians, the last hidden layer in pairs: equal incoming and opposite outgoing weights (the doubling trick).
 
-    The network is 0 at first (up to the rounding of sums), and its tangent kernel that of half the neurons without
-    pairs (Chizat et al. 2019). Neuron j has the partner `j + m/2`.
+    The network is 0 at first (up to the rounding of sums), as in Chizat et al. 2019, and the tangent kernel of a
+    two-layer one twice that of half its neurons; of a deep network, earlier layers have the gradient 0 at first. Neuron
+    j has the partner `j + m/2`.
     """
 
     example = "{kind: paired, scale: 0.1}"

@@ -136,15 +136,14 @@ def test_large_arguments_overflow_only_where_the_function_does(sigma: Activation
 def test_networks_of_smooth_activations_train_and_go_on_with_the_same_bits(sigma: Activation) -> None:
     activation = {"activation": sigma.model_dump(exclude_none=True)}
     deep = {"kind": "fully_connected", "widths": [6, 5], **activation}
-    settings = ({}, {"architecture": deep}, {"optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 50}})
-    for setting in settings:
-        one = random_problem(activation=activation, initialization={"kind": "default_scaled"}, **setting)  # type: ignore[arg-type]
+    for setting in ({}, {"architecture": deep}):
+        one = random_problem(activation=activation, initialization={"kind": "default_scaled"}, **setting)
         assert choose([one]).backend == "autograd"  # kernels know piecewise linear ones
         whole, first, second = (build_stepper([one], choose([one])) for _ in range(3))
-        losses = whole.advance(50)
-        np.testing.assert_array_equal(first.advance(20), losses[:20])
+        losses = whole.advance(25)
+        np.testing.assert_array_equal(first.advance(10), losses[:10])
         second.load_state_dict(first.state_dict())
-        np.testing.assert_array_equal(second.advance(30), losses[20:])
+        np.testing.assert_array_equal(second.advance(15), losses[10:])
         assert losses[-1] < losses[0]
         for name, weights in whole.parameters().items():
             np.testing.assert_array_equal(second.parameters()[name], weights)

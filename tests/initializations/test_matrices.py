@@ -213,6 +213,11 @@ def test_a_scale_per_layer(kind: str) -> None:
     drawn, _ = start({**section, "scales": [2.0, 0.0, 0.25]}, architecture={**DEEP, "widths": [6, 5]})
     for name, value in plain.items():
         np.testing.assert_array_equal(drawn[name], value * [2.0, 0.0, 0.25][int(name[-1]) - 1])
+    by_name, _ = start({**section, "scales": {"weight_2": 0.0}}, architecture={**DEEP, "widths": [6, 5]})
+    for name, value in plain.items():
+        np.testing.assert_array_equal(by_name[name], 0.0 * value if name == "weight_2" else value)
+    with pytest.raises(InputError, match="scales: no parameter 'weight_9'; this network has weight_1, bias_1"):
+        start({**section, "scales": {"weight_9": 1.0}}, architecture={**DEEP, "widths": [6, 5]})
     with pytest.raises(InputError, match="scales has 2 entries, the network has 3 layers"):
         start({**section, "scales": [1.0, 1.0]}, architecture={**DEEP, "widths": [6, 5]})
 
@@ -240,7 +245,21 @@ def test_a_scale_per_layer(kind: str) -> None:
             {"kind": "two_layer", "width": 3},
             "output_value: does not go with delta",
         ),
-        ({"kind": "unbalanced", "scale": 1.0, "scales": [-1.0]}, LINEAR, "scales"),
+        (
+            {"kind": "unbalanced", "scale": 1.0, "scales": [-1.0]},
+            LINEAR,
+            r"scales\[0\]: must be a number >= 0, not -1.0$",
+        ),
+        (
+            {"kind": "unbalanced", "scale": 1.0, "scales": {"weight_1": -1.0}},
+            LINEAR,
+            "scales.weight_1: must be a number >= 0, not -1.0$",
+        ),
+        (
+            {"kind": "unbalanced", "scale": 1.0, "scales": "small"},
+            LINEAR,
+            "scales: must be a list of numbers >= 0 or a mapping of names to numbers >= 0, not the text 'small'",
+        ),
     ],
 )
 def test_wrong_combinations_say_what_would_do(
