@@ -546,6 +546,10 @@ class Measure(Kind):
         """Return whether a problem has this measure, such as a loss on held-out samples."""
         return True
 
+    def usual(self, problem: Problem) -> bool:
+        """Return whether one that is recorded by default is, of a problem that offers it."""
+        return True
+
     def samples(self, problem: Problem) -> int:
         """Return on how many samples the network is evaluated: what the measure costs."""
         return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dynamics_cli.config.bases import Measure, State
+from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,8 +25,26 @@ class WeightNorm(Measure, kind="weight_norm"):
         return float(np.sqrt(sum(squares)))
 
 
+def classifies(problem: Problem) -> bool:
+    """Return whether labels are classes: those of the loss, or real ones that are all ±1, or one-hot vectors."""
+    y = problem.dataset.y
+    if problem.loss.labels != "real":
+        return True
+    return bool(np.isin(y, [0.0, 1.0]).all() and (y.sum(-1) == 1).all()) if y.ndim == 2 else bool((abs(y) == 1).all())
+
+
+def right(problem: Problem, h: Floats, y: Floats) -> float:
+    """Return the share of outputs `h` (n,) or (n, C) that are classified as their labels `y` say."""
+    if problem.loss.labels != "real":
+        return float(np.mean(problem.loss.predictions(h) == y))
+    return float(np.mean(h.argmax(-1) == y.argmax(-1) if y.ndim == 2 else np.sign(h) == y))
+
+
 class TrainAccuracy(Measure, kind="train_accuracy"):
-    """Share of the training samples that the network classifies as they are labelled."""
+    """Share of the training samples that the network classifies as they are labelled.
+
+    Real labels are classes where all are ±1, or one-hot vectors; the sign or the largest output counts then.
+    """
 
     example = """\
 loss: {kind: logistic}
@@ -36,12 +54,16 @@ record: {measures: [train_accuracy]}
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the labels are classes."""
+        return classifies(problem)
+
+    def usual(self, problem: Problem) -> bool:
+        """Return whether the loss is one of classes."""
         return problem.loss.labels != "real"
 
     def measure(self, state: State) -> float:
         """Return the accuracy, from 0 to 1."""
         samples = state.problem.dataset
-        return float(np.mean(state.problem.loss.predictions(state.network(samples.x)) == samples.y))
+        return right(state.problem, state.network(samples.x), samples.y)
 
     def samples(self, problem: Problem) -> int:
         """Return the number of training samples."""
@@ -90,13 +112,18 @@ record: {measures: [test_accuracy]}
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are held-out samples, and labels are classes."""
-        return super().offered(problem) and problem.loss.labels != "real"
+        return super().offered(problem) and classifies(problem)
+
+    def usual(self, problem: Problem) -> bool:
+        """Return whether the loss is one of classes."""
+        return problem.loss.labels != "real"
 
     def measure(self, state: State) -> float:
         """Return the accuracy, from 0 to 1."""
         samples = state.problem.dataset
         assert samples.x_test is not None
-        return float(np.mean(state.problem.loss.predictions(state.network(samples.x_test)) == samples.y_test))
+        assert samples.y_test is not None
+        return right(state.problem, state.network(samples.x_test), samples.y_test)
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:

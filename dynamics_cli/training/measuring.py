@@ -29,7 +29,7 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
     wanted = problem.config.record.measures
     if wanted is None:
         kinds = [cls for cls in loaded_kinds("measure").values() if issubclass(cls, Measure) and cls.by_default]
-        return {one.name: one for one in (cls() for cls in kinds) if one.offered(problem)}
+        return {one.name: one for one in (cls() for cls in kinds) if one.offered(problem) and one.usual(problem)}
     for one in wanted:
         if not one.offered(problem):
             offered = [name for name, cls in loaded_kinds("measure").items() if _offers(problem, cls)]
