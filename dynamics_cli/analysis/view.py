@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError, InputError
@@ -36,14 +35,15 @@ class View:
 
     @property
     def two_layer(self) -> bool:
-        """Whether the network is a two-layer one."""
-        return isinstance(self.run.config.architecture, TwoLayer)
+        """Whether the network is a two-layer one, of one output."""
+        architecture = self.run.config.architecture
+        return isinstance(architecture, TwoLayer) and architecture.outputs is None
 
     @property
     def outputs(self) -> int:
         """Number of outputs of the network."""
         architecture = self.run.config.architecture
-        return architecture.outputs if isinstance(architecture, FullyConnected) else 1
+        return getattr(architecture, "outputs", None) or 1
 
     @cached_property
     def layers(self) -> list[str]:
