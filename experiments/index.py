@@ -54,6 +54,9 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 1, "min2024.boundary"),
             "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 1, "min2024.single_neuron"),
             "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 1, "min2024.single_neuron"),
+            "min2024-extra-bounds": FigureEntry(
+                "Lemma 1 against the scale, times against n, random initialisation", 5, "min2024.extra_bounds"
+            ),
             "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra_mu"),
         },
     ),
