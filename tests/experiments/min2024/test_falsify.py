@@ -19,10 +19,6 @@ OF_TEXT = ("aligned-mean", "loss-falls", "rank-one", "w-plus")
 
 # fmt: off
 QUICK = {
-    "min2024-fig4": [
-        Change("alternating labels", (ALTERNATE,), ("one-way", "count", "end"), untrained=TANGLED),
-        Change("a large scale", (BALANCED.format(0.3),), ("end",)),
-    ],
     "min2024-fig7": [
         Change("a large scale", (UNBALANCED.format(1.0),), ("cosine", "all-inside")),
         Change("an early end", ("optimizer.iterations=8000",), ("converges",)),
@@ -35,6 +31,10 @@ QUICK = {
     ],
 }
 LONG = {
+    "min2024-fig4": [
+        Change("alternating labels", (ALTERNATE,), ("one-way", "count", "end"), untrained=TANGLED),
+        Change("a large scale", (BALANCED.format(0.3),), ("end",)),
+    ],
     "min2024-fig5": [
         Change("a large scale", (LARGE, "optimizer.iterations=3000"), (*OF_TEXT, *DIGITS), untrained=FEW_WRONG),
         Change("random labels", ("dataset.random_labels=1.0",), ("loss-end", *OF_TEXT, *DIGITS),
