@@ -38,9 +38,9 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 1, "min2024.fig3"),
             "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 2, "min2024.fig4"),
             "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 30, "min2024.digits"),
-            "min2024-fig6": FigureEntry("Toy data at three stages", 2, "min2024.fig6"),
+            "min2024-fig6": FigureEntry("Toy data at three stages", 5, "min2024.fig6"),
             "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 2, "min2024.two_points"),
-            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 2, "min2024.two_points"),
+            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 15, "min2024.two_points"),
             "min2024-fig9": FigureEntry("Two orthogonal points", 2, "min2024.two_points"),
             "min2024-fig10": FigureEntry("MNIST digits 3 and 8", 30, "min2024.digits"),
             "min2024-fig11": FigureEntry("MNIST digits 1 and 7", 30, "min2024.digits"),
@@ -54,6 +54,9 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 1, "min2024.boundary"),
             "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 1, "min2024.single_neuron"),
             "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 1, "min2024.single_neuron"),
+            "min2024-extra-bounds": FigureEntry(
+                "Lemma 1 against the scale, times against n, random initialisation", 10, "min2024.extra_bounds"
+            ),
             "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra_mu"),
         },
     ),

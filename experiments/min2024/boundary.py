@@ -20,6 +20,8 @@ CROSSED: kit.Floats = np.array([[1.0, 0.0], [-0.5, 0.8]])
 STEP, STEPS = 0.01, 400
 START: kit.Floats = np.array([0.35, 0.45])
 """A positive neuron that is active on both points."""
+OVER = {"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85}
+"""Box of a text on the arrows of the flow."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,16 @@ def claims(e: Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     sign = kit.exactly(-1.0 if caught else 1.0)
     # fmt: off
     return [
-        kit.claim("sides",
-                  "The flow on both sides points " + ("towards the boundary" if caught else "through it, one way"),
+        kit.theory("sides",
+                   "The flow on both sides points " + ("towards the boundary" if caught else "through it, one way"),
                   source, sign, np.sign(e.off * e.on)),
-        kit.claim("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + " (sign of mu)",
-                  source, sign, np.sign(correlation(e.x, Y).mu)),
-        kit.claim("zeno", "The path is caught: small steps cross the boundary again and again (crossings)",
-                  source, kit.more_than(10), crossings)
+        kit.theory("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + " (sign of mu)",
+                   source, sign, np.sign(correlation(e.x, Y).mu)),
+        kit.theory("zeno", "The path is caught: small steps cross the boundary again and again (crossings)",
+                   source, kit.more_than(10), crossings)
         if caught else
-        kit.claim("once", "The path leaves the boundary at once and crosses it once",
-                  source, kit.exactly(1), crossings),
+        kit.theory("once", "The path leaves the boundary at once and crosses it once",
+                   source, kit.exactly(1), crossings),
         kit.finding("off", "Rate on the inactive side", source, e.off),
         kit.finding("on", "Rate on the active side", source, e.on),
     ]
@@ -70,24 +72,24 @@ def claims(e: Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     """Draw the data, the boundary, the flow on its two sides and the path."""
-    figure, (axes,) = kit.new_figure(1, width=3.2, aspect=1.0)
-    plain(axes, 1.8)
+    figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.82)
+    plain(axes, 1.4, (-0.55, 1.75))
     half_plane(axes, e.x[0], 1.8)
     for point, label, name in zip(kit.directions(e.x), Y, ("$x_1$ ($y=-1$)", "$x_2$ ($y=+1$)"), strict=True):
         arrow(axes, 0.9 * point, kit.PALETTE.sign(label))
-        place = 0.9 * point + [0.0, -0.15 if point[1] < 0.1 else 0.06]
+        place = 0.9 * point + [0.0, -0.17 if point[1] < 0.1 else 0.04]
         where = "center" if point[1] < 0.1 else "left" if point[0] >= 0 else "right"
-        axes.text(float(place[0]), float(place[1]), name, ha=where, fontsize=7.5)
-    for side in (-0.7, -0.35, 0.35, 0.7):
-        for height in (-0.9, 1.0, 1.45):
-            w = np.array([side, height])
-            force = x_a(e.x, Y, w)
-            if force.any():
-                arrow(axes, w + 0.2 * force, kit.PALETTE.muted, start=w, lw=0.9)
-    kept = (np.abs(e.path) < 1.75).all(axis=1)
+        axes.text(float(place[0]), float(place[1]), name, ha=where, va="bottom", fontsize=7.5, bbox=OVER, zorder=6)
+    for w in np.stack(np.meshgrid(np.linspace(-1.3, 1.3, 10), np.linspace(-0.45, 1.65, 8)), axis=-1).reshape(-1, 2):
+        force = x_a(e.x, Y, w)
+        if force.any():
+            arrow(axes, w + 0.11 * force, kit.PALETTE.muted, start=w - 0.11 * force, lw=0.6, head=5)
+        else:
+            axes.plot(*w, ".", ms=2, color=kit.PALETTE.muted)
+    kept = (np.abs(e.path) < 1.7).all(axis=1)
     axes.plot(*e.path[kept].T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
     axes.plot(*e.path[0], "o", color=kit.PALETTE.measured, mec="white", zorder=5)
-    axes.text(0.05, -1.65, r"$\langle x_1, w\rangle = 0$", fontsize=7.5, color=kit.PALETTE.unsigned)
+    axes.text(0.03, -0.53, r"$\langle x_1, w\rangle = 0$", fontsize=7.5, color=kit.PALETTE.unsigned, bbox=OVER)
     return figure
 
 

@@ -47,14 +47,14 @@ def claims(e: Evidence) -> list[kit.Claim]:
     error = np.linalg.norm(e.measured / STEP - e.predicted) / np.linalg.norm(e.predicted)
     # fmt: off
     return [
-        kit.claim("active", "x1 and x2 lie inside the half-space of w (active points)",
-                  "Figure 1", kit.exactly(2), np.count_nonzero(X @ e.w > 0)),
-        kit.claim("sum", "so x_a(w) = x1 - x2 (largest deviation)",
-                  "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X[0] - X[1])).max()),
-        kit.claim("towards", "The flow pushes w towards x_a (change of their cosine)",
-                  "Figure 1", kit.more_than(0.0), turn),
-        kit.claim("rate", "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
-                  "Eq. 4", kit.at_most(1e-4), error),
+        kit.theory("active", "x1 and x2 lie inside the half-space of w (active points)",
+                   "Figure 1", kit.exactly(2), np.count_nonzero(X @ e.w > 0)),
+        kit.theory("sum", "so x_a(w) = x1 - x2 (largest deviation)",
+                   "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X[0] - X[1])).max()),
+        kit.theory("towards", "The flow pushes w towards x_a (change of their cosine)",
+                   "Figure 1", kit.more_than(0.0), turn),
+        kit.theory("rate", "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
+                   "Eq. 4", kit.at_most(1e-4), error),
     ]
     # fmt: on
 
@@ -62,8 +62,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     """Draw the data, the neuron, x_a and the motion."""
-    figure, (axes,) = kit.new_figure(1, width=3.0, aspect=1.0)
-    plain(axes, 1.75)
+    figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
+    plain(axes, 1.75, (-1.0, 1.45))
     half_plane(axes, W, 1.75)
     for k, point in enumerate(X):
         arrow(axes, point, kit.PALETTE.sign(Y[k]), f"$x_{k + 1}$")
@@ -71,7 +71,8 @@ def draw(e: Evidence) -> kit.Drawing:
     arrow(axes, e.w, kit.PALETTE.theory, "$w_j$")
     tip = e.w + 0.45 * e.predicted
     arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
-    axes.text(tip[0] + 0.12, tip[1] + 0.12, r"$\mathcal{P}_{w_j}x_a(w_j)$", color=kit.PALETTE.measured)
+    axes.text(tip[0] + 0.1, tip[1] + 0.1, r"$\mathcal{P}_{w_j}x_a(w_j)$", color=kit.PALETTE.measured)
+    axes.text(-1.65, 1.25, r"$\langle w_j, x\rangle > 0$", fontsize=8, color=kit.PALETTE.unsigned)
     return figure
 
 

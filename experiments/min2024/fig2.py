@@ -11,11 +11,11 @@ from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .sketches import ASSUMED, TOY_X, TOY_Y, arrow, cone_angles, plain
-from .theory.cones import DEAD, MINUS, PLUS, activation_counts, correlation, regions
+from .theory.cones import DEAD, MINUS, PLUS, activation_counts, centres, correlation, regions
 
 STARTS = 180
-SHOWN = (140.0, 152.0, 215.0)
-"""Initial angles of the neurons drawn: two that are repelled into S_+, one into S_dead, all from S_-."""
+SHOWN = (140.0, 215.0)
+"""Initial angles of the neurons drawn, both in S_-: one is repelled into S_+, one into S_dead."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class Evidence:
     ends: kit.Ints
     """(m,) regions."""
     tracks: kit.Floats
-    """(T, 3, 2) directions of the neurons drawn."""
+    """(T, 2, 2) directions of the neurons drawn."""
+    fates: kit.Ints
+    """(2,) where these end."""
 
 
 def evidence(_: kit.Runs) -> Evidence:
@@ -40,15 +42,20 @@ def evidence(_: kit.Runs) -> Evidence:
     tracked = np.stack([np.cos(shown), np.sin(shown)], axis=1)
     times = [*np.linspace(0.0, 3.0, 300), np.inf]
     limits = sphere_flow(TOY_X, TOY_Y, W, np.ones(len(W)), [np.inf], loss_factor=6).directions[-1]
-    ends = regions(TOY_X, TOY_Y, limits)
-    ends[(TOY_X @ limits.T).max(axis=0) <= 1e-9] = DEAD  # a neuron that dies stops at the boundary
     cones = {
         "plus": cone_angles(TOY_X, TOY_Y > 0),
         "minus": cone_angles(TOY_X, TOY_Y < 0),
         "dead": cone_angles(TOY_X, np.zeros(6, dtype=bool)),
     }
     tracks = sphere_flow(TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6).directions
-    return Evidence(cones, W, ends, tracks)
+    return Evidence(cones, W, _ends(limits), tracks, _ends(tracks[-1]))
+
+
+def _ends(limits: kit.Floats) -> kit.Ints:
+    """Return the regions (m,) of neurons `limits (m, 2)` that do not move any more."""
+    ends = regions(TOY_X, TOY_Y, limits)
+    ends[(TOY_X @ limits.T).max(axis=0) <= 1e-9] = DEAD  # a neuron that dies stops at the boundary
+    return ends
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -56,19 +63,19 @@ def claims(e: Evidence) -> list[kit.Claim]:
     active = activation_counts(TOY_X, TOY_Y, e.W)[:, 0] > 0
     from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
     arcs = [e.cones[name] for name in ("plus", "minus")]
-    convex = all(len(one) == 1 and one[0][1] - one[0][0] < 180 for one in arcs)
+    widest = max(max(high - low for low, high in one) if len(one) == 1 else 360.0 for one in arcs)
     # fmt: off
     return [
-        kit.claim("mu", "The data satisfy Assumption 1 (mu)",
-                  "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
-        kit.claim("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
-                  "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
-        kit.claim("active", "One with some activation on positive data ends in S+ (those that do not)",
-                  "Theorem 1", kit.exactly(0), np.count_nonzero(e.ends[active] != PLUS)),
-        kit.claim("convex", "S+ and S- are convex cones: one arc below 180 degrees each (widest)",
-                  "Section 3, Lemma 6", kit.exactly(1), convex),
-        kit.claim("both", "From S- a positive neuron can reach either (kinds of ends)",
-                  "Figure 2", kit.exactly(2), len(np.unique(from_minus))),
+        kit.theory("mu", "The data satisfy Assumption 1 (mu)",
+                   "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
+        kit.theory("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
+                   "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
+        kit.theory("active", "One with some activation on positive data ends in S+ (those that do not)",
+                   "Theorem 1", kit.exactly(0), np.count_nonzero(e.ends[active] != PLUS)),
+        kit.theory("convex", "S+ and S- are convex cones: one arc each (the wider in degrees; 360 for several)",
+                   "Section 3, Lemma 6", kit.less_than(180.0), widest),
+        kit.theory("both", "From S- a positive neuron can reach either (kinds of ends)",
+                   "Figure 2", kit.exactly(2), len(np.unique(from_minus))),
         kit.finding("dead", "Starts that end in Sdead", "Figure 2", np.count_nonzero(e.ends == DEAD)),
     ]
     # fmt: on
@@ -77,8 +84,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     """Draw cones, data and tracks, each track on a circle of its own."""
-    figure, (axes,) = kit.new_figure(1, width=3.4, aspect=1.0)
-    plain(axes, 1.62)
+    figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.84)
+    plain(axes, 1.62, (-1.55, 1.15))
     shades = {"plus": kit.PALETTE.positive, "minus": kit.PALETTE.negative, "dead": kit.PALETTE.muted}
     names = {"plus": "$S_+$", "minus": "$S_-$", "dead": r"$S_\mathrm{dead}$"}
     for name, arcs in e.cones.items():
@@ -87,21 +94,32 @@ def draw(e: Evidence) -> kit.Drawing:
             middle = np.radians((low + high) / 2)
             axes.text(1.48 * np.cos(middle), 1.48 * np.sin(middle), names[name], color=shades[name], ha="center")
     for point, label in zip(kit.directions(TOY_X), TOY_Y, strict=True):
-        arrow(axes, 0.62 * point, kit.PALETTE.sign(label), lw=1.1)
+        arrow(axes, 0.45 * point, kit.PALETTE.sign(label), lw=0.9)
+    for centre, sign in zip(kit.directions(np.array(centres(TOY_X, TOY_Y))), "+-", strict=True):
+        arrow(axes, 0.72 * centre, kit.PALETTE.sign(float(f"{sign}1")), lw=2.2)
+        place = 0.66 * centre - np.array([0.0, 0.13])
+        axes.text(
+            place[0], place[1], f"$x_{sign}$", color=kit.PALETTE.sign(float(f"{sign}1")), ha="center", va="center"
+        )
     for k, track in enumerate(np.swapaxes(e.tracks, 0, 1)):
-        circle = (0.8 + 0.16 * k) * track
+        circle = (0.85 + 0.16 * k) * track
         axes.plot(*circle.T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
         axes.plot(*circle[0], "o", color=kit.PALETTE.measured, mec="white", ms=5, zorder=4)
         axes.plot(*circle[-1], "X", color=kit.PALETTE.measured, mec="white", ms=7, zorder=4)
+        middle = (
+            1.08 * circle[int(np.argmin(np.linalg.norm(track - kit.directions((track[:1] + track[-1:]) / 2), axis=1)))]
+        )
+        fate = {PLUS: "reaches $S_+$", DEAD: "dies"}.get(int(e.fates[k]), "")
+        axes.text(middle[0], middle[1], fate, color=kit.PALETTE.measured, fontsize=7, ha="center", va="center")
     return figure
 
 
 FIGURE = kit.Figure(
     id="min2024-fig2",
     caption=(
-        "Data of Figure 6 (arrows, purple +1, red -1) and the cones S+, S- and Sdead. Curves are directions "
-        "of positive neurons along the directional flow, each on a circle of its own, from the dot to the "
-        "cross."
+        "Data of Figure 6 (thin arrows, purple +1, red -1), their centres x+ and x-, and the cones S+, S- and Sdead. "
+        "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
+        "dot to the cross."
     ),
     origin=ASSUMED,
     evidence=evidence,

@@ -47,11 +47,11 @@ def claims(e: Evidence) -> list[kit.Claim]:
     floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     # fmt: off
     return [
-        kit.claim("inward",
-                  "At every boundary the flow of a live positive neuron points inward (boundaries where not)",
-                  "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
-        kit.claim("floor", "by at least mu^(3/2) X_min (least rate)",
-                  "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
+        kit.theory("inward",
+                   "At every boundary the flow of a live positive neuron points inward (boundaries where not)",
+                   "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
+        kit.theory("floor", "by at least mu^(3/2) X_min (least rate)",
+                   "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
         kit.finding("boundaries", "Live sides of boundaries", "Figure 3", len(e.rates)),
     ]
     # fmt: on
@@ -60,8 +60,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     """Draw one neuron at a boundary."""
-    figure, (axes,) = kit.new_figure(1, width=3.0, aspect=1.0)
-    plain(axes, 1.7)
+    figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
+    plain(axes, 1.6, (-0.85, 1.45))
     point = TOY_X[SAMPLE] / np.linalg.norm(TOY_X[SAMPLE])
     half_plane(axes, point, 1.7)
     force = e.x_a / np.linalg.norm(e.x_a)

@@ -33,6 +33,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     active = kit.activation_patterns(states.x, states.W)  # (K, n, m)
     reached = regions(states.x, states.y, states.W)
     always = (np.asarray(states.v) > 0).all(axis=0)
+    if not always.any():
+        raise kit.InputError(
+            f"{runs['descent'].path}: no neuron has v_j > 0 throughout; take more neurons or another seed"
+        )
     dying = np.flatnonzero(always & (reached[0] == MINUS))
     living = dying[reached[-1, dying] == PLUS]
     pool = living if len(living) else dying if len(dying) else np.flatnonzero(always)
@@ -46,13 +50,10 @@ def evidence(runs: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 3.3."""
     source = "Section 3.3, Figure 4"
-    first, last = e.patterns[[0, -1]]
+    last = e.patterns[-1]
     ends = np.array_equal(last, e.y > 0) or not last.any()
     # fmt: off
     return [
-        kit.claim("start",
-                  "The neuron starts active on all negative and no positive data (points for which not)",
-                  source, kit.exactly(0), np.count_nonzero(first != (e.y < 0))),
         kit.claim("one-way", "No positive neuron loses a positive or gains a negative point (such changes in the run)",
                   "Eq. 7, Section 3.3", kit.exactly(0), e.forbidden),
         kit.claim("count", "It takes at most n changes of its pattern",
@@ -67,20 +68,26 @@ def claims(e: Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     """Draw a column of points for every pattern, filled where active."""
-    figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.55, extra_height=0.25)
+    figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.55, extra_height=0.35)
     times = [0.0, *e.changes.tolist()]
     for k, pattern in enumerate(e.patterns):
         for row, (on, label) in enumerate(zip(pattern, e.y, strict=True)):
             color = kit.PALETTE.sign(label)
             axes.plot(k, -row, marker="P" if label > 0 else "s", ms=9, mec=color, mfc=color if on else "white", mew=1.0)
+            if k and on != e.patterns[k - 1, row]:
+                axes.plot(k, -row, marker="o", ms=17, mec=kit.PALETTE.theory, mfc="none", mew=0.8)
+    for k, pattern in enumerate(e.patterns[[0, -1]]):
+        name = {True: "$S_-$", False: "$S_+$"}.get(bool(pattern[e.y < 0].all()), "") if pattern.any() else "dead"
+        axes.text(k * (len(times) - 1), 0.85, name, ha="center", va="center")
     axes.set_xticks(range(len(times)), labels=[kit.format_number(t) for t in times])
     axes.set_yticks([-k for k in range(len(e.y))], labels=[f"$x_{k + 1}$" for k in range(len(e.y))])
-    axes.set(xlabel="iteration at which the pattern changes", xlim=(-0.5, len(times) - 0.5))
+    axes.set(xlabel="iteration from which the pattern holds (columns are not to scale)", xlim=(-0.5, len(times) - 0.5))
     axes.margins(y=0.12)
     looks = ((kit.PALETTE.positive, "P", "$y_i=+1$, active"), (kit.PALETTE.negative, "s", "$y_i=-1$, active"))
     handles = [axes.plot([], [], ls="none", marker=m, ms=7, color=c, label=t)[0] for c, m, t in looks]
     handles += axes.plot([], [], ls="none", marker="s", ms=7, mfc="white", mec=kit.PALETTE.muted, label="not active")
-    kit.figure_legend(figure, handles, columns=3)
+    handles += axes.plot([], [], ls="none", marker="o", ms=9, mfc="none", mec=kit.PALETTE.theory, label="changed")
+    kit.figure_legend(figure, handles, columns=4)
     return figure
 
 
@@ -89,7 +96,7 @@ FIGURE = kit.Figure(
     caption=(
         "A positive neuron of the balanced run on the data of Figure 6 that starts active on all negative and"
         " no positive data: filled marks are the points on which it is active, at first and after each "
-        "change."
+        "change (ringed)."
     ),
     configs={"descent": "min2024/two_drops_flow.yaml"},
     origin={**TRAINED, "data": "assumed"},

@@ -123,13 +123,13 @@ def real_paths(e: Evidence) -> list[kit.Claim]:
     source = "Appendix C.2, Figure 14"
     # fmt: off
     return [
-        kit.claim("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
-                  source, kit.exactly(0), e.lost),
-        kit.claim("some", "There are real neurons on such paths", source, kit.at_least(1), len(e.paths)),
-        kit.claim("bounded", "No neuron takes longer than T(P) of its own path (largest share)",
-                  "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound for path in e.paths)),
-        kit.claim("active-live", "A neuron that starts active on a positive point does not die (those that did)",
-                  "Theorem 1", kit.exactly(0), e.died_active),
+        kit.theory("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
+                   source, kit.exactly(0), e.lost),
+        kit.theory("some", "There are real neurons on such paths", source, kit.at_least(1), len(e.paths)),
+        kit.theory("bounded", "No neuron takes longer than T(P) of its own path (largest share)",
+                   "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound for path in e.paths)),
+        kit.theory("active-live", "A neuron that starts active on a positive point does not die (those that did)",
+                   "Theorem 1", kit.exactly(0), e.died_active),
         kit.finding("longest", "Edges of the longest measured path", source, len(e.paths[0].times)),
         kit.finding("mu", "mu of the data", source, e.constants.mu),
         kit.finding("ratio", "Median of T(P) over the measured time",
@@ -145,13 +145,13 @@ def largest_path(e: Evidence) -> list[kit.Claim]:
     slowest, t1 = max(path.time for path in e.paths), e.constants.t1
     # fmt: off
     return [
-        kit.claim("length", "The maximal path has n+ + n- edges",
-                  source, kit.exactly(POSITIVE + NEGATIVE), len(LARGEST) - 1),
-        kit.claim("largest", "Any path has at most the travel time of the maximal one (largest T(P) / T(Pmax))",
-                  source, kit.at_most(1.0), max(path.bound for path in e.paths) / e.maximal_time),
-        kit.claim("below-t1", "T(Pmax) is at most t1 (ratio)", "Appendix C.2", kit.at_most(1.0), e.maximal_time / t1),
-        kit.claim("measured", "No neuron takes longer than t1 to reach S+ (largest time over t1)",
-                  "Theorem 1", kit.at_most(1.0), slowest / t1),
+        kit.theory("length", "The maximal path has n+ + n- edges",
+                   source, kit.exactly(POSITIVE + NEGATIVE), len(LARGEST) - 1),
+        kit.theory("largest", "Any path has at most the travel time of the maximal one (largest T(P) / T(Pmax))",
+                   source, kit.at_most(1.0), max(path.bound for path in e.paths) / e.maximal_time),
+        kit.theory("below-t1", "T(Pmax) is at most t1 (ratio)", "Appendix C.2", kit.at_most(1.0), e.maximal_time / t1),
+        kit.theory("measured", "No neuron takes longer than t1 to reach S+ (largest time over t1)",
+                   "Theorem 1", kit.at_most(1.0), slowest / t1),
         kit.finding("t1", "The bound t1", "Appendix C.2", t1),
         kit.finding("slowest", "The slowest measured time", source, slowest),
     ]
@@ -168,11 +168,11 @@ def partners(e: Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
         twice += len(path.edges) - len(set(path.edges.tolist()))
     # fmt: off
     return [
-        kit.claim("shorter",
-                  "The travel time of an edge is at most that of its partner in the maximal path (largest ratio)",
-                  source, kit.at_most(1.0), max(shares)),
-        kit.claim("once", "The correspondence is one to one (edges of the maximal path that are used again)",
-                  source, kit.exactly(0), twice),
+        kit.theory("shorter",
+                   "The travel time of an edge is at most that of its partner in the maximal path (largest ratio)",
+                   source, kit.at_most(1.0), max(shares)),
+        kit.theory("once", "The correspondence is one to one (edges of the maximal path that are used again)",
+                   source, kit.exactly(0), twice),
     ]
     # fmt: on
 

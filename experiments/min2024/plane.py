@@ -13,6 +13,9 @@ from dynamics_cli import kit
 from .shared import States
 from .theory.cones import DEAD, misplaced, regions
 
+SEEDS = 200
+"""Networks that claims on the number of neurons outside are decided by: it depends on the seed."""
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -60,9 +63,17 @@ def moment(states: States, iteration: int) -> Moment:
     return Moment(int(states.iterations[k]), W, v, regions(states.x, states.y, W))
 
 
-def mean_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
-    """Return the mean cosine of some neurons (m,) with a vector (2,); NaN when there are none."""
-    return float(kit.cosines(now.W[members], target).mean()) if members.any() else float("nan")
+def moments_of(run: kit.Run, iteration: int) -> list[Moment]:
+    """Return the moment of each replica of a run at the state nearest to an iteration."""
+    x, y = run.dataset().x, run.dataset().y
+    k = int(np.argmin(np.abs(np.array(run.snapshot_iterations) - iteration)))
+    weights = zip(*(np.asarray(run.parameters[name][k]) for name in ("hidden_weight", "output_weight")), strict=True)
+    return [Moment(int(run.snapshot_iterations[k]), W, v, regions(x, y, W)) for W, v in weights]
+
+
+def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
+    """Return the least cosine of some neurons (m,) with a vector (2,); NaN when there are none."""
+    return float(kit.cosines(now.W[members], target).min()) if members.any() else float("nan")
 
 
 @kit.styled
@@ -70,13 +81,15 @@ def draw_moments(
     states: States, moments: Sequence[Moment], titles: Sequence[str], *, count_strays: bool = False
 ) -> kit.Drawing:
     """Draw one panel a moment: dots to the scale of that moment, thin rays for directions, the data to one scale."""
-    figure, axes = kit.new_figure(len(moments), width=5.5, aspect=1.08, extra_height=0.25)
+    figure, axes = kit.new_figure(len(moments), width=5.5, aspect=1.16, extra_height=0.25)
     for k, (now, title) in enumerate(zip(moments, titles, strict=True)):
         _panel(axes[k], states.x, states.y, now)
         kit.panel_label(axes[k], k, f"{title}\niteration {kit.format_number(now.iteration)}")
         if count_strays:
+            ends = 1.05 * np.linalg.norm(states.x, axis=1).max() * kit.directions(now.W[now.strays])
+            axes[k].plot(*ends.T, ls="none", marker="o", ms=3, mfc="white", mec=kit.PALETTE.positive, zorder=5)
             text = f"{np.count_nonzero(now.strays)} outside $S_+$"
-            axes[k].text(0.02, 0.09, text, transform=axes[k].transAxes, fontsize=kit.SMALL)
+            axes[k].text(0.02, 0.1, text, transform=axes[k].transAxes, fontsize=kit.SMALL)
     handles: list[kit.Artist] = []
     for marker, label in (("^", "+1"), ("v", "-1")):
         if marker == "^" or (states.y < 0).any():
@@ -86,6 +99,9 @@ def draw_moments(
         handle = kit.sign_handle(sign, marker="o", size=4.5)
         handle.set_label(f"$v_j{relation}0$")  # the paper's symbol
         handles.append(handle)
+    if count_strays:
+        look = {"ls": "none", "marker": "o", "ms": 4, "mfc": "white", "mec": kit.PALETTE.positive}
+        handles += axes[0].plot([], [], label="outside $S_+$", **look)
     kit.figure_legend(figure, handles, columns=4)
     return figure
 
@@ -96,7 +112,7 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
     largest = kit.round_up(now.largest)
     tips = now.W / largest * reach  # (m, 2)
     axes.set_aspect("equal")
-    axes.set(xlim=(-1.12 * reach, 1.12 * reach), ylim=(-1.4 * reach, 1.12 * reach), xticks=[], yticks=[])
+    axes.set(xlim=(-1.12 * reach, 1.12 * reach), ylim=(-1.62 * reach, 1.12 * reach), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
     ends = np.array([-1.12, 1.12]) * reach  # above the text

@@ -28,14 +28,12 @@ LEAVES = (0.0, 0.5, 1.0, np.inf)
 
 SHADE = "#ECECEC"
 """Of S_dead."""
-OVER = {"boxstyle": "square,pad=0.05", "fc": SHADE, "ec": "none"}
-"""Box behind a text in S_dead that hides the dots there."""
 
 
 def _draw_scene(axes: kit.Axes, neuron: SingleNeuron) -> None:
     """Draw S_dead, the data point, the initial neuron, and the direction of w' on a grid for v = 1."""
     axes.axvspan(-1.2, 0.0, color=SHADE, lw=0, zorder=0)
-    axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=kit.PALETTE.unsigned, bbox=OVER)
+    axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=kit.PALETTE.unsigned, fontsize=8)
     axes.axvline(0.0, color=kit.PALETTE.muted, lw=0.8, ls="--", zorder=1)
     grid = np.stack(np.meshgrid(np.linspace(-1.0, 1.2, 12), np.linspace(-0.3, 1.5, 9)), axis=-1).reshape(-1, 2)
     turn, _ = neuron.field(grid, np.ones(len(grid)))
@@ -45,7 +43,7 @@ def _draw_scene(axes: kit.Axes, neuron: SingleNeuron) -> None:
     axes.plot(*grid[~moving].T, ls="none", marker=".", ms=2, color=kit.PALETTE.muted, zorder=2)
     arrow(axes, X, kit.PALETTE.sign(neuron.y), "$x$")
     arrow(axes, W, kit.PALETTE.theory)
-    axes.text(-0.06, 1.08, "$w(0)$", ha="right", color=kit.PALETTE.theory, bbox=OVER, zorder=3)
+    axes.text(-0.04, 1.165, "$w(0)$", ha="right", va="center", color=kit.PALETTE.theory, fontsize=8)
     axes.set(xlim=(-1.2, 1.35), ylim=(-0.4, 1.6), xlabel="$w_1$", ylabel="$w_2$")
     axes.set_aspect("equal")
 
@@ -64,36 +62,32 @@ def no_solution(e: list[kit.Floats]) -> list[kit.Claim]:
     distance = max(np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True))
     # fmt: off
     return [
-        kit.claim("pushed", "At w(0) the non-zero sigma'(0) pushes the neuron (speed)",
-                  source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
-        kit.claim("not-staying", "so staying is no solution: its defect at t = 1 is the speed",
-                  source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
-        kit.claim("not-entering", "but inside Sdead there is no flow: descent moves in one step only",
-                  source, kit.exactly(1), moves),
-        kit.claim("limit", "and its path tends to staying as the step falls (distance over step)",
-                  source, kit.near(SLOPE, 1e-9), distance),
-        kit.claim("zero", "With sigma'(0) = 0 staying is a solution (defect)",
-                  source, kit.exactly(0.0), SingleNeuron(X, -1.0).defect(times, stays)),
+        kit.theory("pushed", "At w(0) the non-zero sigma'(0) pushes the neuron (speed)",
+                   source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
+        kit.theory("not-staying", "so staying is no solution: its defect at t = 1 is the speed",
+                   source, kit.near(SLOPE, 1e-9), PUSHED.defect(times, stays)),
+        kit.theory("not-entering", "but inside Sdead there is no flow: descent moves in one step only",
+                   source, kit.exactly(1), moves),
+        kit.theory("limit", "and its path tends to staying as the step falls (distance over step)",
+                   source, kit.near(SLOPE, 1e-9), distance),
+        kit.theory("zero", "With sigma'(0) = 0 staying is a solution (defect)",
+                   source, kit.exactly(0.0), SingleNeuron(X, -1.0).defect(times, stays)),
     ]
     # fmt: on
 
 
 @kit.styled
 def draw_descents(e: list[kit.Floats]) -> kit.Drawing:
-    """Draw the field and the ends of the paths."""
-    figure, (axes,) = kit.new_figure(1, width=3.4, aspect=0.85)
-    _draw_scene(axes, PUSHED)
-    for path in e:
-        axes.plot(*path[-1, :2], "o", ms=4, color=kit.PALETTE.measured, mec="white", zorder=5)
-    axes.annotate(
-        f"step {STEPS[0]:g}",
-        tuple(e[0][-1, :2]),
-        (-0.75, 0.75),
-        fontsize=7.5,
-        color=kit.PALETTE.measured,
-        bbox=OVER,
-        arrowprops={"arrowstyle": "-", "color": kit.PALETTE.measured, "lw": 0.6},
-    )
+    """Draw the field, and how far descent is from w(0)."""
+    figure, axes = kit.new_figure(2, aspect=0.8)
+    _draw_scene(axes[0], PUSHED)
+    for k, (step, path) in enumerate(zip(STEPS, e, strict=True)):
+        moved, times = kit.norms(path[:, :2] - W), step * np.arange(len(path))
+        axes[1].semilogy(times[1:], moved[1:], color=kit.SERIES[k], label=f"step {step:g}", ls=("-", "--", "-.")[k])
+    axes[1].set(xlabel="time $t$", ylabel=r"$\|w(t)-w(0)\|$", ylim=(1e-4, 1))
+    axes[1].legend(loc="upper right")
+    kit.panel_label(axes[0], 0, "flow at $v=1$")
+    kit.panel_label(axes[1], 1, "gradient descent")
     return figure
 
 
@@ -121,11 +115,11 @@ def many_solutions(e: Solutions) -> list[kit.Claim]:
     apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
     # fmt: off
     return [
-        kit.claim("solutions", "Each path satisfies theta(t) = theta(0) + int F (largest defect; the grid gives 1e-3)",
-                  source, kit.at_most(1e-3), max(e.defects)),
-        kit.claim("stays", "Staying for ever is one of them (defect)", source, kit.exactly(0.0), e.defects[-1]),
-        kit.claim("different", "They differ although they start at the same point (least distance at t = 2)",
-                  source, kit.more_than(0.05), apart),
+        kit.theory("solutions", "Each path satisfies theta(t) = theta(0) + int F (largest defect; the grid gives 1e-3)",
+                   source, kit.at_most(1e-3), max(e.defects)),
+        kit.theory("stays", "Staying for ever is one of them (defect)", source, kit.exactly(0.0), e.defects[-1]),
+        kit.theory("different", "They differ although they start at the same point (least distance at t = 2)",
+                   source, kit.more_than(0.05), apart),
     ]
     # fmt: on
 
@@ -154,8 +148,8 @@ FIGURES = {
             id="min2024-fig20",
             caption=(
                 "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a = 0.5 it is pushed"
-                " into Sdead (shaded), where nothing moves. Dots: gradient descent at time 1 for steps 0.1, 0.01 and "
-                "0.001."
+                " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
+                "steps the closer it stays."
             ),
             origin=STATED,
             evidence=descents,

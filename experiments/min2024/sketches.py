@@ -14,21 +14,28 @@ TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """The data of Figure 6."""
 
 
-def plain(axes: kit.Axes, reach: float) -> None:
-    """Make a square window around 0 without axes."""
+def plain(axes: kit.Axes, reach: float, y: tuple[float, float] | None = None) -> None:
+    """Make a window without axes, `reach` to both sides of 0 and, unless `y` is given, as far up and down."""
     axes.set_aspect("equal")
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+    axes.set(xlim=(-reach, reach), ylim=y or (-reach, reach), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.plot(0, 0, "o", ms=2.5, color=kit.PALETTE.theory, zorder=5)
 
 
 def arrow(
-    axes: kit.Axes, end: ArrayLike, color: str, label: str = "", *, start: ArrayLike = (0.0, 0.0), lw: float = 1.4
+    axes: kit.Axes,
+    end: ArrayLike,
+    color: str,
+    label: str = "",
+    *,
+    start: ArrayLike = (0.0, 0.0),
+    lw: float = 1.4,
+    head: float = 10.0,
 ) -> None:
-    """Draw an arrow from `start` to `end` (2,) with a label at its tip."""
+    """Draw an arrow from `start` to `end` (2,) with a label at its tip; `head` is the size of its head in points."""
     tip, tail = np.asarray(end, dtype=np.float64), np.asarray(start, dtype=np.float64)
-    look = {"arrowstyle": "-|>", "color": color, "lw": lw, "shrinkA": 0, "shrinkB": 0}
+    look = {"arrowstyle": "-|>", "color": color, "lw": lw, "shrinkA": 0, "shrinkB": 0, "mutation_scale": head}
     axes.annotate("", tuple(tip), tuple(tail), arrowprops=look, zorder=4)
     if label:
         off = tip - tail

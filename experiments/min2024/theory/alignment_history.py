@@ -43,6 +43,11 @@ class AlignmentHistory:
         """(K,) The smaller of the two mean cosines; the only one while V_+ or V_- is empty."""
         return np.fmin(self.plus.mean, self.minus.mean)
 
+    @property
+    def least(self) -> Floats:
+        """(K,) The least cosine of any neuron with the reference vector of its group."""
+        return np.fmin(self.plus.low, self.minus.low)
+
 
 def alignment_history(W: ArrayLike, v: ArrayLike, x_plus: ArrayLike, x_minus: ArrayLike) -> AlignmentHistory:
     """Measure the states `W (K, m, d)`, `v (K, m)` against `x_plus (d,)` and `x_minus (d,)`.

@@ -53,6 +53,31 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
     return Correlation(mu, float(shares[0]), float(shares[1]))
 
 
+def permuted_shares(x: ArrayLike, y: ArrayLike, draws: int, rng: np.random.Generator) -> Floats:
+    """Return `same` and `different` of `correlation` (draws, 2) for random permutations of the labels `y (n,)`.
+
+    Pairs count in both orders; memory grows with n as in `correlation`. Raises ValueError for inputs `x (n, d)` and
+    labels that are no points, or labels of one sign.
+    """
+    points, labels = as_points(x, y)
+    if not 0 < np.count_nonzero(labels > 0) < len(labels):
+        raise ValueError("a permutation of equal labels changes nothing")
+    units = directions(points).astype(np.float32)
+    signs = np.stack([rng.permutation(np.sign(labels)) for _ in range(draws)], axis=1).astype(np.float32)  # (n, draws)
+    right = np.zeros((2, draws))
+    for first in range(0, len(units), BLOCK):
+        rows = np.arange(first, min(first + BLOCK, len(units)))
+        cosines = units[rows] @ units.T  # (b, n)
+        cosines[np.arange(len(rows)), rows] = 0.0
+        for k, sense in enumerate((1, -1)):
+            pairs = (sense * cosines > 0).astype(np.float32)
+            right[k] += pairs.sum(dtype=np.float64) + sense * (signs[rows] * (pairs @ signs)).sum(axis=0)
+    n, plus = len(labels), np.count_nonzero(labels > 0)
+    different = 2.0 * plus * (n - plus)
+    shares: Floats = right / 2.0 / np.array([[n * (n - 1.0) - different], [different]])
+    return shares.T
+
+
 def centres(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     """Return `x_+`, the sum of the inputs `x (n, d)` with positive label, and `x_-`, that of the others: (d,) each."""
     points, labels = as_points(x, y)

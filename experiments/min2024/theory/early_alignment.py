@@ -136,6 +136,19 @@ def largest_log_scale(constants: AlignmentConstants, m: int, largest: float) -> 
     return float(min(first, second))
 
 
+def lemma_1(x: ArrayLike, W: ArrayLike, epsilon: float) -> tuple[float, float]:
+    """Return the time T up to which Lemma 1 bounds the error of Eq. 4, and the bound `4 eps n sqrt(h) X^3 W_max^2`.
+
+    Inputs `x (n, d)`, initial `W (h, d)` = epsilon W_0 with `W_max = max_j ||W_0,j||`. T is negative where epsilon is
+    too large for the lemma.
+    """
+    points, hidden = np.asarray(x, dtype=np.float64), np.asarray(W, dtype=np.float64)
+    n, root = len(points), np.sqrt(len(hidden))
+    x_max = np.linalg.norm(points, axis=1).max()
+    w_max = np.linalg.norm(hidden / epsilon, axis=1).max()
+    return float(-np.log(root * epsilon) / (4 * n * x_max)), float(4 * epsilon * n * root * x_max**3 * w_max**2)
+
+
 def two_point_time(angle: ArrayLike) -> Floats:
     """Return `log cot(a / 2)`: how long the slowest neuron takes to S_+ on two unit points of correlation `sin a`.
 

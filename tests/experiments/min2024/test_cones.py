@@ -21,6 +21,7 @@ from experiments.min2024.theory.cones import (
     correlation,
     misplaced,
     pattern_changes,
+    permuted_shares,
     regions,
     x_a,
 )
@@ -128,3 +129,13 @@ def test_alignment_history_equals_single_states(scale: float) -> None:
 def test_alignment_history_refuses_other_shapes() -> None:
     with pytest.raises(ValueError, match="not states"):
         alignment_history(np.ones((3, 2, 4)), np.ones((2, 2)), np.ones(4), np.ones(4))
+
+
+def test_shares_of_permuted_labels_are_those_of_the_correlation() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((30, 4)), np.where(np.arange(30) < 11, 1.0, -1.0)
+    (shares,) = permuted_shares(x, y, 1, np.random.default_rng(5))
+    direct = correlation(x, np.random.default_rng(5).permutation(y))
+    assert shares == pytest.approx([direct.same, direct.different])
+    with pytest.raises(ValueError, match="permutation"):
+        permuted_shares(x, np.ones(30), 1, rng)
