@@ -55,7 +55,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     x, y, lambda_, saddle = setting.x, setting.y, setting.lambda_, prediction.saddle
     level, epsilon = saddle.loss, largest_epsilon(x, y)
     times = _times(setting, epsilon)
-    first, second = (leading_time(x, y, lambda_, s, loss_factor=LOSS_FACTOR) / setting.lr for s in (saddle.sign, -saddle.sign))
+    first, second = (
+        leading_time(x, y, lambda_, s, loss_factor=LOSS_FACTOR) / setting.lr for s in (saddle.sign, -saddle.sign)
+    )
     iterations = clock(run, run.snapshot_iterations)
     at_saddle = iterations[(iterations >= times.first_fitted) & (iterations <= times.saddle_left)]
     distances = [distance(state_at(run, int(one)), saddle) for one in at_saddle]
@@ -75,7 +77,7 @@ def evidence(runs: kit.Runs) -> Evidence:
 def distance(state: State, saddle: Saddle) -> float:
     """Return the distance of a network from the nearest saddle of Fact 1.
 
-    That is any split of the merged neuron: `(w_j, a_j) = c_j v` with `c_j >= 0`, `sum c_j^2 = 2 a^2`, `v` a unit vector.
+    That is any split of the merged neuron: `(w_j, a_j) = c_j v` with `c_j >= 0`, `sum c_j^2 = 2 a^2` and `||v|| = 1`.
     """
     theta = np.column_stack([state.W, state.a])  # (m, d + 1)
     v = np.append(saddle.w, saddle.a) / np.hypot(np.linalg.norm(saddle.w), saddle.a)

@@ -9,7 +9,6 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.theory.ntk import gradient_features
 
 LOSS_FACTOR = 2.0
 """The released code minimises 1/n sum (h - y)^2, twice the loss of Eq. 1."""
@@ -207,12 +206,6 @@ def learning_rate(run: kit.Run) -> float:
 def time_text(iteration: float, flow: bool) -> str:
     """Return how a label names one iteration: `it. 4 000`, or along gradient flow `$t = 4$`."""
     return f"$t = {kit.format_number(iteration * STEP)}$" if flow else f"it. {kit.format_number(iteration)}"
-
-
-def gradient_norm(state: State, x: kit.Floats, y: kit.Floats) -> float:
-    """Return the norm of the gradient of the mean squared error on `x` (n, d), `y` (n,) with respect to all weights."""
-    features = gradient_features(x, state.W, state.a)  # (n, m d + m)
-    return float(LOSS_FACTOR / len(y) * np.linalg.norm((state.h - y) @ features))
 
 
 def turns(before: State, after: State) -> kit.Floats:
