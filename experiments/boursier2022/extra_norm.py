@@ -116,7 +116,11 @@ def _wide(e: Series) -> list[kit.Claim]:
     """With Assumption 3."""
     falls, last = np.diff(e.norms), e.last
     small = (e.scales < 0.1) & (e.excess > 0)
-    power = float(np.polyfit(np.log(e.scales[small]), np.log(e.excess[small]), 1)[0]) if small.sum() >= 2 else NAN
+    power = (
+        float(np.polyfit(np.log(e.scales[small]), np.log(e.excess[small]), 1)[0])
+        if len(set(e.scales[small])) >= 2
+        else NAN
+    )
     plus, minus = ((last.W * last.norms[:, None])[last.signs == s].sum(axis=0) for s in (1, -1))
     cosine = min(float(kit.cosines(plus, e.setting.D_plus)), float(kit.cosines(minus, -e.setting.D_minus)))
     # fmt: off

@@ -119,7 +119,7 @@ def draw(e: Evidence) -> kit.Drawing:
         for x in inputs.tolist():
             count = int(np.sum(np.abs(state.kinks - x) < SAME_PLACE))
             look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": kit.SMALL, "color": kit.PALETTE.neurons}
-            axes.text(x, 0.99, f"{count} \N{BLACK STAR}", transform=axes.get_xaxis_transform(), **look)
+            axes.text(x, 0.99, f"{count} stars" if count else "", transform=axes.get_xaxis_transform(), **look)
     return figure
 
 

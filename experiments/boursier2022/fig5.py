@@ -56,6 +56,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         float(np.sqrt(np.mean(one**2))) for one in (end - e.interpolator(grid), end, end - first.function(grid))
     )
     fitted, fitted_small = (one.first_below(FITTED) for one in (curve, e.small))
+    least_small = fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])  # it took longer
     # fmt: off
     return [
         kit.claim("lazy", "Neurons do not move significantly (median relative movement of hidden weights)",
@@ -69,7 +70,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "Appendix A.1", kit.exactly(0), len(kit.find_plateaus(curve.iterations, curve.losses, floor=1e-4))),
         kit.claim("faster", "The loss converges much faster than from a small initialisation "
                   "(first iteration below 1e-3, over that of Figure 4)",
-                  "Appendix A.1", kit.at_most(0.1), fitted / fitted_small),
+                  "Appendix A.1", kit.at_most(0.1), fitted / least_small),
         kit.claim("kernel", "The final function is approximately the interpolator of the tangent kernel at "
                   "initialisation (root mean square distance between the inputs, over the final function's size)",
                   "Appendix A.1", kit.at_most(NEARLY), error / size),

@@ -38,7 +38,8 @@ class Setting:
     @property
     def usable(self) -> bool:
         """Whether the theory of Section 4 says something about this run: its data, its weights and its scale."""
-        return orthogonality(self.x) < 1e-6 and self.lambda_ < 1 and all(check.holds for check in self.assumptions[1:])
+        assumed = orthogonality(self.x) < 1e-6 and all(check.holds for check in self.assumptions[1:])
+        return assumed and self.lambda_ < 1 and self.slower > 0
 
     @property
     def slower(self) -> float:
