@@ -12,6 +12,7 @@ from dynamics_cli.plotting.panels.timeline import Instant, Interval, draw_timeli
 
 from .orthogonal import CONFIGS, VARIANTS, Setting, assumption_claim, least_cosines, predict, read_setting, violations
 from .states import LOSS_FACTOR, NAN, ORIGIN, LossCurve, State, clock, horizon, loss_curve, state_at
+from .theory.growth import Saddle
 from .theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
 
 EPSILON = 0.05
@@ -39,6 +40,8 @@ class Evidence:
     """The largest one that Appendix B.2 allows."""
     lemma_2: State | None = None
     """The network at the time of Lemma 2 with that epsilon."""
+    fact_1: tuple[float, float] = (NAN, NAN)
+    """With that epsilon: the largest distance from the intermediate saddle over the times of Fact 1, and its bound."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -49,9 +52,15 @@ def evidence(runs: kit.Runs) -> Evidence:
     prediction = predict(setting, curve.iterations)
     if prediction is None:
         return Evidence(setting, curve, [0.0, aligned, NAN, NAN, NAN, end])
-    x, y, lambda_, sign = setting.x, setting.y, setting.lambda_, prediction.first_sign
-    level, epsilon = prediction.saddle_loss, largest_epsilon(x, y)
-    first, second = (leading_time(x, y, lambda_, s, loss_factor=LOSS_FACTOR) / setting.lr for s in (sign, -sign))
+    x, y, lambda_, saddle = setting.x, setting.y, setting.lambda_, prediction.saddle
+    level, epsilon = saddle.loss, largest_epsilon(x, y)
+    times = _times(setting, epsilon)
+    first, second = (
+        leading_time(x, y, lambda_, s, loss_factor=LOSS_FACTOR) / setting.lr for s in (saddle.sign, -saddle.sign)
+    )
+    iterations = clock(run, run.snapshot_iterations)
+    at_saddle = iterations[(iterations >= times.first_fitted) & (iterations <= times.saddle_left)]
+    distances = [distance(state_at(run, int(one)), saddle) for one in at_saddle]
     loss_ends = [curve.first_below(level * (1 + DONE)), curve.escape(level, DONE), curve.first_below(level * DONE)]
     return Evidence(
         setting=setting,
@@ -60,8 +69,21 @@ def evidence(runs: kit.Runs) -> Evidence:
         predicted=_times(setting, EPSILON),
         leading=(first, second),
         epsilon=epsilon,
-        lemma_2=state_at(run, round(_times(setting, epsilon).aligned)),
+        lemma_2=state_at(run, round(times.aligned)),
+        fact_1=(max(distances, default=NAN), lambda_ ** (epsilon / 5)),
     )
+
+
+def distance(state: State, saddle: Saddle) -> float:
+    """Return the distance of a network from the nearest saddle of Fact 1.
+
+    That is any split of the merged neuron: `(w_j, a_j) = c_j v` with `c_j >= 0`, `sum c_j^2 = 2 a^2` and `||v|| = 1`.
+    """
+    theta = np.column_stack([state.W, state.a])  # (m, d + 1)
+    v = np.append(saddle.w, saddle.a) / np.hypot(np.linalg.norm(saddle.w), saddle.a)
+    along = np.maximum(theta @ v, 0.0)
+    c = along * np.sqrt(2) * abs(saddle.a) / np.linalg.norm(along)
+    return float(np.linalg.norm(theta - np.outer(c, v)))
 
 
 def _times(setting: Setting, epsilon: float) -> PhaseTimes:
@@ -111,6 +133,10 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("lemma-4",
                   f"Negative labels are fitted by (1 + 3 r eps) times -ln(lambda)/||D-||, eps = {EPSILON:g} (multiple)",
                   "Lemma 4, Figure 1", kit.at_most(1 + 3 * r * EPSILON), negative / second),
+        kit.claim("fact-1",
+                  "From (1 + 3 eps) times -ln(lambda)/||D+|| to (1 - eps) times -ln(lambda)/||D-|| the network stays "
+                  f"near an intermediate saddle (largest distance from the nearest), eps = {eps:.3g}",
+                  "Fact 1: lambda^(eps/5)", kit.at_most(e.fact_1[1]) if e.lemma_2 else kit.near(NAN, 0), e.fact_1[0]),
         kit.finding("saddle-left",
                     "Multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left (loss down by 1 %)",
                     "Fact 1: 1 - eps as lambda -> 0", left / second),

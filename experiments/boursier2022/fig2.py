@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from dynamics_cli import kit
 from .orthogonal import CONFIGS, VARIANTS, Setting, assumption_claim, least_cosines, read_setting, violations
 from .panels import draw_states
 from .states import NAN, ORIGIN, LineState, horizon, line_state, turns
-from .theory.minimum_norm import minimum_norm_value
+from .theory.minimum_norm import linear_norm, minimum_norm_value
 
 ITERATIONS = (0, 4000, 8000, 15000)
 """Of panels a to d."""
 FITTED = 0.01
 """A label counts as fitted when the output is this close to it: about the size of a dot in the figure."""
+SAME_PLACE = 0.01
+"""Kinks are at an input when they are this close to it."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def _end(e: Evidence) -> list[kit.Claim]:
     expected = sorted((float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items())
     grown = kit.cluster_directions(before.W, signs=before.a).labels >= 0
     norm = float(kit.parameter_norm_squared(e.last.W, e.last.a))
-    least = minimum_norm_value(s.x, s.y) if s.usable else NAN
+    least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
     # fmt: off
     return [
         kit.claim("both-fitted", "After the third phase both labels are fitted (largest |h - y|)",
@@ -94,6 +97,9 @@ def _end(e: Evidence) -> list[kit.Claim]:
                   "Neurons do not turn once they have grown (largest angle in degrees after the second phase)",
                   "Section 3.2 (limitations), Lemma 4 (iii)",
                   kit.at_most(1.0), turns(before, e.last)[grown].max(initial=0.0)),
+        kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator "
+                  f"(sum of |a_j| ||w_j||; the linear one has {linear:.4g})",
+                  "Section 5, Figure 2(d)", kit.less_than(linear), np.sum(np.abs(e.last.a) * e.last.norms)),
         kit.claim("minimum-norm", "The limit has minimal norm: final ||theta||^2 over the least one of an interpolator",
                   "Theorem 1, Proposition 1 (orthogonal inputs of any norm)", kit.near(1.0, 1e-3), norm / least),
         kit.finding("final-norm", "Final ||theta||^2; the least one is 2.683282", "Proposition 1", norm),
@@ -107,14 +113,22 @@ def _end(e: Evidence) -> list[kit.Claim]:
 def draw(e: Evidence) -> kit.Drawing:
     """Draw panels a to d on common axes."""
     titles = ["Initialisation", "End of first phase", "End of second phase", "End of third phase"]
-    return draw_states(e.states, titles, e.setting.x[:, 0], e.setting.y)
+    inputs = e.setting.x[:, 0]
+    figure = draw_states(e.states, titles, inputs, e.setting.y)
+    for axes, state in zip(figure.axes, e.states, strict=False):
+        for x in inputs.tolist():
+            count = int(np.sum(np.abs(state.kinks - x) < SAME_PLACE))
+            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": kit.SMALL, "color": kit.PALETTE.neurons}
+            axes.text(x, 0.99, f"{count} stars" if count else "", transform=axes.get_xaxis_transform(), **look)
+    return figure
 
 
 FIGURE = kit.Figure(
     id="boursier2022-fig2",
     caption=(
         "Green dots are the data, the green line is the estimated function. Each blue star is a neuron w_j: x is "
-        "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis)."
+        "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
+        "how many stars stand, one above another, at that input."
     ),
     configs=CONFIGS,
     variants=VARIANTS,

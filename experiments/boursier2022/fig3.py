@@ -9,10 +9,13 @@ import numpy as np
 from dynamics_cli import kit
 
 from .orthogonal import CONFIGS, VARIANTS, Prediction, Setting, assumption_claim, predict, read_setting, violations
-from .states import NAN, ORIGIN, LossCurve, loss_curve, time_text
+from .states import LOSS_FACTOR, NAN, ORIGIN, LossCurve, State, clock, loss_curve, state_at, time_text
+from .theory.phases import largest_epsilon
 
 DROP = 0.01
 """A saddle is left when the loss has fallen by this share for good: the width of the line in the figure."""
+DONE = 0.01
+"""The convergence phase starts at this share of the loss."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,17 @@ class Evidence:
     setting: Setting
     curve: LossCurve
     prediction: Prediction | None
+    iterations: kit.Ints
+    """(k,) of the recorded states."""
+    gradients: kit.Floats
+    """(k,) norms of the gradient there."""
+    distances: kit.Floats
+    """(k,) their distances from the last of them."""
 
     @property
     def saddle_loss(self) -> float:
         """Loss of the intermediate saddle according to Fact 1; NaN where the theory does not apply."""
-        return self.prediction.saddle_loss if self.prediction else NAN
+        return self.prediction.saddle.loss if self.prediction else NAN
 
     @property
     def left(self) -> tuple[float, float]:
@@ -38,8 +47,12 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Read the loss of the orthogonal run, and predict the curve."""
     run = runs["orthogonal"]
-    setting, curve = read_setting(run), loss_curve(run)
-    return Evidence(setting, curve, predict(setting, curve.iterations))
+    setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
+    states = [state_at(run, int(one)) for one in iterations]
+    gradients = np.array([gradient_norm(one, setting.x, setting.y) for one in states])
+    theta = np.stack([np.column_stack([one.W, one.a]).ravel() for one in states])
+    distances = np.linalg.norm(theta - theta[-1], axis=1)
+    return Evidence(setting, curve, predict(setting, curve.iterations), iterations, gradients, distances)
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -51,6 +64,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
     deviation = float(np.abs(predicted.losses - curve.losses).max() / start) if predicted else NAN
     halfway = {"first": (start + e.saddle_loss) / 2, "second": e.saddle_loss / 2}
     times = {name: predicted.first_below(level) if predicted else NAN for name, level in halfway.items()}
+    at_saddles = [kit.value_at(e.iterations, e.gradients, one) for one in (4000, 8000)]
+    rate, (radius, constant, far) = final_rate(e), local_pl(e)
     # fmt: off
     return [
         assumption_claim(e.setting),
@@ -62,6 +77,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "Fact 1, Figure 3", kit.near(e.saddle_loss, 5e-4), saddle.value if saddle else NAN),
         kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(11000), second),
+        kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality "
+                  "holds all the way (its norm at 4000 and 8000, the larger one, over its largest)",
+                  "Section 3.2, Figure 3",
+                  kit.at_most(0.1), max(at_saddles) / e.gradients.max()),
+        kit.claim("rate", "In the end the loss falls exponentially at a rate ||D-|| at least (rate over ||D-||)",
+                  "Section 4.2, Lemma 5", kit.at_least(1.0), rate),
+        kit.claim("local-pl", "||grad L||^2 / L is ||D-|| at least within lambda^(eps/240) of the limit "
+                  f"({radius:.3g}, eps of Appendix B.2; least ratio over ||D-||)",
+                  "Lemma 5", kit.at_least(1.0), constant),
         kit.claim("zero-loss", "At the end of training the loss is 0 (final loss over initial loss)",
                   "Theorem 1, Section 5, Figure 3", kit.less_than(1e-6), curve.losses[-1] / start),
         kit.claim("predicted-curve", "Two logistic growths give the loss curve (largest deviation over initial loss)",
@@ -69,6 +93,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("first-saddle-5",
                     "The same when a saddle is left at a fall of 5 %: the time depends on that choice",
                     "Figure 3", curve.escape(start, 0.05)),
+        kit.finding("pl-radius", "Distance from the limit from which on it is, to the end", "Lemma 5", far),
         kit.finding("saddle-length", "Iterations within 5e-4 of the plateau at 8000",
                     "Figure 3", saddle.length if saddle else NAN),
         *[kit.finding(f"half-{name}", f"Iteration of half the {name} fall of the loss; predicted: "
@@ -77,6 +102,43 @@ def claims(e: Evidence) -> list[kit.Claim]:
           for name, level in halfway.items()],
     ]
     # fmt: on
+
+
+def gradient_norm(state: State, x: kit.Floats, y: kit.Floats) -> float:
+    """Return the norm of the gradient of the mean squared error on `x` (n, d), `y` (n,) with respect to all weights.
+
+    A neuron that has been driven to the boundary of a point, exactly 0 up to rounding along the flow, is off there.
+    """
+    z = x @ state.W.T  # (n, m)
+    on = z > 1e-6 * np.outer(np.linalg.norm(x, axis=1), state.norms)
+    errors = LOSS_FACTOR / len(y) * (state.h - y)[:, None] * on
+    return float(np.hypot(np.linalg.norm((errors.T @ x) * state.a[:, None]), np.linalg.norm((errors * z).sum(axis=0))))
+
+
+def final_rate(e: Evidence) -> float:
+    """Return the exponential rate of the loss between 1 % and a millionth of the first, over `||D_-||`.
+
+    NaN when it does not fall so far, or no label has the other sign.
+    """
+    first, last = (e.curve.first_below(share * e.curve.start) for share in (DONE, DONE * 1e-4))
+    if not last > first or e.setting.slower == 0:
+        return NAN
+    return float(np.log(e.curve.at(first) / e.curve.at(last)) / ((last - first) * e.setting.lr * e.setting.slower))
+
+
+def local_pl(e: Evidence) -> tuple[float, float, float]:
+    """Return the radius of Lemma 5, the least `||grad L||^2 / (L ||D_-||)` within it, and the one that is small enough.
+
+    Losses below 1e-9 of the first are left out: rounding decides there.
+    """
+    losses = np.array([e.curve.at(one) for one in e.iterations])
+    reliable = losses > 1e-9 * e.curve.start
+    if not e.setting.usable or not reliable.any():
+        return NAN, NAN, NAN
+    ratios, distances = (e.gradients**2 / losses / e.setting.slower)[reliable], e.distances[reliable]
+    radius = e.setting.lambda_ ** (largest_epsilon(e.setting.x, e.setting.y) / 240)
+    least, late = np.minimum.accumulate(ratios[::-1])[::-1], distances <= radius
+    return radius, float(ratios[late].min(initial=np.inf)), float(distances[least >= 1].max(initial=0.0))
 
 
 def draw(e: Evidence) -> kit.Drawing:

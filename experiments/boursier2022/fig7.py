@@ -45,7 +45,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     dataset, curve, W = run.dataset(), loss_curve(run), state_at(run, horizon(run)).W
     saddle, fall = flattest(curve)
     plateau = curve.plateau(saddle, 0.05 * curve.at(saddle)) if np.isfinite(saddle) else None
-    leading = leading_time(dataset.x, dataset.y, initial_scale(run), 1, loss_factor=LOSS_FACTOR) / learning_rate(run)
+    lambda_, leading = initial_scale(run), NAN
+    if lambda_ < 1:
+        leading = leading_time(dataset.x, dataset.y, lambda_, 1, loss_factor=LOSS_FACTOR) / learning_rate(run)
     return Evidence(curve, saddle, fall, plateau, W, kit.explained_variance(W), leading)
 
 
@@ -81,6 +83,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("two-components", "Two principal components explain 80 % of the final hidden weights",
                   "Appendix A.2, Figure 7(b)", kit.around(0.8), two),
         kit.finding("rest", "The remaining components; the paper says around 20 %", "Appendix A.2", 1 - two),
+        kit.finding("centred", "The two components of the centred PCA instead; the released notebook does not centre",
+                    "Figure 7(b)", kit.explained_variance(e.W - e.W.mean(axis=0))[:2].sum()),
         kit.finding("third", "Ratio of the third component", "Figure 7(b)", e.ratios[2]),
         kit.finding("stable-rank", "Stable rank of the final hidden weights",
                     "Figure 7(b)", float(kit.stable_rank(e.W))),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dynamics_cli import kit
 
 from .states import LOSS_FACTOR, NAN, State, initial_scale, learning_rate, on_flow, state_at
 from .theory.alignment import Assumption, D_minus, D_plus, S_minus_1, S_plus_1, check_assumptions, orthogonality
-from .theory.growth import aligned_mass, growth_loss, intermediate_saddle, logistic_growth
+from .theory.growth import Saddle, aligned_mass, growth_loss, intermediate_saddle, logistic_growth
 
 CONFIGS = {"orthogonal": "boursier2022/orthogonal.yaml"}
 VARIANTS = on_flow("orthogonal", "boursier2022/orthogonal_flow.yaml")
@@ -35,8 +37,14 @@ class Setting:
 
     @property
     def usable(self) -> bool:
-        """Whether the theory of Section 4 says something about this run."""
-        return orthogonality(self.x) < 1e-6 and all(check.holds for check in self.assumptions[1:])
+        """Whether the theory of Section 4 says something about this run: its data, its weights and its scale."""
+        assumed = orthogonality(self.x) < 1e-6 and all(check.holds for check in self.assumptions[1:])
+        return assumed and self.lambda_ < 1 and self.slower > 0
+
+    @property
+    def slower(self) -> float:
+        """`loss_factor ||D||` of the labels that are fitted last: the paper's `||D_-||` in the time of the runs."""
+        return LOSS_FACTOR * float(min(np.linalg.norm(self.D_plus), np.linalg.norm(self.D_minus)))
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,8 @@ class Prediction:
 
     loss: kit.Floats
     """(k,) predicted loss at the recorded iterations."""
-    saddle_loss: float
-    """Loss at the intermediate saddle (Fact 1)."""
-    first_sign: int
-    """Sign of the labels that are fitted there."""
+    saddle: Saddle
+    """The intermediate saddle (Fact 1)."""
 
 
 def read_setting(run: kit.Run) -> Setting:
@@ -78,7 +84,7 @@ def predict(setting: Setting, iterations: kit.Ints) -> Prediction | None:
     masses = {sign: aligned_mass(x, y, setting.W_0, setting.a_0, sign) for sign in (1, -1)}
     u = {sign: logistic_growth(times, masses[sign], x, y, sign, loss_factor=LOSS_FACTOR) for sign in masses}
     saddle = intermediate_saddle(x, y, loss_factor=LOSS_FACTOR)
-    return Prediction(growth_loss(u[1], u[-1], x, y, loss_factor=LOSS_FACTOR), saddle.loss, saddle.sign)
+    return Prediction(growth_loss(u[1], u[-1], x, y, loss_factor=LOSS_FACTOR), saddle)
 
 
 def least_cosines(setting: Setting, state: State) -> tuple[float, float]:
@@ -90,7 +96,7 @@ def least_cosines(setting: Setting, state: State) -> tuple[float, float]:
 
 def assumption_claim(setting: Setting) -> kit.Claim:
     """Return the check of Assumption 3, on which everything else rests."""
-    return kit.claim(
+    return kit.theory(
         "assumption-3",
         "Both S+,1 and S-,1 hold neurons at initialisation (size of the smaller one)",
         "Assumption 3",

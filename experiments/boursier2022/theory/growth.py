@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.neurons import norms
@@ -94,6 +95,23 @@ def growth_loss(
     slopes = np.divide(u, n * norms, out=np.zeros_like(u), where=norms > 0)
     h = np.where(labels > 0, slopes[..., :1], slopes[..., 1:]) * labels * squares  # (..., n)
     return np.asarray(0.5 * loss_factor * np.mean((h - labels) ** 2, axis=-1))
+
+
+def one_sign_saddle_loss(x: ArrayLike, y: ArrayLike, sign: int, *, loss_factor: float = 1.0) -> float:
+    """Return the least loss of networks all of whose output weights have one sign, on a line with a constant.
+
+    For inputs `x (n, 2)` = (input, 1) of any inner products: the level of a saddle at which no neuron of the other sign
+    has grown. Such a network is `sign` times a sum of `relu(x - t)`, `relu(t - x)` and constants with coefficients
+    >= 0. Between two neighbouring inputs t enters linearly, beyond them the rest is a constant, so that kinks at the
+    inputs are enough (non-negative least squares). Raises ValueError for other inputs or signs.
+    """
+    points, labels = as_points(x, y)
+    check_sign(sign)
+    if points.shape[1] != 2 or not (points[:, 1] == 1).all():
+        raise ValueError("this saddle needs inputs on a line with a constant: x of shape (n, 2), the second column 1")
+    steps = points[:, :1] - points[:, 0]  # (n, n): from every kink to every input
+    features = np.column_stack([np.maximum(steps, 0), np.maximum(-steps, 0), np.ones(len(labels))])
+    return float(0.5 * loss_factor * nnls(features, sign * labels)[1] ** 2 / len(labels))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,17 @@ def minimum_norm_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -
     return float(np.sum(W**2) + np.sum(a**2))
 
 
+def linear_norm(x: ArrayLike, y: ArrayLike) -> float:
+    """Return the variation norm (F1, Section 3.2) of the shortest linear function `<v, .>` through all labels.
+
+    It is `2 ||v||`: half the total mass goes to `v`, half to `-v`, since `z = relu(z) - relu(-z)`, and no measure with
+    less has the first moment of `v` and an even part that vanishes. NaN when no linear function fits.
+    """
+    points, labels = as_points(x, y)
+    v = np.linalg.lstsq(points, labels, rcond=None)[0]  # (d,)
+    return 2.0 * float(np.linalg.norm(v)) if np.allclose(points @ v, labels) else float("nan")
+
+
 def orthonormal_value(x: ArrayLike, y: ArrayLike, *, tolerance: float = 1e-6) -> float:
     """Return `2 n (||D_+|| + ||D_-||)`, as Proposition 1 states it. Raises ValueError unless inputs are orthonormal."""
     points, labels = as_points(x, y)

@@ -39,6 +39,12 @@ from tests.experiments.helpers import (
 
 ALL = [listed.id for listed in figures("boursier2022")]
 PANELS = dict(zip(ALL, (1, 4, 1, 6, 2, 4, 2, 2), strict=True))
+NOT_REPRODUCED = {
+    "boursier2022-fig1": {"fact-1"},
+    "boursier2022-fig3": {"local-pl"},
+    "boursier2022-fig5": {"kernel"},
+}
+"""Statements that do not hold at the paper's own scale, on gradient flow neither (see NOTES.md)."""
 QUICK = [f"boursier2022-fig{k}" for k in (1, 2, 3, 5)]
 SHORT = ("optimizer.iterations=40", "record.snapshots.include=[]")
 NEURONS = r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
@@ -50,10 +56,10 @@ def panels(drawn: Drawing) -> list[Axes]:
 
 
 @pytest.mark.parametrize("figure_id", ALL)
-def test_all_claims_are_reproduced_with_the_seeds_of_the_configs(figure_id: str) -> None:
+def test_all_claims_but_the_known_are_reproduced_with_the_seeds_of_the_configs(figure_id: str) -> None:
     stated = verdicts(claims_of(figure_id))
     assert stated
-    assert stated == dict.fromkeys(stated, "reproduced")
+    assert {id for id, verdict in stated.items() if verdict != "reproduced"} == NOT_REPRODUCED.get(figure_id, set())
 
 
 @pytest.mark.parametrize("figure_id", [*QUICK, "boursier2022-fig4"])
@@ -169,9 +175,11 @@ def test_the_extra_figure_draws_norm_and_excess_against_the_scale() -> None:
     figure = load_figure("boursier2022-extra-norm")
     evidence = evidence_of(figure)
     norm, excess = drawing(figure, evidence).axes
-    assert has_line(norm, evidence.scales, evidence.norms)
-    assert has_line(norm, [0, 1], [evidence.least] * 2)
-    assert has_line(excess, evidence.scales, np.where(evidence.excess > 0, evidence.excess, np.nan))
+    assert has_line(norm, [0, 1], [evidence.wide.least] * 2)
+    for series in (evidence.wide, evidence.few):
+        assert has_line(norm, series.scales, series.norms)
+        assert (series.excess > 0).all()
+        assert has_line(excess, series.scales, series.excess)
 
 
 # numbers
@@ -190,6 +198,22 @@ def test_figure_3_is_predicted() -> None:
     assert claims["half-first"].measured == pytest.approx(6019, rel=0.01)
     assert claims["predicted-curve"].measured is not None
     assert claims["predicted-curve"].measured < 0.01
+
+
+def test_fact_1_and_the_linear_interpolator_have_the_numbers_of_an_independent_derivation() -> None:
+    fact = claims_of("boursier2022-fig1")["fact-1"]
+    assert (fact.measured, fact.expected) == (pytest.approx(0.711, abs=5e-4), "<= 0.672625")
+    below = claims_of("boursier2022-fig2")["below-linear"]
+    assert (below.measured, below.expected) == (pytest.approx(1.3416, abs=5e-4), "< 2")
+
+
+@pytest.mark.parametrize("changed", ["initialization.scale=300", "dataset.y=[1.0, 1.0]", "dataset.x=[[0.5], [2.0]]"])
+@pytest.mark.parametrize("figure_id", [f"boursier2022-fig{k}" for k in (1, 2, 3)])
+def test_where_the_theory_says_nothing_claims_are_not_reproduced(figure_id: str, changed: str) -> None:
+    figure = load_figure(figure_id)
+    evidence = evidence_of(figure, (changed, "optimizer.lr=1e-6", *SHORT))
+    assert "not reproduced" in verdicts(figure.claims(evidence)).values()
+    drawing(figure, evidence)
 
 
 def test_a_seed_that_violates_assumption_3_is_said() -> None:
@@ -251,11 +275,11 @@ SLOW_FLOW = [pytest.param(id_, marks=pytest.mark.long) for id_ in FLOW if id_ no
 
 
 @pytest.mark.parametrize("figure_id", [*QUICK_FLOW, *SLOW_FLOW])
-def test_all_claims_are_reproduced_on_gradient_flow(figure_id: str) -> None:
+def test_all_claims_but_the_known_are_reproduced_on_gradient_flow(figure_id: str) -> None:
     figure = load_figure(figure_id).as_variant("flow")
     evidence = evidence_of(figure)
     stated = verdicts(figure.claims(evidence))
-    assert stated == dict.fromkeys(stated, "reproduced")
+    assert {id for id, verdict in stated.items() if verdict != "reproduced"} == NOT_REPRODUCED.get(figure_id, set())
     assert list(stated) == list(verdicts(claims_of(figure_id)))
     shown = "".join("".join(one) for one in [titles(drawing(figure, evidence)), *labels(drawing(figure, evidence))])
     assert "$t" in shown

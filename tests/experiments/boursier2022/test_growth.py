@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import nnls
 
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.measures.two_layer import outputs
@@ -14,6 +15,7 @@ from experiments.boursier2022.theory.growth import (
     growth_rate,
     intermediate_saddle,
     logistic_growth,
+    one_sign_saddle_loss,
 )
 from tests.theory.descent import descend
 
@@ -162,3 +164,19 @@ def test_bad_arguments(two_points):
         aligned_mass(np.eye(2), [1.0, -1.0], [[-1.0, 0.0]], [1.0], 1)
     with pytest.raises(ValueError, match="sign"):
         aligned_mass(np.eye(2), [1.0, -1.0], np.eye(2), [1.0, -1.0], 0)
+
+
+def test_the_saddle_of_one_sign_is_the_best_of_many_networks_of_that_sign() -> None:
+    """For the five points of Figure 4, against positive neurons with 20 000 random directions."""
+    x = np.column_stack([[-1.5, -1.0, 0.0, 0.25, 2.0], np.ones(5)])
+    y = np.array([0.7, -0.3, -0.3, 0.4, 0.2])
+    level = one_sign_saddle_loss(x, y, 1, loss_factor=2.0)
+    assert level == pytest.approx(0.0636316, abs=5e-8)
+    assert one_sign_saddle_loss(x, -y, -1) == pytest.approx(level / 2)
+    assert one_sign_saddle_loss(x, np.abs(x[:, 0]), 1) == pytest.approx(0.0, abs=1e-15)  # convex
+    angles = np.random.default_rng(0).uniform(-np.pi, np.pi, 20000)
+    z = np.maximum(x @ np.stack([np.cos(angles), np.sin(angles)]), 0.0)
+    best = nnls(z, y)[1] ** 2 / 5
+    assert level - 1e-15 <= best <= level + 1e-5
+    with pytest.raises(ValueError, match="on a line"):
+        one_sign_saddle_loss(X, Y, 1)

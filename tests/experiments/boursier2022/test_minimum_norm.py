@@ -11,6 +11,7 @@ from dynamics_cli.measures.two_layer import outputs
 from experiments.boursier2022.theory.alignment import D_minus, D_plus
 from experiments.boursier2022.theory.minimum_norm import (
     interpolating_neuron,
+    linear_norm,
     minimum_norm_interpolator,
     minimum_norm_value,
     orthonormal_value,
@@ -127,3 +128,11 @@ def test_what_is_not_covered_is_refused():
         orthonormal_value([[2.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
     with pytest.raises(ValueError, match="sign"):
         interpolating_neuron(np.eye(2), [1.0, 1.0], 2)
+
+
+def test_the_linear_interpolator_is_longer_than_the_minimum(two_points):
+    """Two points fix it: slope 0.8 and intercept -0.6, so `2 ||v|| = 2`; the least is `||theta||^2 / 2 = 1.3416`."""
+    x, y = two_points
+    assert linear_norm(x, y) == pytest.approx(2.0)
+    assert minimum_norm_value(x, y) / 2 == pytest.approx(1.341641, abs=5e-7)
+    assert np.isnan(linear_norm(np.array([[1.0], [2.0]]), [1.0, 1.0]))
