@@ -16,6 +16,7 @@ from .trained import (
     confidence,
     crossing,
     draw_curves,
+    largest_error,
     layers,
     mode_curve,
     one_point,
@@ -146,7 +147,7 @@ def _overlay(id_: str, what: str, source: str, curves: list[Curve], power: float
     # fmt: off
     return [
         kit.claim(id_, f"Trained networks follow the closed form: {what} (largest |P_train - P_theory|)",
-                  source, kit.at_most(1e-3), max(one.error for one in curves)),
+                  source, kit.at_most(1e-3), largest_error(curves)),
         kit.claim(f"{id_}-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method", kit.near(1.0, 0.1), power),
     ]
