@@ -198,20 +198,26 @@ def _claims_of_8(e: Evidence) -> list[kit.Claim]:
 def draw(e: Evidence) -> kit.Drawing:
     """Draw logits and confidences, a colour per depth and norm."""
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
-    lines = []
+    lines, end = [], min(float(one.t[-1]) for one in e.curves)
     for k, one in enumerate(e.curves):
         color = kit.SERIES[k % len(kit.SERIES)]
-        dots = np.arange(6 + 4 * k, len(one.t), max(len(one.t) // 12, 1))
+        dots = np.arange(6 + 4 * k, len(one.t), max(int((one.t < end).sum()) // 12, 1))
         for panel, theory, trained in ((axes[0], one.y_theory, one.y), (axes[1], one.P_theory, one.P)):
             (line,) = panel.plot(one.t, theory, color=color, label=one.name)
             draw_trained(panel, one.t[dots], trained[dots], color)
         lines.append(line)
     for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
         (mark,) = axes[1].plot(
-            *overtaking(shallow, deep), "x", color="black", ms=5, mew=1.1, zorder=5, ls="none", label="deeper is ahead"
+            *overtaking(shallow, deep),
+            "x",
+            color="black",
+            ms=5,
+            mew=1.1,
+            zorder=5,
+            ls="none",
+            label="deeper gets ahead",
         )
     axes[1].axhline(1.0, color=kit.PALETTE.muted, lw=0.5)
-    end = min(float(one.t[-1]) for one in e.curves)
     for panel, label in zip(axes, ("logit $u(t)$", "confidence $P_t$"), strict=True):
         panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)
     axes[0].set_ylim(0, None)

@@ -61,7 +61,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "right", kit.exactly(len(curves)), sum(sigmoidal(one.t, one.y) for one in curves)),
         kit.claim("larger-norm", "A larger ||x|| converges faster (largest ratio of the times to P = 0.9, ||x|| = 2 to "
                   "||x|| = 1, same c)", "Section 3.2, Figure 2 right", kit.less_than(1),
-                  max(late[k + 1] / late[k] for k in range(0, len(late), 2))),
+                  max(late[k + 1] / max(late[k], 1e-9) for k in range(0, len(late), 2))),
         kit.claim("regions",
                   "Trained networks end as the diagram says (cells that do not, more than one cell from a boundary)",
                   "Section 3.3, Figure 2 left", kit.exactly(0), grid.disagree_inside),
