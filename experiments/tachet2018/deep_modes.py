@@ -142,10 +142,11 @@ def _claims(e: Evidence, source: str) -> list[kit.Claim]:
     """Compare the curves with Eq. 5 and what the paper says of norms, and in `source` of depth."""
     worst, coarse = (max(one.error for one in curves) for curves in (e.curves, e.coarse))
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
-    gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
     shallow, deep = pairs[0], pairs[-1]
     N, M = shallow[0].depth, deep[0].depth
-    sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # times may be 0 or infinite
+        gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
+        sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
     exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
     # fmt: off
     return [
