@@ -88,7 +88,7 @@ def _printed(t: kit.Floats, x: kit.Floats, w0: kit.Floats, z0: float) -> kit.Flo
 
 def _before_margin(curves: list[Curve]) -> float:
     """Return the largest difference while theory is below 0.9: where it stops, a step may pass the margin or not."""
-    return max(float(np.abs(one.P - one.P_theory)[one.P_theory < 0.9].max()) for one in curves)
+    return max(float(np.abs(one.P - one.P_theory)[one.P_theory < 0.9].max(initial=0.0)) for one in curves)
 
 
 def claims(e: Evidence) -> list[kit.Claim]:

@@ -12,7 +12,7 @@ ADAM = ("optimizer.kind=adam", "optimizer.lr=0.01", "optimizer.iterations=3000",
 SMALL_OFTEN = (f"dataset.x={[[1, 0]] * 7 + [[0, 2]]}", f"dataset.y={[1] * 7 + [-1]}")
 BOTH_FEATURES = ("dataset.x=[[1, 1]]", "dataset.y=[1]")
 EXCHANGED = ("dataset.y=[-1, 1]",)
-LONGER = ("dataset.x=[[3.0, 0.0], [0.0, 1.0]]",)
+LONGER = ("dataset.x=[[1.1, 0.0], [0.0, 1.0]]",)
 ONE_OF_TWO = "a single neuron can learn only one of two orthogonal points"
 
 
@@ -34,7 +34,8 @@ CHANGES: dict[str, tuple[Change, ...]] = {
     "fig3": (
         Change("labels exchanged", EXCHANGED, ("green", "green-P", "yellow-2", "failure", "winners", "sigmoidal"),
                untrained=ONE_OF_TWO),
-        Change("a longer x_1", LONGER, ("yellow", "overlay", "first-order"), untrained=ONE_OF_TWO),
+        Change("x_1 three times as long", ("dataset.x=[[3.0, 0.0], [0.0, 1.0]]",), ("yellow",), untrained=ONE_OF_TWO),
+        Change("a longer x_1", LONGER, ("overlay", "first-order"), untrained=ONE_OF_TWO),
     ),
     "fig4": (
         Change("unequal weights in a row", ("initialization.z=[[0.8], [0.8]]",), ("overlay", "first-order",
