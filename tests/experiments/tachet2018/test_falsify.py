@@ -95,7 +95,7 @@ CHANGES: dict[str, tuple[Change, ...]] = {
 }
 # fmt: on
 
-FAST = ("fig5-time", "fig10")
+FAST = ("fig5-time",)
 
 
 @pytest.mark.parametrize(
