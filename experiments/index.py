@@ -135,7 +135,7 @@ PAPERS: dict[str, PaperEntry] = {
             "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "tachet2018.light"),
             "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 40, "tachet2018.light"),
             "tachet2018-extra-modes": FigureEntry(
-                "Closed forms of the appendix, random sampling, trained", 8, "tachet2018.extra_modes"
+                "Closed forms of the appendix, random sampling, trained", 16, "tachet2018.extra_modes"
             ),
         },
     ),

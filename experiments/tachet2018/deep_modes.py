@@ -12,16 +12,30 @@ from scipy.special import expit
 from dynamics_cli import kit
 from dynamics_cli.theory.deep_mode import deep_logit, deep_rate, deep_time, depth_crossing
 
-from .trained import confidence, crossing, draw_trained, layers, one_point, order, outputs, step, times, trained_handle
+from .trained import (
+    Curve,
+    confidence,
+    crossing,
+    draw_trained,
+    largest_error,
+    layers,
+    one_point,
+    order,
+    outputs,
+    sigmoidal,
+    step,
+    times,
+    trained_handle,
+)
 
 CONFIG = "tachet2018/deep.yaml"
 U0 = 0.05
 """Initial logit of every mode."""
-LENGTHS = {2: 14000, 4: 8500, 8: 8500}
+LENGTHS = {2: 22000, 4: 8500, 8: 8500}
 """Updates at step 1e-3."""
 COARSER = 10
-LEVEL = 0.95
-"""Confidence that is timed."""
+LEVELS = (0.9, 0.99)
+"""Confidences that are timed."""
 
 
 def _wanted(depth: int, *, coarse: bool = False) -> kit.Wanted:
@@ -47,28 +61,18 @@ def _configs(*depths: int) -> dict[str, kit.Wanted]:
 
 
 @dataclass(frozen=True)
-class DeepCurve:
-    """The logit of one trained mode, K times, and Eq. 5."""
+class DeepCurve(Curve):
+    """One trained mode, K times, and Eq. 5; `y` and `y_theory` are the logit."""
 
     depth: int
     norm: float
-    t: kit.Floats
-    u: kit.Floats
-    u_theory: kit.Floats
-    P: kit.Floats
-    P_theory: kit.Floats
     imbalance: float
     """Largest difference of the weights in the row, divided by the largest weight: they stay equal (Appendix B)."""
 
     @property
-    def time(self) -> float:
-        """When the trained network reaches the confidence `LEVEL`."""
-        return crossing(self.t, self.P, LEVEL)
-
-    @property
-    def error(self) -> float:
-        """Largest difference of the confidences."""
-        return float(np.abs(self.P - self.P_theory).max())
+    def reached(self) -> kit.Floats:
+        """When the trained network reaches the confidences `LEVELS`, (2,)."""
+        return np.array([crossing(self.t, self.P, level) for level in LEVELS])
 
 
 @dataclass(frozen=True)
@@ -104,15 +108,28 @@ def _curve(run: kit.Run, label: int) -> DeepCurve:
     row.append(np.abs(weights[-1][:, 0, neuron]))
     table = np.array(row)  # (N, K)
     imbalance = float((np.ptp(table, axis=0) / table.max(axis=0)).max())
-    P = confidence(run, x, label)
-    return DeepCurve(len(weights), norm, times(run), u, u_theory, P, np.asarray(expit(u_theory)), imbalance)
+    name = rf"$N={len(weights)}$, $\Vert x\Vert={norm:g}$"
+    P, P_theory = confidence(run, x, label), np.asarray(expit(u_theory))
+    return DeepCurve(name, times(run), u, u_theory, P, P_theory, len(weights), norm, imbalance)
+
+
+def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
+    """Return the time and confidence at which the deeper trained network passes the shallow one for good, or NaN."""
+    P = np.interp(deep.t, shallow.t, shallow.P)
+    behind = np.flatnonzero(deep.P < P)
+    if not len(behind) or behind[-1] + 1 == len(P):
+        return float("nan"), float("nan")
+    k = int(behind[-1])
+    lead = (deep.P - P)[k : k + 2]
+    share = lead[0] / (lead[0] - lead[1])
+    return tuple(float(np.interp(share, (0, 1), values[k : k + 2])) for values in (deep.t, deep.P))  # type: ignore[return-value]
 
 
 def _ode_difference(one: DeepCurve) -> float:
     result = solve_ivp(
         lambda _, u: deep_rate(u, one.depth, one.norm),
         (0.0, float(one.t[-1])),
-        [float(one.u_theory[0])],
+        [float(one.y_theory[0])],
         t_eval=one.t,
         method="DOP853",
         rtol=1e-11,
@@ -125,28 +142,36 @@ def _claims(e: Evidence, source: str) -> list[kit.Claim]:
     """Compare the curves with Eq. 5 and what the paper says of norms, and in `source` of depth."""
     worst, coarse = (max(one.error for one in curves) for curves in (e.curves, e.coarse))
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
-    gains = [large.time / small.time for small, large in pairs]
     shallow, deep = pairs[0], pairs[-1]
+    N, M = shallow[0].depth, deep[0].depth
+    with np.errstate(divide="ignore", invalid="ignore"):  # times may be 0 or infinite
+        gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
+        sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
+    exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
     # fmt: off
     return [
         kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest |P_train - P_theory|, both classes)",
-                  "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), worst),
+                  "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
         kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method", kit.near(1.0, 0.1), order(coarse, worst, e.steps)),
-        kit.claim("closed-form", "The closed form solves Eq. 5 (largest |dP| against an ODE solver)",
-                  "Eq. 5", kit.at_most(1e-8), e.ode),
+        kit.claim("sigmoidal", "A sigmoidal shape appears here too (trained curves of four that are convex, then "
+                  "concave)", source, kit.exactly(len(e.curves)), sum(sigmoidal(one.t, one.P) for one in e.curves)),
         kit.claim("equal-weights",
                   "The weights in a row stay equal while they are trained (largest relative difference)",
                   "Appendix B", kit.at_most(1e-8), max(one.imbalance for one in e.curves)),
-        kit.claim("larger-norm",
-                  "Larger ||x|| converge faster (largest ratio of the times to P = 0.95, norm 2 to norm 1)",
-                  "Section 4, Appendix B", kit.less_than(1), max(gains)),
-        kit.claim("norm-fades", "The effect of ||x|| shrinks as N grows (ratio of those ratios, shallowest to deepest)",
-                  "Section 4, Appendix B", kit.less_than(1), gains[0] / gains[-1]),
-        kit.claim("deeper",
-                  f"The deeper the network, the faster the learning (times to P = 0.95, N = {deep[0].depth} to "
-                  f"N = {shallow[0].depth}, u0 = {U0:g})", source, kit.less_than(1),
-                  max(b.time / a.time for a, b in zip(shallow, deep, strict=True))),
+        kit.claim("larger-norm", f"Larger ||x|| converge faster: the time to P = 0.99 is as ||x||^(-2/N) (norm 2 over "
+                  f"norm 1, N = {N})", "Section 4, Appendix B; Eq. 5", kit.near(exact[0], 1e-3), gains[0]),
+        kit.claim("norm-fades", f"The effect of ||x|| shrinks as N grows (that ratio over the one for N = {M})",
+                  "Section 4, Appendix B; Eq. 5", kit.near(exact[1], 1e-3), gains[0] / gains[-1]),
+        kit.claim("deeper", f"The deeper the network, the faster the learning (times to P = 0.99, N = {M} to N = {N}, "
+                  f"u0 = {U0:g}, the larger of both norms')", source, kit.less_than(1), sooner[1]),
+        kit.claim("deeper-early", "and the faster from early on (the same to P = 0.9)", source, kit.less_than(1),
+                  sooner[0]),
+        kit.theory("closed-form", "The closed form solves Eq. 5 (largest |dP| against an ODE solver)",
+                   "Eq. 5", kit.at_most(1e-8), e.ode),
+        *(kit.finding(f"overtaking-{k + 1}", f"N = {M} is ahead of N = {N} from this confidence on, ||x|| = {k + 1} "
+                      "(trained)", source, overtaking(*pair)[1])
+          for k, pair in enumerate(zip(shallow, deep, strict=True))),
     ]
     # fmt: on
 
@@ -174,30 +199,43 @@ def _claims_of_8(e: Evidence) -> list[kit.Claim]:
 def draw(e: Evidence) -> kit.Drawing:
     """Draw logits and confidences, a colour per depth and norm."""
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
-    lines = []
+    lines, end = [], min(float(one.t[-1]) for one in e.curves)
     for k, one in enumerate(e.curves):
-        color, name = kit.SERIES[k % len(kit.SERIES)], rf"$N={one.depth}$, $\Vert x\Vert={one.norm:g}$"
-        dots = np.arange(6 + 4 * k, len(one.t), max(len(one.t) // 12, 1))
-        for panel, theory, trained in ((axes[0], one.u_theory, one.u), (axes[1], one.P_theory, one.P)):
-            (line,) = panel.plot(one.t, theory, color=color, label=name)
+        color = kit.SERIES[k % len(kit.SERIES)]
+        dots = np.arange(6 + 4 * k, len(one.t), max(int((one.t < end).sum()) // 12, 1))
+        for panel, theory, trained in ((axes[0], one.y_theory, one.y), (axes[1], one.P_theory, one.P)):
+            (line,) = panel.plot(one.t, theory, color=color, label=one.name)
             draw_trained(panel, one.t[dots], trained[dots], color)
         lines.append(line)
+    for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
+        (mark,) = axes[1].plot(
+            *overtaking(shallow, deep),
+            "x",
+            color="black",
+            ms=5,
+            mew=1.1,
+            zorder=5,
+            ls="none",
+            label="deeper gets ahead",
+        )
     axes[1].axhline(1.0, color=kit.PALETTE.muted, lw=0.5)
-    end = min(float(one.t[-1]) for one in e.curves)
     for panel, label in zip(axes, ("logit $u(t)$", "confidence $P_t$"), strict=True):
         panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)
     axes[0].set_ylim(0, None)
     axes[1].set_ylim(0.5, 1.01)
     kit.panel_label(axes[0], 0, "Logit")
     kit.panel_label(axes[1], 1, "Confidence")
-    kit.figure_legend(figure, [*lines, trained_handle()], columns=3)
+    kit.figure_legend(figure, [*lines, trained_handle(), mark], columns=3)
     return figure
 
 
 def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], list[kit.Claim]]) -> kit.Figure:
     return kit.Figure(
         id=f"tachet2018-fig{number}",
-        caption="Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05.",
+        caption=(
+            "Solutions of Eq. 5 (lines) and deep diagonal networks really trained (dots), initial logit 0.05; crosses: "
+            "where the deeper network of the same norm gets ahead."
+        ),
         configs=_configs(*depths),
         origin={"depths of Figure 8": "stated", "norms": "assumed", "u0": "assumed", "step": "assumed"},
         evidence=evidence,

@@ -11,9 +11,19 @@ from mpl_toolkits.mplot3d import Axes3D
 
 from dynamics_cli import kit
 
-from .hyperboloid import UNTIL, Trajectory, draw_sheets, follow, handles, mirrored, on_sheet, trained_winners
-from .theory.shared_neuron import saddle, saddle_eigenvalues, separatrix, winner
-from .trained import draw_trained, order
+from .hyperboloid import (
+    UNTIL,
+    Trajectory,
+    draw_sheets,
+    follow,
+    handles,
+    largest_error,
+    mirrored,
+    on_sheet,
+    trained_winners,
+)
+from .theory.shared_neuron import saddle, saddle_eigenvalues, separatrix
+from .trained import draw_trained, order, sigmoidal
 
 C = 1.0
 CAPTION_STARTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.9, 0.2], [1.0, 0.0, -1.1]])
@@ -40,7 +50,7 @@ class Evidence:
     coarse: list[Trajectory]
     """The three at ten times the step."""
     winners: kit.Bools
-    """(R,) whether the trained winner is the ODE's, for starts all over the hyperboloid."""
+    """(R,) whether the trained winner is that of the side of the curve on which the start lies."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -49,7 +59,6 @@ def evidence(runs: kit.Runs) -> Evidence:
     upper = curve[curve[:, 2] > 0]
     on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
     grid = _starts(9)
-    ode = np.array([winner(*start, until=200.0) for start in grid])
     return Evidence(
         trajectories=follow(runs["shared"], _shown(), until=UNTIL, points=600),
         curve=curve,
@@ -57,7 +66,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
         three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
         coarse=follow(runs["coarse"], CAPTION_STARTS, until=END, points=1000),
-        winners=trained_winners(runs["coarse"], grid, until=200.0) == ode,
+        winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
     )
 
 
@@ -77,12 +86,18 @@ def _starts(count: int) -> kit.Floats:
     return np.concatenate([upper, upper * np.array([1.0, 1.0, -1.0])])
 
 
+def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
+    """Return 1 for starts (R, 3) above the curve (n, 3), whose z ascends with the angle in the plane, else 2: (R,)."""
+    angles, own = (np.arctan2(points[:, 1], points[:, 0]) for points in (curve, starts))
+    ascending = np.argsort(angles)
+    return np.where(starts[:, 2] > np.interp(own, angles[ascending], curve[ascending, 2]), 1, 2)
+
+
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 and the caption."""
     fine, coarse = (max(one.error for one in runs) for runs in (e.three, e.coarse))
     green, yellow, failed = e.three
-
-    all_ = (*e.three, *e.trajectories)
+    learning = (green, yellow, *e.trajectories)
     # fmt: off
     return [
         kit.claim("green", "From (0.1, 0.1, 0.1) beta reaches 0 (trained beta at t = 50)",
@@ -91,31 +106,33 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "Figure 3, caption", kit.at_least(0.99), green.confidences[0][-1]),
         kit.claim("yellow", "From (0.2, 0.9, 0.2) alpha reaches 0 (trained alpha at t = 50)",
                   "Figure 3, caption", kit.at_most(0.0), float(yellow.trained[-1, 0])),
-        kit.claim("yellow-P", "the confidence on D_1 goes to 0.5",
-                  "Figure 3, caption", kit.exactly(0.5), yellow.confidences[0][-1]),
         kit.claim("yellow-2", "and that on D_2 to 1",
                   "Figure 3, caption", kit.at_least(0.99), yellow.confidences[1][-1]),
         kit.claim("failure", "From (1, 0, -1.1) alpha tends to 0 (trained alpha at t = 50)",
                   "Figure 3, caption", kit.at_most(0.0), float(failed.trained[-1, 0])),
-        kit.claim("failure-P", "and the confidence to 0.5",
-                  "Figure 3, caption", kit.exactly(0.5), failed.confidences[0][-1]),
+        kit.claim("sigmoidal", "The confidence on D_1 from the first start is sigmoidal, although H2 does not hold "
+                  "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
+                  sigmoidal(green.ode.t, green.confidences[0])),
         kit.finding("green-time", "beta reaches 0 at", "Eq. 4", green.ode.beta_zero),
         kit.finding("yellow-time", "alpha reaches 0 at", "Eq. 4", yellow.ode.alpha_zero),
         kit.finding("failure-time", "alpha reaches 0, in finite time, at", "Eq. 4", failed.ode.alpha_zero),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
-                  "Eq. 4; limit of small steps", kit.at_most(1e-3), max(one.error for one in all_)),
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
         kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method of Eq. 4", kit.near(1.0, 0.1), order(coarse, fine, (COARSE, 1))),
-        kit.claim("invariant",
-                  "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest relative drift)",
-                  "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in all_)),
-        kit.claim("separatrix", "From the curve C_c neurons go to the stationary point (least distance)",
-                  "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
-                  float(np.linalg.norm(e.attracted.path - e.stationary, axis=1).min())),
-        kit.claim("winners",
-                  "From each side of C_c another class prevails (share of trained networks with the ODE's winner)",
-                  "Theorem 3.4, Figure 3 left", kit.at_least(0.99), float(e.winners.mean())),
-        kit.finding("tried", "Networks trained for the claim before", "Theorem 3.4", len(e.winners)),
+        kit.claim("winners", "Above the curve C_c D_1 prevails, below it D_2 (share of trained networks)",
+                  "Theorem 3.4, Figure 3 left", kit.exactly(1), float(e.winners.mean())),
+        kit.theory("yellow-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the second start",
+                   "Figure 3, caption", kit.exactly(0.5), yellow.confidences[0][-1]),
+        kit.theory("failure-P", "and from the third", "Figure 3, caption", kit.exactly(0.5),
+                   failed.confidences[0][-1]),
+        kit.theory("invariant",
+                   "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest relative drift)",
+                   "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in (*learning, failed))),
+        kit.theory("separatrix", "From the curve C_c neurons go to the stationary point (least distance, Eq. 4)",
+                   "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
+                   float(np.linalg.norm(e.attracted.path - e.stationary, axis=1).min())),
+        kit.finding("tried", "Networks trained from both sides of C_c", "Theorem 3.4", len(e.winners)),
         *(kit.finding(f"c-{k + 1}", f"c of start {k + 1} of the caption: not 1", "Figure 3", one.c)
           for k, one in enumerate(e.three)),
         kit.finding("edge-beta", "C_1 meets alpha = 0 at this beta", "Figure 3 left", float(e.curve[0, 1])),
@@ -157,9 +174,9 @@ def _curves(axes: Axes, e: Evidence) -> list[Line2D]:
             axes.plot(one.ode.t, theory, ls=ls, color=colors[name], lw=1.2)
             dots = slice(14 + 22 * k, int(len(one.ode.t) * SHOWN / END), 66)
             draw_trained(axes, one.ode.t[dots], trained[dots], colors[name], size=2.6)
-        made.append(Line2D([], [], ls=ls, color="#222222", label=start))
+        made.append(Line2D([], [], ls=ls, color=kit.PALETTE.muted, label=start))
     names = {"alpha": r"$\alpha_t$", "beta": r"$\beta_t$", "P": "$P_t(D_1)$"}
-    axes.set(xlim=(0, SHOWN), ylim=(-0.06, 2.5), xlabel="time $t$")
+    axes.set(xlim=(0, SHOWN), ylim=(-0.06, 2.5), xlabel="time $t$", ylabel=r"$\alpha_t$, $\beta_t$ and $P_t(D_1)$")
     return [*[Line2D([], [], color=colors[key], label=names[key]) for key in names], *made]
 
 
@@ -174,7 +191,7 @@ FIGURE = kit.Figure(
         "shared": "tachet2018/shared.yaml",
         "coarse": kit.Wanted(
             "tachet2018/shared.yaml",
-            ("optimizer.lr=0.01", "optimizer.iterations=5000", "record.snapshots.interval=5"),
+            ("optimizer.lr=0.01", "optimizer.iterations=20000", "record.snapshots.interval=20"),
         ),
     },
     origin={"norms": "stated", "starts, right": "stated", "starts, left": "assumed", "step": "assumed"},

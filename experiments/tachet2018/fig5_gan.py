@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.ticker import MaxNLocator
 
 from dynamics_cli import kit
@@ -146,14 +147,19 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 def draw(e: Evidence) -> kit.Drawing:
     """Draw samples, their densities, and both measures against steps."""
-    figure, axes = kit.new_figure(3, 3, aspect=0.86)
+    figure, axes = kit.new_figure(3, 3, aspect=0.96)
+    scale = PowerNorm(0.5, 0.0, float(max(one.max() for one in e.densities.values())))
     shown = {"data": e.data, **{loss: histories[0].samples for loss, histories in e.histories.items()}}
     titles = {"data": "data", **LOSSES}
     for k, (name, samples) in enumerate(shown.items()):
         _draw_samples(axes[k], e, samples, COLORS.get(name, kit.PALETTE.data))
         kit.panel_label(axes[k], k, titles[name])
-        _draw_density(axes[3 + k], e, name)
-        kit.panel_label(axes[3 + k], 3 + k, f"density, {titles[name]}")
+        image = axes[3 + k].imshow(
+            e.densities[name], origin="lower", extent=(-e.extent, e.extent) * 2, cmap="viridis", norm=scale,
+            interpolation="bilinear",
+        )  # fmt: skip
+        _square(axes[3 + k], e.extent)
+        kit.panel_label(axes[3 + k], 3 + k, "density")
     _draw_history(axes[6], e, "covered")
     axes[6].set_ylim(-0.2, len(e.centres) + 0.2)
     axes[6].yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 10]))
@@ -162,12 +168,21 @@ def draw(e: Evidence) -> kit.Drawing:
     axes[7].set_ylim(-0.03, 1.03)
     kit.panel_label(axes[7], 7, "share of good samples")
     axes[8].axis("off")
-    axes[8].legend(*axes[6].get_legend_handles_labels(), loc="center left", frameon=False)
+    several, steps = len(e.histories["hinge"]), e.histories["hinge"][0].steps[-1]
+    lines, names = axes[6].get_legend_handles_labels()
+    axes[8].legend(
+        lines, names, loc="upper left", frameon=False, alignment="left",
+        title=f"after {kit.format_number(steps)} steps,\n" + (f"{several} seeds" if several > 1 else "one seed"),
+    )  # fmt: skip
+    bar = figure.colorbar(image, cax=axes[8].inset_axes((0.05, 0.2, 0.85, 0.07)), orientation="horizontal")
+    bar.set_label("density, panels (d\N{EN DASH}f)")
+    bar.set_ticks(MaxNLocator(3, integer=True).tick_values(0, float(scale.vmax or 1))[:-1])
+    bar.ax.xaxis.set_major_formatter("{x:g}")
     return figure
 
 
 def _square(axes: Axes, extent: float) -> None:
-    axes.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+    axes.set(xlim=(-extent, extent), ylim=(-extent, extent), box_aspect=1, xticks=(-1, 0, 1), yticks=(-1, 0, 1))
 
 
 def _draw_samples(axes: Axes, e: Evidence, samples: kit.Floats, color: str) -> None:
@@ -176,22 +191,13 @@ def _draw_samples(axes: Axes, e: Evidence, samples: kit.Floats, color: str) -> N
     _square(axes, e.extent)
 
 
-def _draw_density(axes: Axes, e: Evidence, name: str) -> None:
-    r = e.extent
-    # one scale for all, that of the data: a collapsed generator is simply saturated
-    axes.imshow(
-        e.densities[name], origin="lower", extent=(-r, r, -r, r), cmap="viridis",
-        vmin=0, vmax=float(e.densities["data"].max()), interpolation="bilinear",
-    )  # fmt: skip
-    _square(axes, r)
-
-
 def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
     for loss, histories in e.histories.items():
         values = np.array([getattr(one, measure) for one in histories], dtype=float)  # (seeds, K)
         axes.plot(histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss])
         if len(values) > 1:
             axes.plot(histories[0].steps, values.T, color=COLORS[loss], lw=0.5, alpha=0.5)
+    axes.set_box_aspect(1)
     kit.set_axis_label(axes.xaxis, "steps", (0.0, float(axes.get_xlim()[1])))
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
 
@@ -199,9 +205,10 @@ def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
 FIGURE = kit.Figure(
     id="tachet2018-fig5-gan",
     caption=(
-        "(a) Data, (b, c) samples of generators trained with cross-entropy and with the hinge loss (crosses: means of "
-        "the Gaussians). (d-f) Densities of the same points on one scale. (g) Modes that have at least 1 % of the "
-        "samples. (h) Share of samples within three deviations of a mode. With several seeds, thick lines are means."
+        "(a) Data, (b, c) samples of the first seed's generators at the end of training with cross-entropy and with "
+        "the hinge loss (crosses: means of the Gaussians). (d-f) Densities of the same points on one scale, the colour "
+        "as the square root. (g) Modes that have at least 1 % of the samples. (h) Share of samples within three "
+        "deviations of a mode. With several seeds, thick lines are means."
     ),
     configs=wanted(1),
     presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},

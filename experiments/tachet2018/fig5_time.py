@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from dynamics_cli import kit
 
 from .theory.confidence_times import cross_entropy_time, hinge_time
-from .trained import Curve, crossing, draw_trained, mode_curve, trained_handle
+from .trained import Curve, crossing, draw_trained, largest_error, mode_curve, trained_handle
 
 CONFIG = "tachet2018/two_classes.yaml"
 U0 = 0.04
@@ -56,22 +56,24 @@ def evidence(runs: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5."""
     entropy, hinge = e.curves
+    with np.errstate(invalid="ignore"):  # times that were not reached are infinite
+        ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
     limit, (early, late) = float(hinge_time(1.0, U0)), cross_entropy_time(np.array([1e-6, 1e-7]), U0)
     # fmt: off
     return [
         kit.claim("times", "Trained networks take the time of the closed form (largest relative difference)",
                   "Section 5, A.5; limit of small steps", kit.at_most(1e-3), np.abs(e.trained / e.theory - 1).max()),
         kit.claim("overlay", "Their outputs follow Eqs. 3 and 6 (largest difference)",
-                  "Theorems 3.2 and 5.1, inset of Figure 5", kit.at_most(1e-3), max(entropy.error, hinge.error)),
-        kit.claim("hinge-faster", "The hinge loss converges much faster (largest ratio of the times, hinge to "
-                  "cross-entropy, from 80 % on)", "Section 5, Figure 5 right", kit.less_than(1),
-                  (e.hinge / e.cross_entropy)[e.confidence >= 0.8].max()),
+                  "Theorems 3.2 and 5.1, inset of Figure 5", kit.at_most(1e-3), largest_error([entropy, hinge])),
+        kit.claim("hinge-faster", "The hinge loss converges much faster: in less than half the time (largest ratio of "
+                  "trained times, hinge to cross-entropy, from 80 % on)", "Section 5, Figure 5 right",
+                  kit.less_than(0.5), ratios.max()),
         kit.claim("hinge-finite",
                   "t* of the hinge loss stays finite up to the confidence 1 (trained network there over closed form)",
                   "Section 5, Figure 5 right", kit.near(1.0, 1e-3), crossing(hinge.t, hinge.P, 1.0) / limit),
-        kit.claim("diverges", "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
-                  "delta: about 10)", "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
-                  kit.around(10 * 6 / 7), late / early),
+        kit.theory("diverges", "t* of cross-entropy diverges as the confidence goes to 1 (factor per tenfold smaller "
+                   "delta: about 10)", "Section 5, Figure 5 right; Eq. 15: Ei(log(1/delta)) ~ 1 / (delta log(1/delta))",
+                   kit.around(10 * 6 / 7), late / early),
         kit.finding("hinge-time", "Time at which the hinge loss is 0 (u0 = 0.04)", "Eq. 6", limit),
         kit.finding("low",
                     "At low confidence cross-entropy is ahead: largest confidence at which its time is the shorter one",

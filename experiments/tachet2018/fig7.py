@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
-from .hyperboloid import UNTIL, Trajectory, draw_sheets, follow, handles, mirrored, on_sheet, trained_winners
+from .hyperboloid import (
+    UNTIL,
+    Trajectory,
+    draw_sheets,
+    follow,
+    handles,
+    largest_error,
+    mirrored,
+    on_sheet,
+    trained_winners,
+)
 
 C = -1.0
 STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2], [0.8, 0.8], [0.3, 0.4], [1.2, 0.6]])
@@ -54,15 +64,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
                   "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
-                  "Eq. 4; limit of small steps", kit.at_most(1e-3), max(one.error for one in drawn)),
-        kit.claim("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
-                  "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in drawn)),
-        kit.claim("rate",
-                  "beta falls at least as fast as ||x_2||^2 sqrt(-c) / 2 (least margin; print has c for sqrt(-c))",
-                  "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in e.upper)),
-        kit.claim("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
-                  "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
-                  float(np.mean([one.winner == 2 for one in e.lower]))),
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(drawn)),
+        kit.theory("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
+                   "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in drawn)),
+        kit.theory("rate",
+                   "beta falls at least as fast as ||x_2||^2 sqrt(-c) / 2 (least margin; print has c for sqrt(-c))",
+                   "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in e.upper)),
+        kit.theory("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
+                   "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
+                   float(np.mean([one.winner == 2 for one in e.lower]))),
         kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
         kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
                     "Figure 7", max(one.ode.beta_zero for one in drawn if one.winner == 1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dynamics_cli import kit
 
 from .theory.shared_neuron import SharedNeuron, hyperboloid, shared_neuron
-from .trained import step, train_together, trained_handle
+from .trained import LEARNT, step, train_together, trained_handle
 
 COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
 """The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches 0)."""
@@ -60,9 +61,15 @@ class Trajectory:
         return float(np.abs((hyperboloid(self.ode.alpha, self.ode.beta, self.ode.z) - self.c) / size).max())
 
 
+def largest_error(learning: Sequence[Trajectory], failing: Sequence[Trajectory] = ()) -> float:
+    """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT` in one class."""
+    least = min(max(float(P.max()) for P in one.confidences) for one in learning)
+    return max(one.error for one in (*learning, *failing)) if least >= LEARNT else float("nan")
+
+
 def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:
-    """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, points of norm 1."""
-    snapshots = np.unique(np.round(np.linspace(0.0, until / step(run), points)).astype(np.int64))
+    """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, for its iterations at most."""
+    snapshots = np.unique(np.round(np.linspace(0.0, _updates(run, until), points)).astype(np.int64))
     paths = train_together(run, starts[:, :2], starts[:, 2], snapshots=snapshots)
     return [
         Trajectory(
@@ -76,9 +83,13 @@ def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> li
 
 def trained_winners(run: kit.Run, starts: kit.Floats, *, until: float) -> NDArray[np.int8]:
     """Return which class alone activates the trained neuron in the end (0: none or both), (R,)."""
-    end = train_together(run, starts[:, :2], starts[:, 2], snapshots=[round(until / step(run))])
+    end = train_together(run, starts[:, :2], starts[:, 2], snapshots=[_updates(run, until)])
     alpha, beta = end.w[0].T
     return np.select([(alpha > 0) & (beta <= 0), (beta > 0) & (alpha <= 0)], [1, 2], 0).astype(np.int8)
+
+
+def _updates(run: kit.Run, until: float) -> int:
+    return min(round(until / step(run)), run.iterations)
 
 
 def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
@@ -137,12 +148,12 @@ def _set_box(axes: Axes3D, *, elevation: float, azimuth: float) -> None:
     """Label the three axes and choose the direction to look from."""
     axes.computed_zorder = False  # what is drawn later is in front
     axes.set_box_aspect((1, 1, 1.15), zoom=0.98)
-    axes.set(xlim=(0, REACH), ylim=(0, REACH), zlim=(-REACH, REACH), xticks=[0, 1, 2], yticks=[0, 1, 2])
-    axes.set_zticks([-2, -1, 0, 1, 2])
-    axes.set_xlabel(r"$\alpha$", labelpad=-6)
-    axes.set_ylabel(r"$\beta$", labelpad=-6)
-    axes.set_zlabel("$z$", labelpad=-7)
-    axes.tick_params(pad=-3, labelsize=7)
+    axes.set(xlim=(0, REACH), ylim=(0, REACH), zlim=(-REACH, REACH), xticks=[0.5, 1, 1.5], yticks=[0.5, 1, 1.5])
+    axes.set_zticks([-1, 0, 1])
+    axes.set_xlabel(r"$\alpha$", labelpad=-4)
+    axes.set_ylabel(r"$\beta$", labelpad=-4)
+    axes.set_zlabel("$z$", labelpad=-6)
+    axes.tick_params(pad=-2, labelsize=7)
     axes.view_init(elev=elevation, azim=azimuth)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.pane.set_facecolor("white")

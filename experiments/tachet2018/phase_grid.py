@@ -77,11 +77,6 @@ class Diagram:
     steps: tuple[float, float]
     """Coarse, fine."""
 
-    @property
-    def error(self) -> float:
-        """Largest difference of a curve from its closed form."""
-        return max(curve.error for curve in self.curves)
-
 
 def configs(fine: tuple[str, ...], coarse: tuple[str, ...]) -> dict[str, kit.Wanted]:
     """Return the runs of all curves with the changes `fine` and, at the coarse step, `coarse`."""

@@ -17,6 +17,9 @@ from dynamics_cli.training.steppers.compiled import CompiledStepper
 
 from .theory.modes import hinge_mode, invariant, logistic_mode
 
+LEARNT = 0.9
+"""Confidence (margin under the hinge loss) that a network must reach for its curve to count."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -36,6 +39,22 @@ class Curve:
     def error(self) -> float:
         """Largest difference of the confidences over the whole curve."""
         return float(np.abs(self.P - self.P_theory).max())
+
+
+def largest_error(curves: Sequence[Curve]) -> float:
+    """Return the largest difference from the closed forms; NaN unless all trained networks reach `LEARNT`.
+
+    A network that stays where it starts follows its closed form, too.
+    """
+    return max(one.error for one in curves) if min(float(one.P.max()) for one in curves) >= LEARNT else float("nan")
+
+
+def sigmoidal(t: kit.Floats, values: kit.Floats) -> bool:
+    """Return whether a curve (K,) is slow at first, then accelerates, then saturates: convex before, concave after."""
+    slopes = np.diff(values) / np.diff(t)
+    bends = np.diff(slopes)
+    signs = np.sign(bends[np.abs(bends) > 1e-9 * np.abs(slopes).max()])  # rounding has no shape
+    return bool(len(signs) and signs[0] > 0 > signs[-1] and np.count_nonzero(np.diff(signs)) == 1)
 
 
 def step(run: kit.Run) -> float:
@@ -161,11 +180,12 @@ class Paths:
 def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints) -> Paths:
     """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at once.
 
-    `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for wider networks.
+    `snapshots` are the updates after which the weights are kept, ascending. Raises InputError for wider networks and
+    other optimizers than full-batch gradient descent.
     """
     problem = build_problem(run.config)
-    if problem.shapes["hidden_weight"][0] != 1:
-        raise kit.InputError(f"{run.path}: one neuron is needed")
+    if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
+        raise kit.InputError(f"{run.path}: one neuron is needed, trained by gradient descent on all samples")
     stepper = CompiledStepper([problem] * len(w))
     stepper.write(w[:, None, :], z[:, None])
     kept_w, kept_z = [], []

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dynamics_cli._bundled.experiments.tachet2018 import phase_grid
+from dynamics_cli._bundled.experiments.tachet2018.deep_modes import overtaking
 from dynamics_cli._bundled.experiments.tachet2018.starving import DELTAS, DRAWS, random_cases
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import Outcome
 from dynamics_cli._bundled.experiments.tachet2018.theory.starvation import corrected_bound
-from dynamics_cli._bundled.experiments.tachet2018.trained import crossing, order, outputs, train_together
+from dynamics_cli._bundled.experiments.tachet2018.trained import crossing, order, outputs, sigmoidal, train_together
 from matplotlib.axes import Axes
 
 from dynamics_cli.errors import InputError
@@ -61,12 +62,15 @@ def picture(name: str, known: Known) -> tuple[Evidence, Drawing]:
     return shown, drawing(load_figure(f"tachet2018-{name}"), shown)
 
 
+NOT_REPRODUCED = {"fig2": ["sigmoidal-y"], "fig4": ["deeper-early"], "fig6": ["theorem-d2"]}
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_all_claims_are_reproduced(name: str, known: Known) -> None:
+def test_all_other_claims_are_reproduced(name: str, known: Known) -> None:
     claims = by_id(load_figure(f"tachet2018-{name}").claims(evidence(name, known)))
     stated = verdicts(claims)
     assert stated
-    assert stated == dict.fromkeys(stated, "reproduced")
+    assert [id_ for id_, verdict in stated.items() if verdict != "reproduced"] == NOT_REPRODUCED.get(name, [])
     assert all(one.source and one.statement and one.measured is not None for one in claims.values())
 
 
@@ -79,7 +83,8 @@ def test_drawing_is_pure(name: str, known: Known, outputs: Path) -> None:
 def test_runs_that_are_much_too_short_give_verdicts_and_a_picture(name: str, known: Known) -> None:
     figure = load_figure(f"tachet2018-{name}")
     short = evidence_of(figure, SHORT)
-    assert "not reproduced" in verdicts(figure.claims(short)).values()
+    claims = figure.claims(short)
+    assert all(one.verdict == "not reproduced" for one in claims if one.id in ("overlay", "sigmoidal", "starvation"))
     _, full = picture(name, known)
     drawn = drawing(figure, short)
     assert (titles(drawn), labels(drawn)) == (titles(full), labels(full))
@@ -152,12 +157,14 @@ def test_figure_4_shows_logits_and_confidences(known: Known) -> None:
     left, right = drawn.axes
     assert [(one.depth, one.norm) for one in shown.curves] == [(2, 1.0), (2, 2.0), (4, 1.0), (4, 2.0)]
     for one in shown.curves:
-        assert has_line(left, one.t, one.u_theory)
+        assert has_line(left, one.t, one.y_theory)
         assert has_line(right, one.t, one.P_theory)
-        assert has_dots(left, one.t, one.u)
+        assert has_dots(left, one.t, one.y)
         assert has_dots(right, one.t, one.P)
     assert labels(drawn) == [("time $t$", "logit $u(t)$"), ("time $t$", "confidence $P_t$")]
-    assert len(legend(drawn)) == 5
+    assert len(legend(drawn)) == 6
+    for k in (0, 1):
+        assert has_line(right, *([value] for value in overtaking(shown.curves[k], shown.curves[k + 2])))
 
 
 def test_figure_5_shows_times_and_both_solutions(known: Known) -> None:
@@ -172,7 +179,7 @@ def test_figure_5_shows_times_and_both_solutions(known: Known) -> None:
     assert legend(drawn) == ["cross-entropy", "hinge", "trained"]
 
 
-@pytest.mark.parametrize(("name", "bounds"), [("fig6", ("printed", "corrected")), ("fig10", ("bound",))])
+@pytest.mark.parametrize(("name", "bounds"), [("fig6", ("printed", "meant")), ("fig10", ("bound",))])
 def test_starvation_shows_truth_and_bounds(name: str, bounds: tuple[str, ...], known: Known) -> None:
     shown, drawn = picture(name, known)
     (axes,) = drawn.axes
@@ -208,18 +215,18 @@ def test_figure_8_at_a_coarse_step() -> None:
     assert [one.depth for one in shown.curves] == [4, 4, 8, 8]
     assert max(one.error for one in shown.curves) < 1e-2  # ten times 1e-3, first order
     found = verdicts(figure.claims(shown))
-    for id_ in ("closed-form", "equal-weights", "larger-norm", "norm-fades", "deeper"):
+    for id_ in ("closed-form", "sigmoidal", "equal-weights", "deeper", "deeper-early"):
         assert found[id_] == "reproduced"
     left, right = drawing(figure, shown).axes
-    assert all(has_line(left, one.t, one.u_theory) and has_line(right, one.t, one.P_theory) for one in shown.curves)
+    assert all(has_line(left, one.t, one.y_theory) and has_line(right, one.t, one.P_theory) for one in shown.curves)
 
 
 def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
     result = reproduce_figure("tachet2018-table1", out=tmp_path)
     lines = (tmp_path / "tachet2018-table1.csv").read_text().splitlines()
     assert lines[0].startswith("confidence on x_1,lambda = 0.5")
-    assert lines[1] == "99 %,91 % (90.9),71 % (71.5),61 % (61.3),51 % (51.1)"
-    assert lines[2] == "99.99 %,99 % (99.0),86 % (86.3),72 % (71.5),52 % (52.3)"
+    assert lines[1] == "99 %,91 % (90.87),71 % (71.48),61 % (61.29),51 % (51.15)"
+    assert lines[2] == "99.99 %,99 % (99.01),86 % (86.32),72 % (71.53),52 % (52.30)"
     assert result.table is not None
     (axes,) = drawing(load_figure("tachet2018-table1"), evidence_of("tachet2018-table1")).axes
     assert [text.get_text() for text in axes.texts][6:10] == result.table[1][0][1:]
@@ -240,10 +247,17 @@ def test_the_counterexample_to_theorem_d_2(known: Known) -> None:
 
 
 def test_random_cases_are_as_many_and_never_beyond_the_corrected_bound() -> None:
-    cases = random_cases(strong=False)
+    cases = random_cases("positive")
     assert len(cases.stop.rare) == DRAWS == 1000
     bound = corrected_bound(cases.delta, cases.lambda_, cases.alpha0, cases.beta0, cases.stop.z)
     assert (cases.stop.rare <= bound + 1e-12).all()
+
+
+def test_no_network_that_did_not_learn_confirms_a_claim_of_starvation() -> None:
+    for name in ("fig6", "fig10"):
+        figure = load_figure(f"tachet2018-{name}")
+        still = figure.claims(evidence_of(figure, ("optimizer.lr=1e-7", "optimizer.iterations=4000")))
+        assert {one.verdict for one in still if one.kind == "claim"} == {"not reproduced"}
 
 
 def test_the_diagram_is_trained_from_at_least_100_by_100_starts(known: Known) -> None:
@@ -275,6 +289,15 @@ def test_outputs_are_those_of_the_run() -> None:
     x = np.random.default_rng(0).standard_normal((4, 3))
     for index in range(len(run.snapshot_iterations)):
         np.testing.assert_allclose(outputs(run, x)[index], run.network(index)(x), atol=1e-14)
+
+
+def test_shapes_of_curves() -> None:
+    t = np.linspace(-4.0, 4.0, 80)
+    logistic = 1 / (1 + np.exp(-t))
+    assert sigmoidal(t, logistic)
+    assert not any(sigmoidal(t[part], logistic[part]) for part in (slice(0, 40), slice(40, 80)))  # half of one each
+    assert not sigmoidal(t, -logistic)
+    assert not sigmoidal(t, np.full(80, 0.5))
 
 
 def test_crossing_and_order() -> None:

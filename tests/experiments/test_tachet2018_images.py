@@ -100,11 +100,17 @@ def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
     fewer = ("dataset.per_class=200", "dataset.test_per_class=100", "optimizer.batch_size=8", "optimizer.epochs=3")
     result = reproduce_figure("tachet2018-table2-digits", overrides=fewer, out=tmp_path, formats=("png",))
     claims = {one.id: one for one in result.claims}
-    assert {id_: claims[id_].verdict for id_ in ("train", "test", "fails")} == dict.fromkeys(
-        ("train", "test", "fails"), "reproduced"
+    assert {id_: claims[id_].verdict for id_ in ("train", "test", "fails", "starved")} == dict.fromkeys(
+        ("train", "test", "fails", "starved"), "reproduced"
     )
     assert result.table is not None
-    assert [row[0] for row in result.table[1]] == ["Training", "Testing", "Testing (untouched)"]
+    assert [row[0] for row in result.table[1]] == [
+        "Training",
+        "Testing",
+        "Testing (untouched)",
+        "Testing (untouched), control",
+    ]
+    assert "Paper" not in result.table[0]
 
 
 def test_without_the_images_the_digits_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +124,7 @@ def test_without_the_images_the_digits_are_offered(tmp_path: Path, monkeypatch: 
 def test_cats_and_dogs_become_a_table(tmp_path: Path) -> None:
     result = reproduce_figure("tachet2018-table2", overrides=TINY_VGG, out=tmp_path, formats=("png",))
     assert result.table is not None
-    assert [row[1] for row in result.table[1]] == ["18", "6", "6"]
+    assert [row[1] for row in result.table[1]] == ["18", "6", "6", "6"]
     assert {one.id for one in result.claims} >= {"train", "test", "printed", "fails"}
     about = json.loads((tmp_path / "tachet2018-table2.json").read_text())
     assert about["figure"] == "tachet2018-table2"
