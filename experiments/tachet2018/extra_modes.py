@@ -231,7 +231,7 @@ def _layer(*extra: str) -> kit.Wanted:
 
 
 def _sampled(lr: str, updates: int) -> kit.Wanted:
-    changes = (f"optimizer.lr={lr}", f"optimizer.iterations={updates}", f"record.snapshots.interval={updates // 120}")
+    changes = (f"optimizer.lr={lr}", f"optimizer.iterations={updates}", f"record.snapshots.interval={updates // 40}")
     return kit.Wanted(SAMPLED, changes, DRAWS)
 
 
