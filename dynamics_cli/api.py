@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.sweeps.grid import Axis
-    from dynamics_cli.sweeps.sweep import Sweep
+    from dynamics_cli.sweeps.sweep import PlannedSweep, Sweep
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
@@ -194,7 +194,9 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
-    seeds: int = 1,
+    together: Mapping[str, Any] | Iterable[str] = (),
+    let: Mapping[str, str] | Iterable[str] = (),
+    seeds: int | None = None,
     overrides: Overrides = (),
     record: str = "light",
     workers: int | None = None,
@@ -205,9 +207,12 @@ def sweep(
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
 
     Args:
-        config: as `load_config` takes it.
+        config: as `load_config` takes it; what its section `sweep` says comes first.
         grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
-        seeds: seeds per grid point.
+            A setting that the section sweeps too takes these values instead.
+        together: settings that run together, value by value, with as many values each: `--zip`.
+        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
+        seeds: seeds per grid point, by default what the section says, or 1.
         overrides: for all jobs, as `load_config` takes them.
         record: what each job keeps, `light` or all that the `config` says.
         workers: processes for jobs that cannot be trained together; by default one per core.
@@ -222,41 +227,81 @@ def sweep(
         ConfigError: a point of the grid is not a valid config.
         UsageError: the grid makes no sense, or the directory holds another sweep.
     """
-    from dynamics_cli.config import RunConfig
-    from dynamics_cli.config.dump import to_plain
-    from dynamics_cli.sweeps.jobs import build_jobs
     from dynamics_cli.sweeps.sweep import run_sweep
 
-    source: Any = to_plain(config) if isinstance(config, RunConfig) else config
-    source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
-    axes = _axes(grid)
-    full = record == "config"
-    jobs = build_jobs(source, override_texts(overrides), axes, seeds=seeds, full_record=full, **settings)
+    planned = plan_sweep(
+        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, **settings
+    )
     done = 0
 
     def report(result: object) -> None:
         nonlocal done
         done += 1
         if progress is not None:
-            progress(done, len(jobs))
+            progress(done, len(planned.jobs))
 
-    return run_sweep(jobs, axes, seeds=seeds, out=None if out is None else Path(out), workers=workers, report=report)
+    return run_sweep(planned, out=None if out is None else Path(out), workers=workers, report=report)
 
 
-def _axes(grid: Mapping[str, Any] | Iterable[str]) -> list[Axis]:
-    from dynamics_cli.sweeps.grid import Axis, parse_axis
+def plan_sweep(
+    config: Config,
+    grid: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    together: Mapping[str, Any] | Iterable[str] = (),
+    let: Mapping[str, str] | Iterable[str] = (),
+    seeds: int | None = None,
+    overrides: Overrides = (),
+    record: str = "light",
+    **settings: Any,
+) -> PlannedSweep:
+    """Return the jobs of a sweep, each with a validated config; the arguments are those of `sweep`.
+
+    Raises as `sweep`.
+    """
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.sweeps.expressions import parse_let
+    from dynamics_cli.sweeps.grid import zipped
+    from dynamics_cli.sweeps.jobs import build_jobs, read_sweep_section
+    from dynamics_cli.sweeps.sweep import PlannedSweep
+
+    source: Any = to_plain(config) if isinstance(config, RunConfig) else config
+    source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
+    texts = override_texts(overrides)
+    axes, lets, count = read_sweep_section(source, texts)
+    given = [*_axes(grid), *zipped(_axes(together, "--zip"))]
+    leaders = {axis.leader for axis in axes}
+    replaced = {axis.key for axis in given if axis.key not in leaders}
+    axes = [*(axis for axis in axes if axis.key not in replaced or axis.leader), *given]
+    pairs = let.items() if isinstance(let, Mapping) else ()
+    parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
+    lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
+    count = count if seeds is None else seeds
+    full = record == "config"
+    jobs = build_jobs(source, texts, axes, lets=lets, seeds=count, full_record=full, **settings)
+    return PlannedSweep(jobs, axes, lets, count)
+
+
+def is_swept(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()) -> bool:
+    """Return whether a config has a section `sweep`, so that `sweep` and not `train` takes it.
+
+    Raises:
+        ConfigError: it cannot be read, or the section is not valid.
+    """
+    from dynamics_cli.config.load import load_sweep
+
+    source = config if isinstance(config, Mapping) else config_file(os.fspath(config))
+    return load_sweep(source, override_texts(overrides))[0] is not None
+
+
+def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
+    from dynamics_cli.sweeps.grid import parse_axis
+    from dynamics_cli.sweeps.jobs import axis_of
 
     if not isinstance(grid, Mapping):
-        return [parse_axis(text) for text in grid]
-    axes = []
-    for key, values in grid.items():
-        if isinstance(values, str):
-            axes.append(parse_axis(f"{key}={values}"))
-            continue
-        axes.append(Axis(key, tuple(jsonable(list(values)))))
-        if not 0 < len(axes[-1].values) == len({repr(value) for value in axes[-1].values}):
-            raise UsageError(f"the grid of {key} must have values, none of them twice")
-    return axes
+        return [parse_axis(text, option) for text in grid]
+    given = {key: values if isinstance(values, str) else jsonable(list(values)) for key, values in grid.items()}
+    return [axis_of(key, values, distinct=option == "--grid") for key, values in given.items()]
 
 
 # --- runs

@@ -21,19 +21,28 @@ Examples:
   dyn sweep boursier2022/orthogonal --seeds 20
   dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
   dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
+  dyn sweep my.yaml --grid initialization.scale=0.1:1:5 --let "optimizer.lr=min(10, 0.1 / initialization.scale**2)"
 
 \b
-Forms of --grid:
-  key=v1,v2,...            these values
-  key=first:last:count     evenly spaced
-  key=first:last:log:count geometrically spaced
+Forms of --grid and --zip:
+  key=v1,v2,...               these values: numbers, words, kinds, files
+  key=first:last:count        evenly spaced
+  key=first:last:log:count    geometrically spaced
+  key=first:last:logint:count the same, rounded to whole numbers
+
+\b
+An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max, sqrt, log, exp, abs, round, int.
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("config", shell_complete=complete_config)
 @click.option("--grid", "grid", multiple=True, metavar="KEY=VALUES", help="Sweep one setting; can be repeated.")
-@click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Seeds per grid point (default: 1).")
+@click.option(
+    "--zip", "together", multiple=True, metavar="KEY=VALUES", help="Settings that run together, value by value."
+)
+@click.option("--let", "let", multiple=True, metavar="KEY=EXPRESSION", help="Compute a setting from others.")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Seeds per grid point (default: 1).")
 @set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
@@ -45,7 +54,9 @@ def sweep(
     *,
     config: str,
     grid: tuple[str, ...],
-    seeds: int,
+    together: tuple[str, ...],
+    let: tuple[str, ...],
+    seeds: int | None,
     overrides: tuple[str, ...],
     seed: int | None,
     workers: int | None,
@@ -56,12 +67,13 @@ def sweep(
 ) -> None:
     """Train a config over a grid and several seeds.
 
-    Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips what is
-    done; a job that fails does not stop the others (exit code 6).
+    The grid stands in the section `sweep` of the config (keys grid, zip, let, seeds), in options, or in both. Jobs of
+    equal shape are trained together, the others in processes of their own. The same sweep again skips what is done; a
+    job that fails does not stop the others (exit code 6).
     """
     run_and_show(
-        config, grid, overrides=overrides, seeds=seeds, seed=seed, workers=workers, record=record, out=out,
-        quiet=quiet, as_json=as_json,
+        config, grid, together=together, let=let, overrides=overrides, seeds=seeds, seed=seed, workers=workers,
+        record=record, out=out, quiet=quiet, as_json=as_json,
     )  # fmt: skip
 
 

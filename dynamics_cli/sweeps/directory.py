@@ -17,9 +17,6 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 if TYPE_CHECKING:
     from dynamics_cli.sweeps.sweep import Result
 
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Result
-
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 FORMAT = 1
@@ -70,6 +67,7 @@ def table_seal(data: bytes) -> str:
 def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
     """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
     measures = sorted({name for result in results for name in result.measures})
+    keys = [key for key in keys if key != "seed"]  # which has a column in any case
     header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
     rows = [
         [

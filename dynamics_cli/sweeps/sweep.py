@@ -17,6 +17,7 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep, table_seal, write_sweep, write_table
+from dynamics_cli.sweeps.expressions import Let
 from dynamics_cli.sweeps.grid import Axis
 from dynamics_cli.sweeps.jobs import Job
 from dynamics_cli.sweeps.workers import run_in_processes
@@ -44,6 +45,42 @@ class Result:
     final_loss: float = math.nan
     measures: dict[str, float] = field(default_factory=dict)
     message: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedSweep:
+    """What a sweep is: its jobs, and where their settings came from."""
+
+    jobs: Sequence[Job]
+    axes: Sequence[Axis] = ()
+    lets: Sequence[Let] = ()
+    """Settings that are computed."""
+    seeds: int = 1
+
+    @property
+    def keys(self) -> list[str]:
+        """The settings that differ from job to job."""
+        return [axis.key for axis in self.axes] + [let.key for let in self.lets]
+
+    def described(self) -> dict[str, Any]:
+        """Return what `sweep.json` says of it.
+
+        Raises:
+            ConfigError: when a file that a config names is not there or cannot be read.
+        """
+        axes = [
+            {"key": a.key, "values": list(a.values), "log": a.log} | ({"with": a.leader} if a.leader else {})
+            for a in self.axes
+        ]
+        lets = {"computed": {let.key: let.expression for let in self.lets}} if self.lets else {}
+        return {
+            "hash": sweep_hash(self.jobs),
+            "name": self.jobs[0].config.name,
+            "axes": axes,
+            **lets,
+            "seeds": self.seeds,
+            "jobs": len(self.jobs),
+        }
 
 
 @dataclass(frozen=True)
@@ -78,10 +115,8 @@ def sweep_hash(jobs: Sequence[Job]) -> str:
 
 
 def run_sweep(
-    jobs: Sequence[Job],
-    axes: Sequence[Axis],
+    planned: PlannedSweep,
     *,
-    seeds: int = 1,
     out: Path | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -96,19 +131,12 @@ def run_sweep(
         Interrupted: a signal came; calling again goes on.
 
     """
-    identity = sweep_hash(jobs)
-    directory = out or layout.outputs_root() / "sweeps" / f"{jobs[0].config.name}-{identity[:10]}"
+    described = planned.described()
+    directory = out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
     with run_lock(directory):
-        described = {
-            "hash": identity,
-            "name": jobs[0].config.name,
-            "axes": [{"key": a.key, "values": list(a.values), "log": a.log} for a in axes],
-            "seeds": seeds,
-            "jobs": len(jobs),
-        }
         _claim(directory, described)
-        results = run_jobs(jobs, directory, executor=executor, workers=workers, report=report)
-        path = write_table(directory, results, [axis.key for axis in axes])
+        results = run_jobs(planned.jobs, directory, executor=executor, workers=workers, report=report)
+        path = write_table(directory, results, planned.keys)
         write_sweep(directory, {**described, "table": table_seal(files.read(path))})
     return Sweep(directory, results, path)
 
