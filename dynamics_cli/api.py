@@ -20,6 +20,8 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from matplotlib.figure import Figure
 
     from dynamics_cli.config import RunConfig
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.sweeps.grid import Axis
-    from dynamics_cli.sweeps.sweep import PlannedSweep, Sweep
+    from dynamics_cli.sweeps.sweep import PlannedSweep, Sweep, SweepProspect
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     Which = Run | str | Path
     Messages = Callable[[str], None]
     """Told in one sentence each what a user may want to know."""
-    Counted = Callable[[int, int], None]
-    """Called with how many of how many are done."""
+    Counted = Callable[[int, int | None], None]
+    """Called with how many of how many (None: not known) are done."""
 
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
 DAY = 86400.0
@@ -200,6 +202,8 @@ def sweep(
     overrides: Overrides = (),
     record: str = "light",
     workers: int | None = None,
+    shard: tuple[int, int] | None = None,
+    executor: Executor | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
     **settings: Any,
@@ -215,7 +219,9 @@ def sweep(
         seeds: seeds per grid point, by default what the section says, or 1.
         overrides: for all jobs, as `load_config` takes them.
         record: what each job keeps, `light` or all that the `config` says.
-        workers: processes for jobs that cannot be trained together; by default one per core.
+        workers: processes that train; by default one per core, and none where all is done in seconds.
+        shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
+        executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
         settings: top-level settings of all jobs; `seed` is the first one.
@@ -232,15 +238,29 @@ def sweep(
     planned = plan_sweep(
         config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, **settings
     )
-    done = 0
+    done, total = 0, len(planned.jobs) if shard is None else None
 
     def report(result: object) -> None:
         nonlocal done
         done += 1
         if progress is not None:
-            progress(done, len(planned.jobs))
+            progress(done, total)
 
-    return run_sweep(planned, out=None if out is None else Path(out), workers=workers, report=report)
+    return run_sweep(
+        planned, out=None if out is None else Path(out), shard=shard, executor=executor, workers=workers, report=report
+    )
+
+
+def plan_sweep_needs(
+    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **options: Any
+) -> SweepProspect:
+    """Say what `sweep` would do, and what it would need: `dyn sweep --dry-run`; the arguments are those of `sweep`.
+
+    Raises as `sweep`.
+    """
+    from dynamics_cli.sweeps.sweep import prospect
+
+    return prospect(plan_sweep(config, grid, **options), None if out is None else Path(out))
 
 
 def plan_sweep(
@@ -510,11 +530,13 @@ def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> l
 
 
 def sweep_directory(which: Any) -> Path | None:
-    """Return the directory of a sweep; None for what is none."""
+    """Return the directory of a sweep, which may be named by its last part; None for what is none."""
+    from dynamics_cli.runs import outputs_root
     from dynamics_cli.sweeps.directory import is_sweep
 
     path = Path(getattr(which, "path", which))
-    return path if is_sweep(path) else None
+    places = [path] if path.is_absolute() or len(path.parts) != 1 else [path, outputs_root() / "sweeps" / path]
+    return next((place for place in places if is_sweep(place)), None)
 
 
 def list_panels(run: Which | Sweep) -> Table:
@@ -767,6 +789,31 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
     statuses = _known_statuses(statuses)
     found = list_runs(Path(root or runs_root()))
     return Table(_run_row(run) for run in found if not statuses or run.status in statuses)
+
+
+def list_sweeps(root: str | Path | None = None) -> Table:
+    """Return the sweeps that are kept, unfinished ones too: path, status, jobs, how many ended in which way.
+
+    `root` is where they are; by default `outputs/sweeps`.
+    """
+    from dynamics_cli.runs import outputs_root
+    from dynamics_cli.sweeps.directory import is_sweep
+
+    folder = Path(root or outputs_root() / "sweeps")
+    shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
+    found = [describe_sweep(path) for path in sorted(folder.glob("*")) if is_sweep(path)]
+    return Table({name: one[name] for name in shown} for one in found)
+
+
+def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
+    """Return how far a sweep is: settings, jobs by how they ended, failures by message, what runs: `dyn show SWEEP`.
+
+    Raises:
+        RunError: it is not a sweep, or it is damaged.
+    """
+    from dynamics_cli.sweeps.directory import sweep_summary
+
+    return sweep_summary(sweep_directory(which) or Path(str(which)))
 
 
 # --- data files

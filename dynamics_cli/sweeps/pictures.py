@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,18 +15,16 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.layout import note, place_legend
 from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
-from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
+from dynamics_cli.sweeps.directory import FIXED, read_rows, read_sweep
 
 Floats = NDArray[np.float64]
 WIDTH = 4.2
 """Width of a picture in inches."""
 MOST_FAMILIES = 7
 """Families of curves that are drawn at most."""
-_FIXED = ("job", "seed", "status", "path", "replica", "message")
 
 
 class SweepTable:
@@ -43,10 +39,7 @@ class SweepTable:
         """
         self.directory = directory
         self.axes: list[dict[str, Any]] = read_sweep(directory)["axes"]
-        self.rows = list(csv.DictReader(io.StringIO(read_table(directory), newline="")))
-        needed = {*_FIXED, *(axis["key"] for axis in self.axes)}
-        if not self.rows or not needed <= set(self.rows[0]):
-            raise CorruptRunError(directory / RESULTS, "it has no rows, or not the columns of this sweep")
+        self.rows = read_rows(directory)
         numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
         # a grid of one value by n is a line
         self.numeric = [a for a in numeric if len(a["values"]) > 1] or numeric[:1]
@@ -57,7 +50,7 @@ class SweepTable:
         """Names of the final numbers that the table has, the final loss first."""
         swept = {axis["key"] for axis in self.axes}
         # files are named after measures, so a column of another name is none
-        names = [name for name in self.rows[0] if name not in (*_FIXED, *swept) and is_array_name(str(name))]
+        names = [name for name in self.rows[0] if name not in (*FIXED, *swept) and is_array_name(str(name))]
         return sorted(names, key=lambda name: (name != "final_loss", name))
 
     def column(self, name: str) -> Floats:
