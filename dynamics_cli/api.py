@@ -423,6 +423,7 @@ def plot(
     at: int | None = None,
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure: ...
@@ -435,6 +436,7 @@ def plot(
     at: int | Sequence[int] | None = None,
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...
@@ -446,6 +448,7 @@ def plot(
     at: int | Sequence[int] | None = None,
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
@@ -456,6 +459,7 @@ def plot(
         panel: the name of a panel, or several (see `list_panels`); by default all.
         at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
         measure: of a sweep, the final number to draw.
+        columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
 
@@ -469,13 +473,13 @@ def plot(
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
     drawn = {}
-    for stem, figure in pictures(run, panels, iterations, measure=measure):
+    for stem, figure in pictures(run, panels, iterations, measure=measure, columns=columns):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
 
             save(figure, Path(out) / stem, formats)
-    one = isinstance(panel, str) and (at is None or isinstance(at, int))
+    one = (columns or isinstance(panel, str)) and (at is None or isinstance(at, int))
     return next(iter(drawn.values())) if one else drawn
 
 
@@ -485,6 +489,7 @@ def pictures(
     iterations: Sequence[int] = (),
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
     """Draw panels of a run or a sweep one after the other, each with the name of its file; see `plot`.
@@ -495,8 +500,10 @@ def pictures(
     if directory is not None:
         if iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, panels, measure)
+        yield from _pictures_of_sweep(directory, panels, measure, columns or {})
         return
+    if columns:
+        raise UsageError("x, y and color are columns of the table of a sweep; a run has none")
     from dynamics_cli.analysis import check_panel, draw_panel, panels_of
     from dynamics_cli.runs import named
 
@@ -510,10 +517,17 @@ def pictures(
             yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state)
 
 
-def _pictures_of_sweep(directory: Path, panels: Sequence[str], measure: str) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep, panels_of_sweep
+def _pictures_of_sweep(
+    directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str]
+) -> Iterator[tuple[str, Figure]]:
+    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, panels_of_sweep
 
     results = SweepTable(directory)
+    if columns:
+        if panels:
+            raise UsageError("a panel has its own columns; give either panels, or x, y and color")
+        yield "-".join(columns.values()), draw_columns(results, **columns, measure=measure)
+        return
     for name in panels or panels_of_sweep(results):
         yield (name if measure == "final_loss" else f"{name}-{measure}"), draw_sweep(results, name, measure)
 

@@ -11,8 +11,9 @@ import pytest
 from dynamics_cli.sweeps import sweep as sweeps
 from dynamics_cli.sweeps.directory import read_rows
 
-from .conftest import CONFIG, Dyn
+from .conftest import CONFIG, ROOT, Dyn
 
+README = ROOT / "README.md"
 GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
 KILLER = '''
 import os, pathlib, signal
@@ -147,3 +148,14 @@ def test_a_job_array_runs_shards(dyn: Dyn, place: Path) -> None:
     for text in ("--grid architecture.width=2,4,8", "--set name=two-words", f"--out '{place}/s p'", "--seeds 2"):
         assert text in lines[-1]
     assert dyn(*sweep, "--engine", "slurm").code == dyn(*sweep, "--mem", "2G").code == 2
+
+
+def test_the_section_that_readme_shows(dyn: Dyn, place: Path) -> None:
+    (section,) = (part for part in README.read_text().split("```yaml\n") if part.startswith("sweep:"))
+    (place / "swept.yaml").write_text(CONFIG + section.partition("```")[0])
+    planned = dyn("sweep", "swept.yaml", "--dry-run", "--json")
+    assert planned.code == 0, planned.err
+    assert planned.json["jobs"] == 25 * 2 * 2 * 20
+    assert dyn("config", "check", "swept.yaml").out == "swept.yaml: valid\n"
+    refused = dyn("train", "swept.yaml")
+    assert (refused.code, "sweep: describes many runs: `dyn sweep` trains them" in refused.err) == (3, True)
