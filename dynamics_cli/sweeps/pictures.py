@@ -120,7 +120,9 @@ class SweepTable:
         left = [f"{key} ({len(self.values(key))})" for key in self.free if key not in groups]
         if (seeds := len(self.values("seed"))) > 1 and "seed" not in (*drawn, *self.free):
             left.append(f"{seeds} seeds")
-        along = [f"{key} with {leader}" for key, leader in leaders.items() if key != leader and key not in drawn]
+        lost = sum(row["status"] in ("diverged", "failed") for row in self.rows)
+        along = [f"{lost} jobs diverged or failed"] if lost else []
+        along += [f"{key} with {leader}" for key, leader in leaders.items() if key != leader and key not in drawn]
         along += [f"{key} = {text}" for key, text in self.computed.items() if key not in drawn]
         parts = [f"{said} {', '.join(left)}"] if left else []
         parts += [f"{len(self.rows)} of {self.jobs} jobs"] if len(self.rows) < self.jobs else []
