@@ -20,6 +20,8 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from matplotlib.figure import Figure
 
     from dynamics_cli.config import RunConfig
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.sweeps.grid import Axis
-    from dynamics_cli.sweeps.sweep import Sweep
+    from dynamics_cli.sweeps.sweep import PlannedSweep, Sweep, SweepProspect
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     Which = Run | str | Path
     Messages = Callable[[str], None]
     """Told in one sentence each what a user may want to know."""
-    Counted = Callable[[int, int], None]
-    """Called with how many of how many are done."""
+    Counted = Callable[[int, int | None], None]
+    """Called with how many of how many (None: not known) are done."""
 
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
 DAY = 86400.0
@@ -194,10 +196,14 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
-    seeds: int = 1,
+    together: Mapping[str, Any] | Iterable[str] = (),
+    let: Mapping[str, str] | Iterable[str] = (),
+    seeds: int | None = None,
     overrides: Overrides = (),
     record: str = "light",
     workers: int | None = None,
+    shard: tuple[int, int] | None = None,
+    executor: Executor | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
     **settings: Any,
@@ -205,12 +211,17 @@ def sweep(
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
 
     Args:
-        config: as `load_config` takes it.
+        config: as `load_config` takes it; what its section `sweep` says comes first.
         grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
-        seeds: seeds per grid point.
+            A setting that the section sweeps too takes these values instead.
+        together: settings that run together, value by value, with as many values each: `--zip`.
+        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
+        seeds: seeds per grid point, by default what the section says, or 1.
         overrides: for all jobs, as `load_config` takes them.
         record: what each job keeps, `light` or all that the `config` says.
-        workers: processes for jobs that cannot be trained together; by default one per core.
+        workers: processes that train; by default one per core, and none where all is done in seconds.
+        shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
+        executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
         settings: top-level settings of all jobs; `seed` is the first one.
@@ -222,41 +233,95 @@ def sweep(
         ConfigError: a point of the grid is not a valid config.
         UsageError: the grid makes no sense, or the directory holds another sweep.
     """
-    from dynamics_cli.config import RunConfig
-    from dynamics_cli.config.dump import to_plain
-    from dynamics_cli.sweeps.jobs import build_jobs
     from dynamics_cli.sweeps.sweep import run_sweep
 
-    source: Any = to_plain(config) if isinstance(config, RunConfig) else config
-    source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
-    axes = _axes(grid)
-    full = record == "config"
-    jobs = build_jobs(source, override_texts(overrides), axes, seeds=seeds, full_record=full, **settings)
-    done = 0
+    planned = plan_sweep(
+        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, **settings
+    )
+    done, total = 0, len(planned.jobs) if shard is None else None
 
     def report(result: object) -> None:
         nonlocal done
         done += 1
         if progress is not None:
-            progress(done, len(jobs))
+            progress(done, total)
 
-    return run_sweep(jobs, axes, seeds=seeds, out=None if out is None else Path(out), workers=workers, report=report)
+    return run_sweep(
+        planned, out=None if out is None else Path(out), shard=shard, executor=executor, workers=workers, report=report
+    )
 
 
-def _axes(grid: Mapping[str, Any] | Iterable[str]) -> list[Axis]:
-    from dynamics_cli.sweeps.grid import Axis, parse_axis
+def plan_sweep_needs(
+    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **options: Any
+) -> SweepProspect:
+    """Say what `sweep` would do, and what it would need: `dyn sweep --dry-run`; the arguments are those of `sweep`.
+
+    Raises as `sweep`.
+    """
+    from dynamics_cli.sweeps.sweep import prospect
+
+    return prospect(plan_sweep(config, grid, **options), None if out is None else Path(out))
+
+
+def plan_sweep(
+    config: Config,
+    grid: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    together: Mapping[str, Any] | Iterable[str] = (),
+    let: Mapping[str, str] | Iterable[str] = (),
+    seeds: int | None = None,
+    overrides: Overrides = (),
+    record: str = "light",
+    **settings: Any,
+) -> PlannedSweep:
+    """Return the jobs of a sweep, each with a validated config; the arguments are those of `sweep`.
+
+    Raises as `sweep`.
+    """
+    from dynamics_cli.config import RunConfig
+    from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.sweeps.expressions import parse_let
+    from dynamics_cli.sweeps.grid import zipped
+    from dynamics_cli.sweeps.jobs import build_jobs, read_sweep_section
+    from dynamics_cli.sweeps.sweep import PlannedSweep
+
+    source: Any = to_plain(config) if isinstance(config, RunConfig) else config
+    source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
+    texts = override_texts(overrides)
+    axes, lets, count = read_sweep_section(source, texts)
+    given = [*_axes(grid), *zipped(_axes(together, "--zip"))]
+    leaders = {axis.leader for axis in axes}
+    replaced = {axis.key for axis in given if axis.key not in leaders}
+    axes = [*(axis for axis in axes if axis.key not in replaced or axis.leader), *given]
+    pairs = let.items() if isinstance(let, Mapping) else ()
+    parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
+    lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
+    count = count if seeds is None else seeds
+    full = record == "config"
+    jobs = build_jobs(source, texts, axes, lets=lets, seeds=count, full_record=full, **settings)
+    return PlannedSweep(jobs, axes, lets, count)
+
+
+def is_swept(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()) -> bool:
+    """Return whether a config has a section `sweep`, so that `sweep` and not `train` takes it.
+
+    Raises:
+        ConfigError: it cannot be read, or the section is not valid.
+    """
+    from dynamics_cli.config.load import load_sweep
+
+    source = config if isinstance(config, Mapping) else config_file(os.fspath(config))
+    return load_sweep(source, override_texts(overrides))[0] is not None
+
+
+def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
+    from dynamics_cli.sweeps.grid import parse_axis
+    from dynamics_cli.sweeps.jobs import axis_of
 
     if not isinstance(grid, Mapping):
-        return [parse_axis(text) for text in grid]
-    axes = []
-    for key, values in grid.items():
-        if isinstance(values, str):
-            axes.append(parse_axis(f"{key}={values}"))
-            continue
-        axes.append(Axis(key, tuple(jsonable(list(values)))))
-        if not 0 < len(axes[-1].values) == len({repr(value) for value in axes[-1].values}):
-            raise UsageError(f"the grid of {key} must have values, none of them twice")
-    return axes
+        return [parse_axis(text, option) for text in grid]
+    given = {key: values if isinstance(values, str) else jsonable(list(values)) for key, values in grid.items()}
+    return [axis_of(key, values, distinct=option == "--grid") for key, values in given.items()]
 
 
 # --- runs
@@ -358,6 +423,7 @@ def plot(
     at: int | None = None,
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure: ...
@@ -370,6 +436,7 @@ def plot(
     at: int | Sequence[int] | None = None,
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...
@@ -381,6 +448,7 @@ def plot(
     at: int | Sequence[int] | None = None,
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
@@ -391,6 +459,7 @@ def plot(
         panel: the name of a panel, or several (see `list_panels`); by default all.
         at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
         measure: of a sweep, the final number to draw.
+        columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
 
@@ -404,13 +473,13 @@ def plot(
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
     drawn = {}
-    for stem, figure in pictures(run, panels, iterations, measure=measure):
+    for stem, figure in pictures(run, panels, iterations, measure=measure, columns=columns):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
 
             save(figure, Path(out) / stem, formats)
-    one = isinstance(panel, str) and (at is None or isinstance(at, int))
+    one = (columns or isinstance(panel, str)) and (at is None or isinstance(at, int))
     return next(iter(drawn.values())) if one else drawn
 
 
@@ -420,6 +489,7 @@ def pictures(
     iterations: Sequence[int] = (),
     *,
     measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
     """Draw panels of a run or a sweep one after the other, each with the name of its file; see `plot`.
@@ -430,8 +500,10 @@ def pictures(
     if directory is not None:
         if iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, panels, measure)
+        yield from _pictures_of_sweep(directory, panels, measure, columns or {})
         return
+    if columns:
+        raise UsageError("x, y and color are columns of the table of a sweep; a run has none")
     from dynamics_cli.analysis import check_panel, draw_panel, panels_of
     from dynamics_cli.runs import named
 
@@ -445,10 +517,17 @@ def pictures(
             yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state)
 
 
-def _pictures_of_sweep(directory: Path, panels: Sequence[str], measure: str) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep, panels_of_sweep
+def _pictures_of_sweep(
+    directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str]
+) -> Iterator[tuple[str, Figure]]:
+    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, panels_of_sweep
 
     results = SweepTable(directory)
+    if columns:
+        if panels:
+            raise UsageError("a panel has its own columns; give either panels, or x, y and color")
+        yield "-".join(columns.values()), draw_columns(results, **columns, measure=measure)
+        return
     for name in panels or panels_of_sweep(results):
         yield (name if measure == "final_loss" else f"{name}-{measure}"), draw_sweep(results, name, measure)
 
@@ -465,11 +544,13 @@ def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> l
 
 
 def sweep_directory(which: Any) -> Path | None:
-    """Return the directory of a sweep; None for what is none."""
+    """Return the directory of a sweep, which may be named by its last part; None for what is none."""
+    from dynamics_cli.runs import outputs_root
     from dynamics_cli.sweeps.directory import is_sweep
 
     path = Path(getattr(which, "path", which))
-    return path if is_sweep(path) else None
+    places = [path] if path.is_absolute() or len(path.parts) != 1 else [path, outputs_root() / "sweeps" / path]
+    return next((place for place in places if is_sweep(place)), None)
 
 
 def list_panels(run: Which | Sweep) -> Table:
@@ -722,6 +803,31 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
     statuses = _known_statuses(statuses)
     found = list_runs(Path(root or runs_root()))
     return Table(_run_row(run) for run in found if not statuses or run.status in statuses)
+
+
+def list_sweeps(root: str | Path | None = None) -> Table:
+    """Return the sweeps that are kept, unfinished ones too: path, status, jobs, how many ended in which way.
+
+    `root` is where they are; by default `outputs/sweeps`.
+    """
+    from dynamics_cli.runs import outputs_root
+    from dynamics_cli.sweeps.directory import is_sweep
+
+    folder = Path(root or outputs_root() / "sweeps")
+    shown = ("path", "status", "jobs", "complete", "diverged", "failed", "modified")
+    found = [describe_sweep(path) for path in sorted(folder.glob("*")) if is_sweep(path)]
+    return Table({name: one[name] for name in shown} for one in found)
+
+
+def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
+    """Return how far a sweep is: settings, jobs by how they ended, failures by message, what runs: `dyn show SWEEP`.
+
+    Raises:
+        RunError: it is not a sweep, or it is damaged.
+    """
+    from dynamics_cli.sweeps.directory import sweep_summary
+
+    return sweep_summary(sweep_directory(which) or Path(str(which)))
 
 
 # --- data files

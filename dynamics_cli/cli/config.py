@@ -58,10 +58,14 @@ def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> 
 
 
 def _problems(file: str, overrides: tuple[str, ...]) -> list[Problem]:
+    from dynamics_cli import api
     from dynamics_cli.config import ConfigError
 
     try:
-        read_config(file, overrides)
+        if api.is_swept(file, overrides):
+            api.plan_sweep(file, overrides=overrides)
+        else:
+            read_config(file, overrides)
     except ConfigError as error:
         return error.problems
     return []

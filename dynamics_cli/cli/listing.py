@@ -20,7 +20,7 @@ Examples:
 
 @click.group("list", cls=Group, epilog=EXAMPLES)
 def list_() -> None:
-    """List figures, papers, configs, kinds of parts, or runs."""
+    """List figures, papers, configs, kinds of parts, runs, or sweeps."""
 
 
 @list_.command(epilog="Example: dyn list figures --paper boursier2022")
@@ -135,3 +135,21 @@ def runs(root: Path | None, statuses: tuple[str, ...], as_json: bool) -> None:
         emit(run_table(found))
     else:
         say(f"there are no such runs below {root or runs_root()}")
+
+
+@list_.command(epilog="Example: dyn list sweeps --json")
+@click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Look in DIR (default: outputs/sweeps).")
+@json_option
+def sweeps(root: Path | None, as_json: bool) -> None:
+    """List the sweeps that are kept, unfinished ones too."""
+    from dynamics_cli import api
+
+    found = api.list_sweeps(root)
+    if as_json:
+        emit_json(found)
+    elif found:
+        shown = [name for name in found.columns if name != "modified"]
+        rows = [[str(one[name]) for name in shown] for one in found]
+        emit(text_table(shown, rows, right=range(2, len(shown))))
+    else:
+        say("there are no sweeps there")

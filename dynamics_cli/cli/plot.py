@@ -16,6 +16,7 @@ Examples:
   dyn plot outputs/runs/boursier2022-orthogonal-0123456789 --list
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
+  dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
 """
 
 
@@ -38,6 +39,9 @@ Examples:
     metavar="NAME",
     help="Of a sweep: the final number to draw (default: final_loss).",
 )
+@click.option("--x", "x", metavar="COLUMN", help="Of a sweep: any column of its table to draw over.")
+@click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
+@click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
 @format_option(("png",))
 @out_option("Folder of the pictures (default: plots in the run directory).")
 @click.option(
@@ -52,6 +56,9 @@ def plot(
     panels: tuple[str, ...],
     iterations: tuple[int, ...],
     measure: str,
+    x: str | None,
+    y: str | None,
+    color: str | None,
     formats: tuple[str, ...],
     out: Path | None,
     animate: bool,
@@ -69,6 +76,7 @@ def plot(
     from dynamics_cli.runs import named
     from dynamics_cli.runs.store import layout
 
+    columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
     sweep = api.sweep_directory(run)
     if sweep is not None and (animate or iterations):
         raise click.UsageError("a sweep has no states: --at and --animate go with a run")
@@ -85,8 +93,8 @@ def plot(
     message = partial(say, quiet=quiet or as_json)
     path = drawn if isinstance(drawn, Path) else drawn.path
     folder, files = out or path / layout.PLOTS, []
-    if panels or iterations or not animate:
-        for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, messages=message):
+    if panels or iterations or columns or not animate:
+        for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, columns=columns, messages=message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path):
         message("drawing the frames of the animation")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_json, named_cells
-from dynamics_cli.text import pairs, size
+from dynamics_cli.text import cell, pairs, shorten, size
 
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
@@ -28,13 +28,20 @@ Examples:
 @set_option
 @json_option
 def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Show a run or a resolved config.
+    """Show a run, a sweep or a resolved config.
 
-    Of a run: status, final numbers, settings and files. Of a config: every key with its value. RUN_OR_CONFIG is a run
-    directory, the (start of the) name or hash of a run or `latest`, a config file or the name of a bundled config.
+    Of a sweep: how far it is, failures by their messages, what is running. Of a run: status, final numbers, settings
+    and files. Of a config: every key with its value. RUN_OR_CONFIG is a run directory, the (start of the) name or hash
+    of a run or `latest`, the directory of a sweep or its name, a config file or the name of a bundled config.
     """
     from dynamics_cli import api
 
+    if not os.path.isfile(run_or_config) and (sweep := api.sweep_directory(run_or_config)):  # noqa: PTH113 - as below
+        if overrides:
+            raise click.UsageError("--set changes a config; a sweep is what it is")
+        found = api.describe_sweep(sweep)
+        emit_json(found) if as_json else _show_sweep(found)
+        return
     if not _is_run(run_or_config):
         _show_config(read_config(run_or_config, overrides), as_json=as_json)
         return
@@ -77,3 +84,22 @@ def _show_run(run: Run) -> None:
     settings = "\n".join(f"  {line}" for line in to_yaml(run.config).splitlines())
     files = "\n".join(f"  {size(count):>10}  {name}" for name, count in file_sizes(run.path).items())
     emit(f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}")
+
+
+def _show_sweep(found: dict[str, Any]) -> None:
+    from dynamics_cli.sweeps.directory import RESULTS
+
+    ended = ", ".join(f"{found[name]} {name}" for name in ("complete", "diverged", "failed") if found[name])
+    lines = {
+        "sweep": str(found["path"]),
+        "status": found["status"],
+        "jobs": f"{found['ended']} of {found['jobs']}" + (f": {ended}" if ended else ""),
+        **({"table": str(found["path"] / RESULTS)} if found["ended"] else {}),
+        **{key: shorten(", ".join(map(cell, values)), 80) for key, values in found["settings"].items()},
+        **{key: f"= {expression}" for key, expression in found["computed"].items()},
+        "seeds": str(found["seeds"]),
+    }
+    running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
+    failures = [f"  {count} x {message}" for message, count in found["failures"].items()]
+    blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]
+    emit("\n\n".join([*blocks, *(["\n".join(["failures", *failures])] if failures else [])]))

@@ -15,22 +15,28 @@ from dynamics_cli.config.errors import ConfigError, Path, Problem
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
-from dynamics_cli.config.overrides import apply, apply_settings
+from dynamics_cli.config.overrides import Assignment, apply, apply_settings
 from dynamics_cli.config.reader import read_file, read_mapping
 from dynamics_cli.config.registry import find_kind
-from dynamics_cli.config.run import RunConfig
+from dynamics_cli.config.run import RunConfig, SweepSection
 from dynamics_cli.config.source import Source
 
 MAX_TOLD = 250
 """Problems told of one config; of the rest only the number is."""
 
 
+SWEEP = "sweep"
+"""The section that says what `dyn sweep` varies; no run has it."""
+_SWEPT = "describes many runs: `dyn sweep` trains them; `--set sweep=null` takes the config without it"
+
+
 def load_config(
     source: str | os.PathLike[str] | Mapping[str, object],
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str | Assignment] = (),
     *,
     check_files_exist: bool = True,
     keep_unknown: bool = False,
+    swept: bool = False,
     **settings: object,
 ) -> RunConfig:
     """Read and validate the config of one run.
@@ -40,6 +46,7 @@ def load_config(
         overrides: changes `section.key=value` as after `--set`; the values are YAML.
         check_files_exist: whether files that the config names must be there.
         keep_unknown: whether kinds that nobody registered stay as they are written, as in a run whose code is not here.
+        swept: whether this is one of the runs of a sweep, so that a section `sweep` says nothing here.
         settings: top-level keys to replace last, e.g. `seed=3, device="cpu"`; None leaves the key as it is.
 
     Returns:
@@ -49,6 +56,26 @@ def load_config(
     Raises:
         ConfigError: with all problems at once, each with its file, line and key.
     """
+    plain = written_config(source, overrides, **settings)
+    if plain.data.pop(SWEEP, None) is not None and not swept:
+        plain.problems.append(plain.problem((SWEEP,), _SWEPT))
+    _make_paths_absolute(plain)
+    config, problems = _validate(plain, check_files_exist, keep_unknown)
+    if config is None or problems:
+        raise ConfigError(_in_order(problems))
+    return config
+
+
+def written_config(
+    source: str | os.PathLike[str] | Mapping[str, object],
+    overrides: Sequence[str | Assignment] = (),
+    **settings: object,
+) -> Source:
+    """Return a config as it is written, with all that it extends and all changes, before anything is validated.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
     plain = read_mapping(source) if isinstance(source, Mapping) else read_file(source)
     if not plain.readable:
         raise ConfigError(_in_order(plain.problems))
@@ -56,11 +83,26 @@ def load_config(
     apply_settings(plain, settings)
     if _count(plain.data) > MAX_VALUES:
         raise ConfigError([plain.problem((), TOO_MANY)])
-    _make_paths_absolute(plain)
-    config, problems = _validate(plain, check_files_exist, keep_unknown)
-    if config is None or problems:
-        raise ConfigError(_in_order(problems))
-    return config
+    return plain
+
+
+def load_sweep(
+    source: str | os.PathLike[str] | Mapping[str, object], overrides: Sequence[str] = ()
+) -> tuple[SweepSection | None, Source]:
+    """Return the section `sweep` of a config, None where it has none, and the config as it is written.
+
+    Raises:
+        ConfigError: the section is not valid.
+    """
+    plain = written_config(source, overrides)
+    if (data := plain.data.get(SWEEP)) is None:
+        return None, plain
+    try:
+        return SweepSection.model_validate(data), plain
+    except ValidationError as error:
+        lines = [{**line, "loc": (SWEEP, *line["loc"])} for line in error.errors(include_url=False)]
+        raised = ValidationError.from_exception_data(error.title, lines)  # type: ignore[arg-type]
+        raise ConfigError(_in_order([*plain.problems, *explain(raised, plain)])) from error
 
 
 def _count(value: object) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynamics_cli.config.errors import Problem, key_text
 from dynamics_cli.config.nodes import read_text
@@ -15,16 +16,25 @@ SET = "--set"
 SETTINGS = "<settings>"
 
 
-def apply(source: Source, overrides: Iterable[str]) -> None:
+class Assignment(NamedTuple):
+    """A change whose value has been read already."""
+
+    path: tuple[str, ...]
+    value: Any
+    origin: Origin
+
+
+def apply(source: Source, overrides: Iterable[str | Assignment]) -> None:
     """Apply each `key=value` to `source`, the value read as YAML; problems are added to those of `source`.
 
     A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the keys beside it that
     the new kind knows and drops the others, but none that another override sets. Paths in values are relative to the
     working directory.
     """
-    parsed = [assignment for text in overrides if (assignment := _parse(text, source)) is not None]
-    for path, value in sorted(parsed, key=lambda assignment: assignment[0][-1] != "kind"):
-        _assign(source, path, value, Origin(SET, None, FilePath.cwd()))
+    given = [one if isinstance(one, Assignment) else _parse(one, source) for one in overrides]
+    read = [one for one in given if one is not None]
+    for path, value, origin in sorted(read, key=lambda one: one.path[-1] != "kind"):
+        _assign(source, path, deepcopy(value), origin)
 
 
 def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
@@ -36,7 +46,7 @@ def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
     source.broken |= given.broken
 
 
-def _parse(text: str, source: Source) -> tuple[tuple[str, ...], Any] | None:
+def _parse(text: str, source: Source) -> Assignment | None:
     key, equals, written = text.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):
@@ -49,7 +59,7 @@ def _parse(text: str, source: Source) -> tuple[tuple[str, ...], Any] | None:
             for problem in reading.problems
         ]
         return None
-    return path, reading.value
+    return Assignment(path, reading.value, Origin(SET, None, FilePath.cwd()))
 
 
 def _assign(source: Source, path: tuple[str, ...], value: object, origin: Origin) -> None:

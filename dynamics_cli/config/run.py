@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -53,3 +53,18 @@ class RunConfig(Section):
     loss: Annotated[Loss, OneOf("loss")]
     optimizer: Annotated[Optimizer, OneOf("optimizer")]
     record: Record = Field(default_factory=Record)
+
+
+class SweepSection(Section):
+    """What `dyn sweep` varies: a section of a config file that is no part of any of its runs."""
+
+    grid: dict[str, Any] = Field(default_factory=dict)
+    """Settings, each with its values: every combination is trained.
+
+    Values are a list, or a text: `1e-6:10:log:25` (first, last, count), `1:5:5`, `8:512:logint:7` (whole numbers)."""
+    zip: list[dict[str, Any]] = Field(default_factory=list)
+    """Settings that run together, value by value, each with as many values."""
+    let: dict[str, Any] = Field(default_factory=dict)
+    """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
+    seeds: PositiveInt = 1
+    """Seeds per point of the grid: that of the config and those after it."""

@@ -14,7 +14,7 @@ from typing import Any
 from dynamics_cli.config.base import Kind, Section
 from dynamics_cli.config.errors import Path
 from dynamics_cli.config.registry import SECTIONS, all_kinds
-from dynamics_cli.config.run import Record, RunConfig
+from dynamics_cli.config.run import Record, RunConfig, SweepSection
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Node = dict[str, Any]
@@ -31,9 +31,12 @@ def _made(known: tuple[tuple[str, str, type[Kind]], ...]) -> dict[str, Node]:
     whole = RunConfig.model_json_schema()
     definitions: dict[str, Node] = {"RunConfig": whole, **whole.pop("$defs", {})}
     definitions |= {f"{section}.{name}": cls.model_json_schema() for section, name, cls in known}
+    definitions["SweepSection"] = SweepSection.model_json_schema()
+    whole["properties"]["sweep"] = {"$ref": "#/$defs/SweepSection"}
     classes: dict[str, type[Section]] = {
         "RunConfig": RunConfig,
         "Record": Record,
+        "SweepSection": SweepSection,
         **{f"{section}.{name}": cls for section, name, cls in known},
     }
     for name, described in classes.items():

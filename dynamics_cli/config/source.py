@@ -53,25 +53,33 @@ class Source:
     def assign(self, path: tuple[str, ...], value: object, origin: Origin) -> None:
         """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
 
+        A number stands for the place of a value that a list has.
+
         Raises:
             TypeError: when something on the way is not a section; its argument is the path of that thing.
         """
-        section = self.data
-        for depth, key in enumerate(path[:-1], start=1):
-            if key not in section:
+        section: Any = self.data
+        place: Path = ()
+        for depth, part in enumerate(path):
+            in_list = isinstance(section, list) and part.isdecimal() and int(part) < len(section)
+            if not in_list and not isinstance(section, dict):
+                raise TypeError(place)
+            key: Any = int(part) if in_list else part
+            place = (*place, key)
+            if depth == len(path) - 1:
+                break
+            if not in_list and key not in section:
                 section[key] = {}
-                self.origins[path[:depth]] = origin
+                self.origins[place] = origin
             section = section[key]
-            if not isinstance(section, dict):
-                raise TypeError(path[:depth])
-        if path[-1] == "kind" and value != section.get("kind"):
-            for stale in unknown_to_kind(path[:-1], section, value):
+        if key == "kind" and value != section.get("kind"):
+            for stale in unknown_to_kind(place[:-1], section, value):
                 del section[stale]
-        section[path[-1]] = value
-        for below in [other for other in self.origins if other[: len(path)] == path]:
+        section[key] = value
+        for below in [other for other in self.origins if other[: len(place)] == place]:
             del self.origins[below]
-        self.broken = {other for other in self.broken if other[: len(path)] != path}
-        self.origins[path] = origin
+        self.broken = {other for other in self.broken if other[: len(place)] != place}
+        self.origins[place] = origin
 
 
 def unknown_to_kind(path: Path, section: Mapping[str, Any], kind: object) -> list[str]:

@@ -137,7 +137,7 @@ class RunSource:
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
         if len(missing) > 1 and not self.force:
-            for _ in run_in_processes([(plans[k].problem.config, plans[k].directory) for k in missing]):
+            for _ in run_in_processes([([plans[k].problem.config], plans[k].directory) for k in missing]):
                 pass  # a failure shows itself below, where the run is asked for again
         for k, plan in plans.items():
             one = self._finished(plan)

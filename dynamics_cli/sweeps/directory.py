@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError
-from dynamics_cli.runs import CorruptRunError, Finding, list_runs, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
@@ -17,11 +21,11 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 if TYPE_CHECKING:
     from dynamics_cli.sweeps.sweep import Result
 
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Result
-
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
+SHARDS = "shards"
+FIXED = ("job", "seed", "status", "path", "replica", "message")
+"""Columns of a table that are neither settings nor final numbers."""
 FORMAT = 1
 _AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
@@ -70,6 +74,7 @@ def table_seal(data: bytes) -> str:
 def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
     """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
     measures = sorted({name for result in results for name in result.measures})
+    keys = [key for key in keys if key != "seed"]  # which has a column in any case
     header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
     rows = [
         [
@@ -93,9 +98,52 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict | bool) else value
 
 
-def write_table(directory: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
-    """Write `results.csv` in one indivisible step and return its path."""
-    return files.save_csv(directory / RESULTS, *table(results, keys))
+def write_table(path: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
+    """Write a table in one indivisible step and return its path."""
+    return files.save_csv(path, *table(results, keys))
+
+
+def shard_table(k: int, n: int) -> str:
+    """Return the name of the table of a shard, below the directory of its sweep."""
+    return f"{SHARDS}/{k:05d}-of-{n:05d}.csv"
+
+
+def remove_shards(directory: Path) -> None:
+    """Delete the tables of shards, when the whole table is there."""
+    for path in (directory / SHARDS).glob("*.csv"):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        (directory / SHARDS).rmdir()
+
+
+def read_rows(directory: Path) -> list[dict[str, str]]:
+    """Return the rows of a sweep in the order of its jobs; of an unfinished one those that have ended so far.
+
+    Raises:
+        RunError: it is not a sweep, or no job has ended yet.
+        CorruptRunError: a table cannot be read, or is not the one that the sweep wrote.
+    """
+    described = read_sweep(directory)
+    if "table" in described:
+        texts = {directory / RESULTS: read_table(directory)}
+    else:
+        paths = [path for path in [directory / RESULTS, *sorted((directory / SHARDS).glob("*.csv"))] if path.exists()]
+        texts = {}
+        for path in paths:
+            with unreadable_as_corrupt(path, _AGAIN):
+                texts[path] = files.read(path).decode()
+    rows: dict[int, dict[str, str]] = {}
+    needed = {*FIXED, *(axis["key"] for axis in described["axes"]), *described.get("computed", {})}
+    for path, text in texts.items():
+        for row in csv.DictReader(io.StringIO(text, newline="")):
+            if not needed <= set(row) or None in row.values() or not str(row["job"]).isdecimal():
+                raise CorruptRunError(path, "it has not the columns of this sweep", _AGAIN)
+            number = int(row["job"])
+            if number not in rows or rows[number]["status"] == "failed":
+                rows[number] = row
+    if not rows:
+        raise RunError(f"no job of {directory} has ended yet")
+    return [rows[number] for number in sorted(rows)]
 
 
 def read_table(directory: Path) -> str:
@@ -131,3 +179,45 @@ def verify_sweep(directory: Path) -> list[Finding]:
     except RunError as error:
         findings.append(Finding.of(error, directory))
     return [*findings, *(found for run in list_runs(directory) for found in verify_run(run.path))]
+
+
+def sweep_summary(directory: Path) -> dict[str, Any]:
+    """Return how far a sweep is: its settings, how many jobs ended in which way and why, and what is running.
+
+    Raises:
+        RunError: it is not a sweep, or it is damaged.
+    """
+    described = read_sweep(directory)
+    try:
+        rows = read_rows(directory)
+    except CorruptRunError:
+        raise
+    except RunError:  # none has ended yet
+        rows = []
+    ended = Counter(row["status"] for row in rows)
+    failures = Counter(row["message"] for row in rows if row["status"] == "failed")
+    table = directory / (RESULTS if files.exists(directory / RESULTS) else SWEEP)
+    return {
+        "path": directory,
+        "name": described.get("name", directory.name),
+        "status": "complete" if "table" in described else "running" if is_locked(directory) else "unfinished",
+        "jobs": described.get("jobs", len(rows)),
+        "ended": len(rows),
+        **{status: ended[status] for status in ("complete", "diverged", "failed")},
+        "seeds": described.get("seeds", 1),
+        "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
+        "computed": described.get("computed", {}),
+        "failures": dict(failures.most_common()),
+        "running": {} if "table" in described else _running(directory),
+        "modified": table.stat().st_mtime,
+    }
+
+
+def _running(directory: Path) -> dict[str, int]:
+    """Return the runs that are being trained, and how far they are."""
+    reached = {}
+    for path in sorted([*directory.glob("batches/*"), *directory.glob("jobs/*")]):
+        if is_locked(path):
+            with suppress(RunError):
+                reached[str(path.relative_to(directory))] = load_run(path, verify=False).iterations
+    return reached

@@ -1,21 +1,23 @@
-"""The axes of a sweep, as `--grid` takes them."""
+"""The axes of a sweep, as `--grid` and the section `sweep` of a config take them."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from dynamics_cli.config.nodes import read_text
+from dynamics_cli.config.overrides import Assignment
+from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import UsageError
 
 _FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count"
+_SPACINGS = ("log", "logint")
 _MAXIMUM = 1_000_000
 
 
@@ -28,6 +30,10 @@ class Axis:
     values: tuple[Any, ...]
     log: bool = False
     """Whether the values are spaced geometrically."""
+    leader: str | None = None
+    """The key of the axis that this one runs together with; None for an axis of its own."""
+    origin: Origin | None = field(default=None, compare=False)
+    """Where it was written."""
 
     @property
     def numeric(self) -> bool:
@@ -35,8 +41,21 @@ class Axis:
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
 
-def parse_axis(text: str) -> Axis:
-    """Return the axis of `key=values`.
+def parse_axis(text: str, option: str = "--grid") -> Axis:
+    """Return the axis of `key=values` as an option gives it.
+
+    Raises:
+        UsageError: the text has no such form, or names a value twice, except for `--zip`.
+
+    """
+    try:
+        return read_axis(text, distinct=option == "--grid")
+    except UsageError as error:
+        raise UsageError(f"{option} {error}") from error
+
+
+def read_axis(text: str, *, distinct: bool = True) -> Axis:
+    """Return the axis of `key=values`; together with others (not `distinct`) a value may come twice.
 
     Raises:
         UsageError: the text has no such form, or names a value twice.
@@ -44,29 +63,31 @@ def parse_axis(text: str) -> Axis:
     """
     key, equals, written = text.partition("=")
     if not equals or not all(part.strip() for part in key.split(".")) or not written.strip():
-        raise UsageError(f"--grid {text!r} must have the form {_FORM}")
+        raise UsageError(f"{text!r} must have the form {_FORM}")
     key = key.strip()
     parts = written.split(":")
     if len(parts) in (3, 4) and "," not in written:
         values, log = _range(text, parts)
     else:
         values, log = tuple(_value(text, v) for v in _split(written)), False
-    if len({repr(v) for v in values}) < len(values):
-        raise UsageError(f"--grid {text!r} names a value twice")
+    if distinct and len({repr(v) for v in values}) < len(values):
+        raise UsageError(f"{text!r} names a value twice")
     return Axis(key, values, log)
 
 
 def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     log = len(parts) == 4
-    if log and parts[2].strip() != "log":
-        raise UsageError(f"--grid {text!r} must have the form {_FORM}")
+    if log and parts[2].strip() not in _SPACINGS:
+        raise UsageError(f"{text!r} must have the form {_FORM}")
     first, last, count = _value(text, parts[0]), _value(text, parts[1]), _value(text, parts[-1])
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in (first, last))
     if not numbers or not isinstance(count, int) or not 2 <= count <= _MAXIMUM:
-        raise UsageError(f"--grid {text!r}: first and last must be numbers, count an integer of at least 2")
+        raise UsageError(f"{text!r}: first and last must be numbers, count an integer of at least 2")
     if log and not (first > 0 and last > 0):
-        raise UsageError(f"--grid {text!r}: a log range needs positive ends")
+        raise UsageError(f"{text!r}: a log range needs positive ends")
     spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
+    if log and parts[2].strip() == "logint":
+        return tuple(dict.fromkeys(round(v) for v in spaced.tolist())), log
     whole = isinstance(first, int) and isinstance(last, int) and not log and (last - first) % (count - 1) == 0
     return tuple(round(v) if whole else float(v) for v in spaced), log
 
@@ -86,11 +107,31 @@ def _split(written: str) -> list[str]:
 
 def _value(text: str, written: str) -> Any:
     if not written.strip():
-        raise UsageError(f"--grid {text!r} has an empty value")
+        raise UsageError(f"{text!r} has an empty value")
     reading = read_text(written, "--grid", Path.cwd(), has_lines=False)
     if reading.problems:
-        raise UsageError(f"--grid {text!r}: {reading.problems[0].message}")
+        raise UsageError(f"{text!r}: {reading.problems[0].message}")
     return reading.value
+
+
+def zipped(axes: Sequence[Axis]) -> list[Axis]:
+    """Return axes that run together, value by value.
+
+    Raises:
+        UsageError: they have different numbers of values.
+    """
+    if len({len(axis.values) for axis in axes}) > 1:
+        told = ", ".join(f"{axis.key} {len(axis.values)}" for axis in axes)
+        raise UsageError(f"what runs together must have as many values each, not {told}")
+    return [axis if k == 0 else replace(axis, leader=axes[0].key) for k, axis in enumerate(axes)]
+
+
+def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
+    """Return the axes in groups that run together, in the order of their first ones."""
+    groups: dict[str, list[Axis]] = {}
+    for axis in axes:
+        groups.setdefault(axis.leader or axis.key, []).append(axis)
+    return list(groups.values())
 
 
 def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
@@ -104,13 +145,14 @@ def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
     for key in keys:
         if keys.count(key) > 1:
             raise UsageError(f"--grid names {key} twice")
-    if math.prod(len(axis.values) for axis in axes) > _MAXIMUM:
+    groups = grouped(axes)
+    if math.prod(len(group[0].values) for group in groups) > _MAXIMUM:
         raise UsageError(f"the grid has more than {_MAXIMUM} points")
-    for values in itertools.product(*(axis.values for axis in axes)):
-        yield dict(zip(keys, values, strict=True))
+    for places in itertools.product(*(range(len(group[0].values)) for group in groups)):
+        chosen = {axis.key: axis.values[k] for group, k in zip(groups, places, strict=True) for axis in group}
+        yield {key: chosen[key] for key in keys}
 
 
-def as_override(key: str, value: Any) -> str:
-    """Return `key=value` as `--set` takes it."""
-    written = yaml.safe_dump(value, default_flow_style=True, width=10**6)
-    return f"{key}={written.removesuffix(chr(10)).removesuffix('...').strip()}"
+def assignment(key: str, value: Any, origin: Origin | None) -> Assignment:
+    """Return what sets a key of a config; a problem with it is told where it was written."""
+    return Assignment(tuple(key.split(".")), value, origin or Origin("--grid", None, Path.cwd()))

@@ -1,85 +1,132 @@
-"""Pictures of a sweep: phase diagrams over two settings, curves with quantile bands, bands of losses."""
+"""Pictures of a sweep: phase diagrams, curves with quantile bands, losses, and any column against any other.
+
+What a picture does not show of the settings, its note says: nothing is averaged over in silence.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.plotting.layout import note, place_legend
+from dynamics_cli.plotting.layout import format_number, place_legend
 from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
-from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure
-from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.plotting.style import PALETTE, SERIES, SMALL, new_figure, styled
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import RESULTS, read_sweep, read_table
+from dynamics_cli.sweeps.directory import FIXED, read_rows, read_sweep
+from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
 WIDTH = 4.2
 """Width of a picture in inches."""
 MOST_FAMILIES = 7
 """Families of curves that are drawn at most."""
-_FIXED = ("job", "seed", "status", "path", "replica", "message")
+MOST_PANELS = 6
+"""Values of a third setting that are drawn beside each other at most."""
+FEW = 8
+"""Values of a setting that get a tick each, if there is room."""
+WIDE = 28
+"""Characters of a label beside which a legend has no room for a second one."""
+_CHARACTER = 0.026
+"""Width of a character of a tick, as a share of the axis."""
 
 
 class SweepTable:
-    """The results of a sweep by column."""
+    """The results of a sweep by column; of an unfinished one, of the jobs that have ended."""
 
     def __init__(self, directory: Path) -> None:
         """Read what a sweep wrote.
 
         Raises:
-            RunError: the directory is not a sweep, or it has no table yet.
+            RunError: the directory is not a sweep, or no job has ended yet.
 
         """
+        described = read_sweep(directory)
         self.directory = directory
-        self.axes: list[dict[str, Any]] = read_sweep(directory)["axes"]
-        self.rows = list(csv.DictReader(io.StringIO(read_table(directory), newline="")))
-        needed = {*_FIXED, *(axis["key"] for axis in self.axes)}
-        if not self.rows or not needed <= set(self.rows[0]):
-            raise CorruptRunError(directory / RESULTS, "it has no rows, or not the columns of this sweep")
-        numeric = [a for a in self.axes if all(isinstance(v, int | float) for v in a["values"])]
-        # a grid of one value by n is a line
-        self.numeric = [a for a in numeric if len(a["values"]) > 1] or numeric[:1]
+        self.axes: list[dict[str, Any]] = described["axes"]
+        self.computed: dict[str, str] = described.get("computed", {})
+        self.rows = read_rows(directory)
+        self.jobs = described.get("jobs", len(self.rows))
+        self.settings = [*(axis["key"] for axis in self.axes), *self.computed]
+        own = [axis["key"] for axis in self.axes if "with" not in axis]
+        self.free = [key for key in own if len(self.values(key)) > 1]
+        """Settings of their own that have several values; others go with them, or are computed."""
         self._runs: dict[str, Sequence[Run]] = {}
 
     @property
     def measures(self) -> list[str]:
         """Names of the final numbers that the table has, the final loss first."""
-        swept = {axis["key"] for axis in self.axes}
         # files are named after measures, so a column of another name is none
-        names = [name for name in self.rows[0] if name not in (*_FIXED, *swept) and is_array_name(str(name))]
+        columns = dict.fromkeys(name for row in self.rows for name in row)
+        names = [name for name in columns if name not in (*FIXED, *self.settings) and is_array_name(str(name))]
         return sorted(names, key=lambda name: (name != "final_loss", name))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns that can be drawn."""
+        return list(dict.fromkeys([*self.settings, "seed", *self.measures]))
+
+    def values(self, key: str) -> list[str]:
+        """Return the different values of a column as they are written, in their order."""
+        return list(dict.fromkeys(row.get(key, "") for row in self.rows))
 
     def column(self, name: str) -> Floats:
         """Return a column as numbers, NaN where a job has none."""
         return np.array([_number(row.get(name, "")) for row in self.rows])
 
-    def families(self, axes: Sequence[dict[str, Any]]) -> dict[str, list[int]]:
-        """Return the rows by their settings on some axes, named as a legend says them."""
+    def numeric(self, key: str) -> bool:
+        """Whether a column holds numbers only; NaN is one, and a job that failed may have none."""
+        texts = [text for text in self.values(key) if text != ""]
+        return bool(texts) and all(text == "nan" or not np.isnan(_number(text)) for text in texts)
+
+    def families(self, keys: Sequence[str]) -> dict[str, list[int]]:
+        """Return the rows by their values of some columns, named as a legend says them."""
         families: dict[str, list[int]] = {}
         for k, row in enumerate(self.rows):
-            name = ", ".join(f"{axis['key'].rsplit('.', 1)[-1]} {_short(row[axis['key']])}" for axis in axes)
+            name = ", ".join(f"{_last(key)} {_short(row[key])}" for key in keys)
             families.setdefault(name, []).append(k)
         return families
 
-    def losses(self, k: int) -> tuple[Floats, Floats]:
-        """Return the iterations and losses that the job of row k recorded."""
+    def curve(self, k: int, measure: str) -> tuple[Floats, Floats]:
+        """Return the iterations and the losses that the job of row k recorded, or another measure; nothing if none."""
         row = self.rows[k]
+        if row["status"] == "failed":
+            return np.zeros(0), np.zeros(0)
         if row["path"] not in self._runs:
             run = Run(self.directory / row["path"])
             self._runs[row["path"]] = replicas_of(run) if row["replica"] else [run]
         run = self._runs[row["path"]][int(row["replica"] or 0)]
-        return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
+        if measure == "final_loss":
+            return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
+        values = np.asarray(run.measures[measure]) if measure in run.measures else np.zeros(0)
+        return np.asarray(run.snapshot_iterations, float)[: len(values)], values
+
+    def note(self, *drawn: str, said: str = "over") -> str:
+        """Return what a picture of some columns does not show: other settings, seeds, jobs that have not ended."""
+        leaders = {axis["key"]: axis.get("with", axis["key"]) for axis in self.axes}
+        groups = {leaders.get(key, key) for key in drawn}
+        left = [f"{key} ({len(self.values(key))})" for key in self.free if key not in groups]
+        if (seeds := len(self.values("seed"))) > 1 and "seed" not in (*drawn, *self.free):
+            left.append(f"{seeds} seeds")
+        lost = sum(row["status"] in ("diverged", "failed") for row in self.rows)
+        along = [f"{lost} jobs diverged or failed"] if lost else []
+        along += [f"{key} with {leader}" for key, leader in leaders.items() if key != leader and key not in drawn]
+        along += [f"{key} = {text}" for key, text in self.computed.items() if key not in drawn]
+        parts = [f"{said} {', '.join(left)}"] if left else []
+        parts += [f"{len(self.rows)} of {self.jobs} jobs"] if len(self.rows) < self.jobs else []
+        return "; ".join([*parts, *along])
 
 
 def _number(text: str) -> float:
@@ -91,7 +138,66 @@ def _number(text: str) -> float:
 
 def _short(text: str) -> str:
     number = _number(text)
-    return text if np.isnan(number) else f"{number:.3g}"
+    return shorten(text, 24) if np.isnan(number) else _tick(number)
+
+
+def _tick(number: float) -> str:
+    text = format_number(number)
+    return text.replace("e\N{MINUS SIGN}0", "e\N{MINUS SIGN}").replace("e+0", "e")
+
+
+def _last(key: str) -> str:
+    """Return the last word of a key, which legends show; of a kind with its section."""
+    above, _, last = key.rpartition(".")
+    return above.rpartition(".")[2] if last == "kind" and above else last
+
+
+class Coordinate:
+    """Where the values of a column stand on an axis: numbers, evenly or by their logarithms, or words in a row."""
+
+    def __init__(self, table: SweepTable, key: str) -> None:
+        """Place the values of a column."""
+        self.key, self.words = key, None if table.numeric(key) else table.values(key)
+        if self.words is not None:
+            self.at = np.array([float(self.words.index(row.get(key, ""))) for row in table.rows])
+        else:
+            self.at = table.column(key)
+        self.values = np.unique(self.at[np.isfinite(self.at)])
+        asked = any(axis["key"] == key and axis["log"] for axis in table.axes)
+        self.setting = key in (*table.settings, "seed")
+        self.log = self.words is None and (asked or _geometric(self.values, self.setting))
+
+    def apply(self, axis: Axis, label: str | None = None, *, across: bool = True) -> None:
+        """Give an axis the scale, the ticks and the label; whole numbers stay whole."""
+        (axis.axes.set_xscale if across else axis.axes.set_yscale)("log" if self.log else "linear")
+        axis.set_label_text(label or _words(self.key))
+        whole = bool(np.all(self.values == np.round(self.values)))
+        if self.words is None and (len(self.values) > FEW or not self.setting):
+            if self.setting and whole and not self.log:
+                axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+            return
+        texts = [_tick(v) for v in self.values] if self.words is None else [shorten(w, 18) for w in self.words]
+        places = np.log(self.values) if self.log else self.values
+        share = (places - places[0]) / max(float(np.ptp(places)), 1e-300) if len(places) else places
+        kept: list[int] = []
+        for k, text in enumerate(texts):
+            need = _CHARACTER * (len(text) + len(texts[kept[-1]]) + 2) / 2 if kept else 0.0
+            if not kept or share[k] - share[kept[-1]] >= (need if across else 0.06):
+                kept.append(k)
+        named = {float(self.values[k]): texts[k] for k in kept}
+        axis.set_major_locator(FixedLocator(list(named)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: named.get(value, "")))
+        axis.set_minor_locator(NullLocator())
+
+
+def _geometric(values: Floats, setting: bool) -> bool:
+    """Whether positive values are spread more evenly by their logarithms; of measures, whether they span much."""
+    if len(values) < 2 or values[0] <= 0:
+        return False
+    if not setting:
+        return bool(values[-1] / values[0] > LOG_FROM)
+    steps, ratios = np.diff(values), np.diff(np.log(values))
+    return len(values) > 2 and bool(ratios.min() / ratios.max() > 1.05 * steps.min() / steps.max())
 
 
 class Picture(NamedTuple):
@@ -105,12 +211,12 @@ class Picture(NamedTuple):
 def pictures_of(table: SweepTable) -> dict[str, Picture]:
     """Return the pictures that a sweep offers, by name."""
     pictures = {}
-    keys = [axis["key"] for axis in table.numeric]
+    keys = [key for key in table.free if table.numeric(key)]
     if len(keys) >= 2:
         pictures["phase"] = Picture(f"heat map over {keys[0]} and {keys[1]}", _draw_phase)
-    if keys:
-        pictures["curve"] = Picture(f"median and quantiles against {keys[0]}", _draw_curve)
-    pictures["losses"] = Picture("median and quantiles of the losses, by setting", _draw_losses)
+    if table.settings:
+        pictures["curve"] = Picture(f"median and quantiles against {_main(table)}", _draw_curve)
+    pictures["losses"] = Picture("median and quantiles of the losses, or of a measure, by setting", _draw_losses)
     pictures["spread"] = Picture("final numbers of all jobs, sorted", _draw_spread)
     return pictures
 
@@ -120,6 +226,7 @@ def panels_of_sweep(table: SweepTable) -> dict[str, str]:
     return {name: picture.description for name, picture in pictures_of(table).items()}
 
 
+@styled
 def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Figure:
     """Draw one picture of a sweep.
 
@@ -130,63 +237,145 @@ def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Fi
     offered = pictures_of(table)
     if panel not in offered:
         raise UsageError(f"no panel {panel!r} here; this sweep has {', '.join(offered)}{did_you_mean(panel, offered)}")
-    if measure not in table.measures:
-        known = ", ".join(table.measures)
-        raise UsageError(f"no measure {measure!r} here; there are {known}{did_you_mean(measure, table.measures)}")
+    _refuse_unless(measure, table.measures, "measure")
     return offered[panel].draw(table, measure)
 
 
+@styled
+def draw_columns(
+    table: SweepTable, x: str | None = None, y: str | None = None, color: str | None = None, measure: str = "final_loss"
+) -> Figure:
+    """Draw any column of the table against any other, coloured by a third.
+
+    Two settings give a heat map of `color`; a measure over a setting its medians, with bands, for each value of
+    `color`; two measures a point for each job.
+
+    Args:
+        table: the results.
+        x: a column; by default the first setting with several values.
+        y: a column; by default `measure`.
+        color: a column; by default `measure` for a heat map, and none otherwise.
+        measure: a final number.
+
+    Raises:
+        UsageError: there is no such column.
+    """
+    x, y = x or _main(table), y or measure
+    for name in (x, y, color or y):
+        _refuse_unless(name, table.columns, "column")
+    settings = (*table.settings, "seed")
+    if x in settings and y in settings:
+        return _heat_maps(table, x, y, color or measure, None)
+    if not table.numeric(y):
+        raise UsageError(f"{y} holds words; take it for --x or --color")
+    many = color is not None and table.numeric(color) and len(table.values(color)) > MOST_FAMILIES
+    if x in settings and not many:
+        return _curves(table, x, y, [color] if color else [])
+    return _points(table, x, y, color, with_bar=many)
+
+
+def _refuse_unless(name: str, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        raise UsageError(f"no {what} {name!r} here; there are {', '.join(known)}{did_you_mean(name, known)}")
+
+
+def _main(table: SweepTable) -> str:
+    """Return the setting that curves are drawn over: the first with several values, numbers before words."""
+    free = table.free or table.settings or ["seed"]
+    numbers = [key for key in free if table.numeric(key)]
+    return str((numbers or free)[0])
+
+
 def _draw_phase(table: SweepTable, measure: str) -> Figure:
-    first, second = table.numeric[:2]
-    xs, ys = np.sort(first["values"]).astype(float), np.sort(second["values"]).astype(float)
-    numbers = table.column(measure)
-    x_of, y_of = table.column(first["key"]), table.column(second["key"])
-    total, count = np.zeros((len(ys), len(xs))), np.zeros((len(ys), len(xs)))
-    for x, y, number in zip(x_of, y_of, numbers, strict=True):
-        if np.isfinite(number):
-            place = int(np.argmin(np.abs(ys - y))), int(np.argmin(np.abs(xs - x)))
-            total[place] += number
-            count[place] += 1
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    figure, (axes,) = new_figure(width=WIDTH)
-    averaged = len(table.rows) > mean.size
-    draw_phase_diagram(
-        axes, xs, ys, mean, xlabel=first["key"], ylabel=second["key"], log_x=first["log"], log_y=second["log"],
-        label=f"{_words(measure)}, mean of {len(table.rows) // mean.size}" if averaged else _words(measure),
-    )  # fmt: skip
+    first, second, *_ = (key for key in table.free if table.numeric(key))
+    rest = [key for key in table.free if key not in (first, second)]
+    third = next((key for key in rest if len(table.values(key)) <= MOST_PANELS), None)
+    return _heat_maps(table, first, second, measure, third)
+
+
+def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | None) -> Figure:
+    """Draw means over two settings, one panel for each value of a third one."""
+    xs, ys, numbers = Coordinate(table, x), Coordinate(table, y), table.column(measure)
+    names = table.families([third]) if third else {"": list(range(len(table.rows)))}
+    columns = min(3, len(names))
+    width = WIDTH if columns == 1 else 2.2 * columns + 0.6
+    figure, panels = new_figure(columns, -(-len(names) // columns), width=width, aspect=0.72 if columns == 1 else 0.9)
+    means = [_means(xs, ys, numbers, rows) for rows in names.values()]
+    finite = np.concatenate([mean[np.isfinite(mean)] for mean in means])
+    limits = (float(finite.min()), float(finite.max())) if third and len(finite) else None
+    for k, (axes, name) in enumerate(zip(panels, [*names, *[None] * len(panels)], strict=False)):
+        if name is None:
+            axes.set_visible(False)
+            continue
+        if min(means[k].shape) < 2:
+            raise UsageError(
+                f"a heat map over {x} and {y} needs two values of each; --color draws lines by one of them"
+            )
+        draw_phase_diagram(
+            axes, xs.values, ys.values, means[k], xlabel="", ylabel="", log_x=xs.log, log_y=ys.log, limits=limits,
+            label=_words(measure) if columns == 1 or k % columns == columns - 1 or k == len(names) - 1 else "",
+        )  # fmt: skip
+        xs.apply(axes.xaxis)
+        ys.apply(axes.yaxis, across=False)
+        if name:
+            axes.set_title(name, fontsize=SMALL)
+    _say(figure, panels[0], table.note(x, y, *([third] if third else []), said="mean over"), width, top=bool(third))
     return figure
 
 
+def _means(xs: Coordinate, ys: Coordinate, numbers: Floats, rows: Sequence[int]) -> Floats:
+    """Return the means (len(ys), len(xs)) of some rows, NaN where there is none."""
+    total = np.zeros((2, len(ys.values), len(xs.values)))
+    for k in rows:
+        if np.isfinite([numbers[k], xs.at[k], ys.at[k]]).all():
+            place = np.searchsorted(ys.values, ys.at[k]), np.searchsorted(xs.values, xs.at[k])
+            total[(slice(None), *place)] += (numbers[k], 1.0)
+    return np.where(total[1] > 0, total[0] / np.maximum(total[1], 1), np.nan)
+
+
 def _draw_curve(table: SweepTable, measure: str) -> Figure:
-    axis = table.numeric[0]
-    families = table.families([a for a in table.axes if a is not axis])
-    xs = np.sort(axis["values"]).astype(float)
-    x_of, numbers = table.column(axis["key"]), table.column(measure)
+    main = _main(table)
+    return _curves(table, main, measure, [key for key in table.free if key != main])
+
+
+def _curves(table: SweepTable, x: str, y: str, by: Sequence[str]) -> Figure:
+    """Draw medians with bands over one column, a family for each combination of the values of others."""
+    xs, numbers, families = Coordinate(table, x), table.column(y), table.families(by)
     figure, (axes,) = new_figure(width=WIDTH)
-    shown = _spaced(list(families))
-    curves = {name: (xs, _by_value(xs, x_of[families[name]], numbers[families[name]])) for name in shown}
     axes.set_yscale(_scale(numbers))
-    axes.set_xscale("log" if axis["log"] else "linear")
-    axes.set(xlabel=axis["key"], ylabel=_words(measure))
-    _draw_families(axes, curves, max(len(families[name]) for name in shown) // len(xs), marker="o")
+    curves = {}
+    for name in _spaced(list(families)):
+        rows = np.array(families[name])
+        curves[name] = xs.values, _by_value(xs.values, xs.at[rows], numbers[rows])
+    _draw_families(axes, curves, marker="o", joined=xs.words is None)
+    xs.apply(axes.xaxis)
+    axes.set_ylabel(_words(y))
+    _say(figure, axes, _of_families(table.note(x, y, *by), curves, len(families)), WIDTH)
     return figure
 
 
 def _draw_losses(table: SweepTable, measure: str) -> Figure:
-    families = table.families(table.axes)
+    families = table.families(table.free)
     figure, (axes,) = new_figure(width=WIDTH)
     curves = {}
     for name in _spaced(list(families)):
-        losses = [table.losses(row) for row in families[name] if table.rows[row]["status"] != "failed"]
-        if losses:
-            xs = max((x for x, _ in losses), key=len)
-            grid = np.full((len(xs), len(losses)), np.nan)
-            for column, (_, values) in enumerate(losses):
-                grid[: len(values), column] = np.where(values > 0, values, np.nan)
+        found = [curve for row in families[name] if len((curve := table.curve(row, measure))[0])]
+        if found:
+            xs = max((x for x, _ in found), key=len)
+            grid = np.full((len(xs), len(found)), np.nan)
+            for column, (_, values) in enumerate(found):
+                grid[: len(values), column] = values
             curves[name] = xs, grid
-    axes.set_yscale("log")
-    axes.set(xlabel="iteration", ylabel="training loss")
-    _draw_families(axes, curves, max(map(len, families.values())))
+    every = np.concatenate([grid.ravel() for _, grid in curves.values()] or [np.zeros(0)])
+    log = measure == "final_loss" or _scale(every) == "log"
+    if log:
+        curves = {name: (xs, np.where(grid > 0, grid, np.nan)) for name, (xs, grid) in curves.items()}
+    axes.set_yscale("log" if log else "linear")
+    axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
+    _draw_families(axes, curves)
+    said = _of_families(table.note(*table.free), curves, len(families))
+    few = max((len(xs) for xs, _ in curves.values()), default=3) < 3
+    _say(figure, axes, "; ".join(filter(None, [said, "first and last state only: see --record" if few else ""])), WIDTH)
     return figure
 
 
@@ -198,19 +387,75 @@ def _draw_spread(table: SweepTable, measure: str) -> Figure:
     axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3)
     axes.set_xscale(_scale(numbers))
     axes.set(xlabel=_words(measure), ylabel=f"share of the {len(numbers)} jobs below", ylim=(0, 1))
+    _say(figure, axes, table.note(said="all values of"), WIDTH)
     return figure
 
 
-def _draw_families(axes: Axes, curves: dict[str, tuple[Floats, Floats]], jobs: int, marker: str = "") -> None:
-    """Draw a median with bands for each family, name -> x (k,) and values (k, N); `jobs` is N at most."""
-    handles = [
-        draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker).median
-        for k, (name, (x, values)) in enumerate(curves.items())
-    ]
+def _points(table: SweepTable, x: str, y: str, color: str | None, *, with_bar: bool) -> Figure:
+    """Draw a point for each job."""
+    xs, ys = Coordinate(table, x), Coordinate(table, y)
+    figure, (axes,) = new_figure(width=WIDTH)
+    xs.apply(axes.xaxis)
+    ys.apply(axes.yaxis, across=False)
+    if with_bar and color is not None:
+        numbers = Coordinate(table, color)
+        norm: Literal["log", "linear"] = "log" if numbers.log else "linear"
+        drawn = axes.scatter(xs.at, ys.at, c=numbers.at, s=9, cmap="viridis", norm=norm)
+        figure.colorbar(drawn, ax=axes, label=_words(color))
+    else:
+        families = table.families([color] if color else [])
+        handles = [
+            axes.plot(xs.at[rows], ys.at[rows], ".", markersize=5, color=SERIES[k % len(SERIES)], label=name)[0]
+            for k, (name, rows) in enumerate(families.items())
+        ]
+        if color:
+            _legend(axes, handles)
+    _say(figure, axes, table.note(x, y, *([color] if color else []), said="a point each of"), WIDTH)
+    return figure
+
+
+def _draw_families(
+    axes: Axes, curves: Mapping[str, tuple[Floats, Floats]], *, marker: str = "", joined: bool = True
+) -> None:
+    """Draw a median with bands for each family, name -> x (k,) and values (k, N)."""
+    handles = []
+    for k, (name, (x, values)) in enumerate(curves.items()):
+        if np.isfinite(values).any():
+            panel = draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker)
+            panel.median.set_linestyle("-" if joined else "none")
+            handles.append(panel.median)
     if any(curves):
-        place_legend(axes, handles)
-    if jobs > 1:
-        note(axes, f"lines: median of {jobs} jobs, bands: 25-75 % and 5-95 %")
+        _legend(axes, handles)
+
+
+def _legend(axes: Axes, handles: Sequence[Line2D]) -> None:
+    """Add a legend of two columns, or of one where labels are long, for which the picture grows."""
+    wide = max((len(str(handle.get_label())) for handle in handles), default=0) > WIDE
+    figure = axes.figure
+    if wide and isinstance(figure, Figure):
+        figure.set_figheight(figure.get_figheight() + 0.13 * len(handles) / 2)
+    place_legend(axes, handles, columns=1 if wide else 2)
+
+
+def _of_families(note: str, curves: Mapping[str, tuple[Floats, Floats]], families: int) -> str:
+    """Return a note with what lines and bands are, and how many families are left out."""
+    parts = [note] if note else []
+    if any(values.shape[1] > 1 for _, values in curves.values()):
+        parts.insert(0, "median, bands 25-75 % and 5-95 %")
+    if families > len(curves):
+        parts.append(f"{len(curves)} of {families} families are drawn")
+    return "; ".join(parts).replace("; over", " over", 1)
+
+
+def _say(figure: Figure, axes: Axes, note: str, width: float, *, top: bool = False) -> None:
+    """Write a note above a picture, in as many lines as it takes."""
+    if not note:
+        return
+    text = textwrap.fill(note, round(17 * width))
+    if top:
+        figure.suptitle(text, fontsize=SMALL, color=PALETTE.unsigned)
+    else:
+        axes.set_title(text, loc="left", fontsize=SMALL, color=PALETTE.unsigned)
 
 
 def _spaced(names: Sequence[str]) -> list[str]:
@@ -222,8 +467,8 @@ def _spaced(names: Sequence[str]) -> list[str]:
 
 def _by_value(xs: Floats, x_of: Floats, numbers: Floats) -> Floats:
     """Return numbers (k, N): those of each value of the axis in a row, filled with NaN."""
-    rows = [numbers[np.isclose(x_of, x, rtol=1e-12, atol=0)] for x in xs]
-    longest = max(len(row) for row in rows)
+    rows = [numbers[x_of == x] for x in xs]
+    longest = max([len(row) for row in rows], default=0)
     return np.array([np.pad(row, (0, longest - len(row)), constant_values=np.nan) for row in rows])
 
 
@@ -234,4 +479,4 @@ def _scale(numbers: Floats) -> Literal["log", "linear"]:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return name if "." in name else name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Training configs in processes of their own, which save and leave when their parent is interrupted, or dies."""
+"""Training runs in processes of their own, which save and leave when their parent is interrupted, or dies."""
 
 from __future__ import annotations
 
@@ -7,35 +7,45 @@ import os
 import signal
 import threading
 import time
+import traceback
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import connection
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.config.registry import loaded_kinds
 from dynamics_cli.errors import DynError
-from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.replicas import build_problems
+from dynamics_cli.training.session import obtain_run, plan_problems
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
-
-if TYPE_CHECKING:
-    from multiprocessing.sharedctypes import Synchronized
 
 _LOOK_SECONDS = 0.1
 """Time between two looks for a signal while the workers work."""
-_Futures = dict["Future[str]", int]
+TRIES = 2
+"""How often a run is begun or gone on with before it has failed, where its process was killed."""
+KILLED = f"its process was killed {TRIES} times, as by a system that runs out of memory: try fewer --workers"
+STOPPED = "interrupted; what is done is kept, the states of the others are saved: the same command goes on"
+Todo = Sequence[tuple[Sequence[RunConfig], Path]]
+"""Configs that are trained together, often one, and their run directory."""
 
 
 def run_in_processes(
-    todo: Sequence[tuple[RunConfig, Path]], *, executor: Executor | None = None, workers: int | None = None
+    todo: Todo, *, executor: Executor | None = None, workers: int | None = None
 ) -> Iterator[tuple[int, str]]:
     """Train configs in their directories, in any order; yield the place of each as it ends, and why it failed or "".
 
+    A run whose process is killed goes on in another one from its last checkpoint, once.
+
     Args:
-        todo: configs and their run directories.
-        executor: where they run; by default spawned processes of one thread each, one per core.
+        todo: what is trained.
+        executor: where it runs; by default spawned processes of one thread each, one per core.
         workers: number of those processes.
 
     Raises:
@@ -44,73 +54,164 @@ def run_in_processes(
     """
     if not todo:
         return
-    if executor is not None:
-        yield from _collect(_submit(executor, todo))
-        return
-    context = multiprocessing.get_context("spawn")
-    stop, stopped = context.Pipe(duplex=False)
-    busy = context.Value("i", 0)
-    count = min(workers or os.cpu_count() or 1, len(todo))
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(stop, busy))
-    try:
-        with _held_back():
-            futures = _submit(pool, todo)
-        yield from _collect(futures, stopped, busy)
-    except BaseException:
-        # interrupted, and all has been saved; or a second signal, or a fault, after which nothing more is saved
-        for process in set(multiprocessing.active_children()) - before:
-            process.kill()
-        raise
-    finally:
-        stopped.close()
-        stop.close()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _submit(executor: Executor, todo: Sequence[tuple[RunConfig, Path]]) -> _Futures:
-    return {executor.submit(run_job, config, directory): k for k, (config, directory) in enumerate(todo)}
-
-
-def _collect(
-    futures: _Futures, stopped: Connection | None = None, busy: Synchronized[int] | None = None
-) -> Iterator[tuple[int, str]]:
-    """Yield what ends; after a signal tell the workers by closing `stopped`, and wait until none is `busy` saving."""
-    pending, number, stopping = set(futures), None, False
-    with SignalWatch() as watch:
-        while pending and not (stopping and busy is not None and busy.value == 0):
-            ended, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
-            for future in ended:
-                try:
-                    yield futures[future], future.result()
-                except Interrupted as error:  # a terminal signals parent and workers alike
-                    number = error.number
-            number = watch.received or number
-            if number is None or stopping:
-                continue
-            stopping = True
-            pending = {future for future in pending if not future.cancel()}
-            if stopped is not None:
-                stopped.close()
+    number = None
+    for k, ended in _by_executor(todo, executor) if executor else _by_workers(todo, workers or os.cpu_count() or 1):
+        if isinstance(ended, str):
+            yield k, ended
+        else:
+            number = ended
     if number is not None:
-        message = "interrupted; what is done is kept, the states of the others are saved: the same command goes on"
-        raise Interrupted(message, number)
+        raise Interrupted(STOPPED, number)
 
 
-def run_job(config: RunConfig, directory: Path) -> str:
-    """Train one job, or go on with it; return "" or why it failed. Called in another process."""
-    if _worker.stopping:
-        raise Interrupted("not begun", signal.SIGINT)
-    _worker.note(1)
+def _by_executor(todo: Todo, executor: Executor) -> Iterator[tuple[int, str | int]]:
+    """Yield how each ended; after a signal its number, when those that had begun have ended."""
+    futures = {executor.submit(_ended, *one): k for k, one in enumerate(todo)}
+    pending, stopping = set(futures), False
+    with SignalWatch() as watch:
+        while pending:
+            done, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield futures[future], future.result()
+            if watch.received is not None and not stopping:
+                stopping = True
+                pending = {future for future in pending if not future.cancel()}
+    if watch.received is not None:
+        yield -1, watch.received
+
+
+def _by_workers(todo: Todo, count: int) -> Iterator[tuple[int, str | int]]:
+    """Yield how each ended; after a signal its number, when no worker is busy saving any more."""
+    waiting, tries, number = deque(range(len(todo))), Counter[int](), None
+    with _Workers() as workers, SignalWatch() as watch:
+        while workers.busy or (waiting and number is None):
+            while waiting and number is None and len(workers.busy) < count:
+                k = waiting.popleft()
+                workers.begin(k, todo[k])
+            for k, ended in workers.look():
+                tries[k] += ended is None
+                if isinstance(ended, int):  # a terminal signals parent and workers alike
+                    number = ended
+                elif ended is not None or tries[k] >= TRIES:
+                    yield k, KILLED if ended is None else ended
+                else:
+                    waiting.append(k)
+            number = watch.received or number
+            if number is not None:
+                workers.interrupt()
+        if number is None:
+            workers.dismiss()
+    if number is not None:
+        yield -1, number
+
+
+class _Workers:
+    """Processes, each of which does one task after the other; leaving the context kills those that are left."""
+
+    def __init__(self) -> None:
+        self.busy: dict[Connection, int] = {}
+        """What each works at that has something to do."""
+        self._context = multiprocessing.get_context("spawn")
+        self._stop, self._stopped = self._context.Pipe(duplex=False)
+        self._processes: dict[Connection, BaseProcess] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def begin(self, k: int, task: tuple[Sequence[RunConfig], Path]) -> None:
+        """Give a task to a process that has none, or to a new one."""
+        idle = next((ours for ours in self._processes if ours not in self.busy), None)
+        if idle is None:
+            idle, theirs = self._context.Pipe()
+            self._processes[idle] = self._context.Process(target=_serve, args=(theirs, self._stop))
+            with _held_back():
+                self._processes[idle].start()
+            theirs.close()
+        self.busy[idle] = k
+        with suppress(OSError):  # it died: `look` tells
+            idle.send(task)
+
+    def look(self) -> Iterator[tuple[int, str | int | None]]:
+        """Yield how tasks ended meanwhile: "" or why it failed, the number of a signal, or None for a dead process."""
+        for ours in connection.wait(list(self.busy), timeout=_LOOK_SECONDS):
+            assert isinstance(ours, Connection)
+            k = self.busy.pop(ours)
+            try:
+                ended = ours.recv()
+            except (EOFError, OSError):
+                ours.close()
+                self._processes.pop(ours).join()
+                ended = None
+            if isinstance(ended, _Bug):
+                raise RuntimeError(ended.text)
+            yield k, ended
+
+    def interrupt(self) -> None:
+        """Let the processes save and end what they do; they also do so when this one dies."""
+        self._stopped.close()
+
+    def dismiss(self) -> None:
+        """Wait for the ends of processes that have nothing to do any more."""
+        for ours, process in self._processes.items():
+            ours.close()
+            process.join()
+        self._processes = {}
+
+    def __exit__(self, *_: object) -> None:
+        # interrupted, and all has been saved; or a second signal, or a fault, after which nothing more is saved
+        for process in self._processes.values():
+            process.kill()
+            process.join()
+        self._stopped.close()
+        self._stop.close()
+
+
+def run_task(configs: Sequence[RunConfig], directory: Path) -> str:
+    """Train configs together, or go on with them; return "" or why that failed.
+
+    Raises:
+        Interrupted: SIGINT or SIGTERM came; the state is saved.
+    """
     try:
-        obtain_run(plan_run(config, directory), resume=True)
+        obtain_run(plan_problems(build_problems(configs), directory), resume=True)
     except Interrupted:
         raise
     except DynError as error:
         return str(error)
-    finally:
-        _worker.note(-1)
     return ""
+
+
+def _ended(configs: Sequence[RunConfig], directory: Path) -> str | int:
+    """Train, and return "", or why it failed, or the number of the signal that came."""
+    try:
+        return run_task(configs, directory)
+    except Interrupted as error:
+        return error.number
+
+
+@dataclass
+class _Bug:
+    """What a worker tells of a fault of the program."""
+
+    text: str
+
+
+def _serve(theirs: Connection, stop: Connection) -> None:
+    """Do what the parent sends, one after the other, until it hangs up."""
+    _begin(stop)
+    loaded_kinds("loss")  # and with them the code of `--with`, to which the configs that come here may belong
+    while True:
+        try:
+            configs, directory = theirs.recv()
+        except EOFError:
+            return
+        _worker.busy = True
+        try:
+            answer: object = signal.SIGINT.value if _worker.stopping else _ended(configs, directory)
+        except Exception:  # the parent raises it
+            answer = _Bug(traceback.format_exc())
+        theirs.send(answer)
+        _worker.busy = False
 
 
 @dataclass
@@ -119,15 +220,6 @@ class _Worker:
 
     busy: bool = False
     stopping: bool = False
-    all_busy: Synchronized[int] | None = None
-    """Number of workers that are busy; shared by all and their parent."""
-
-    def note(self, change: int) -> None:
-        """Begin a job (1) or end it (-1)."""
-        self.busy = change > 0
-        if self.all_busy is not None:
-            with self.all_busy.get_lock():
-                self.all_busy.value += change
 
 
 _worker = _Worker()
@@ -146,7 +238,7 @@ def _held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
-def _begin(stop: Connection, all_busy: Synchronized[int]) -> None:
+def _begin(stop: Connection) -> None:
     """Prepare a worker: one core, which its siblings leave it, and a thread that waits for word of its parent."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
@@ -157,7 +249,6 @@ def _begin(stop: Connection, all_busy: Synchronized[int]) -> None:
         signal.signal(number, _ignore)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_CODES)
-    _worker.all_busy = all_busy
     threading.Thread(target=_obey, args=(stop,), daemon=True).start()
 
 

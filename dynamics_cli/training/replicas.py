@@ -67,6 +67,16 @@ def divide(configs: Sequence[RunConfig]) -> Division:
     return division
 
 
+def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
+    """Build the problems of configs; data sets that are the same are built once.
+
+    Raises:
+        DynError: there is no such problem.
+    """
+    datasets: dict[str, Samples] = {}
+    return [build_problem(config, dataset=_dataset(config, datasets)) for config in configs]
+
+
 def batch_key(problem: Problem) -> str | None:
     """Return what problems trained together must have in common; None for one that has to be trained alone.
 

@@ -11,7 +11,7 @@ from dynamics_cli.runs import load_run
 
 from .conftest import CONFIG, Dyn
 
-ALLOWED = "name, seed, device, backend, dtype, dataset, architecture, initialization, loss, optimizer, record"
+ALLOWED = "name, seed, device, backend, dtype, dataset, architecture, initialization, loss, optimizer, record, sweep"
 
 
 def changed(old: str, new: str) -> str:

@@ -33,7 +33,7 @@ def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
         "", "train", "sweep", "plot", "reproduce", "show", "compare", "completion",
         "list", "list figures", "list papers", "list configs", "list kinds", "list datasets", "list architectures",
-        "list runs", "explain", "new", "new kind", "new paper",
+        "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
         "data", "data list", "data fetch", "data add", "data path", "data remove",
         "verify", "runs", "runs prune", "config", "config check", "config schema",
     }  # fmt: skip

@@ -38,7 +38,7 @@ BAD_LINES = {
     "unknown section": (
         {"loss": "loss: {kind: mse}\noptimiser: {}"},
         "run.yaml:6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
-        "initialization, loss, optimizer, record (did you mean 'optimizer'?)",
+        "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)",
     ),
     "unknown kind": (
         {"loss": "loss: {kind: msee}"},
@@ -279,7 +279,7 @@ def test_settings_replace_top_level_keys(write: Write, problems: Problems) -> No
     assert problems(write(), seed=-3, sed=1) == [
         "<settings>: seed: must be an integer >= 0, not -3",
         "<settings>: sed: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
-        "initialization, loss, optimizer, record (did you mean 'seed'?)",
+        "initialization, loss, optimizer, record, sweep (did you mean 'seed'?)",
     ]
 
 

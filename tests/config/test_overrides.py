@@ -69,7 +69,7 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         (
             "optimzer.lr=1",
             "--set: optimzer: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
-            "initialization, loss, optimizer, record (did you mean 'optimizer'?)",
+            "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)",
         ),
         (
             "optimizer.kind=adm",
@@ -81,7 +81,7 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ("=3", "--set: '=3' must have the form section.key=value"),
         ("optimizer..lr=3", "--set: 'optimizer..lr=3' must have the form section.key=value"),
         ("architecture.width.x=3", "--set: architecture.width.x: architecture.width is not a section with keys"),
-        ("dataset.x.0=3", "--set: dataset.x.0: dataset.x is not a section with keys"),
+        ("dataset.x.7=3", "--set: dataset.x.7: dataset.x is not a section with keys"),
         ("loss=hinge", "--set: loss: must be a section (a mapping), not one word (did you mean loss.kind?)"),
         (
             "loss=!!python/name:os.system",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config import ConfigError
+from dynamics_cli import api
+from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.grid import as_override, combinations, parse_axis
+from dynamics_cli.sweeps.grid import combinations, parse_axis
 from dynamics_cli.sweeps.jobs import build_jobs
 
 BASE = {
@@ -29,6 +30,8 @@ BASE = {
         ("loss.kind=mse,half_mse", ("mse", "half_mse")),
         ("dataset.y=[1, 2],[3, 4]", ([1, 2], [3, 4])),
         ("optimizer.lr=1e-3", (1e-3,)),
+        ("architecture.width=8:512:logint:7", (8, 16, 32, 64, 128, 256, 512)),
+        ("architecture.width=1:10:logint:12", (1, 2, 3, 4, 5, 7, 8, 10)),  # round(10**(k/11)), each once
     ],
 )
 def test_values(text, values):
@@ -48,6 +51,7 @@ def test_log_range_has_exact_ends():
         ("lr=", "must have the form"),
         ("a..b=1,2", "must have the form"),
         ("lr=1:2:exp:3", "must have the form"),
+        ("width=0:8:logint:3", "a log range needs positive ends"),
         ("lr=1:2:1", "count an integer of at least 2"),
         ("lr=1:apple:3", "first and last must be numbers"),
         ("lr=0:1:log:3", "a log range needs positive ends"),
@@ -67,11 +71,6 @@ def test_combinations():
         list(combinations([parse_axis("a=1,2"), parse_axis("a=3,4")]))
     with pytest.raises(UsageError, match="more than 1000000 points"):
         list(combinations([parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")]))
-
-
-@pytest.mark.parametrize("value", [1, 1e-6, "mse", [1.0, 2.5], True])
-def test_override_text_reads_back(value):
-    assert parse_axis(as_override("k", value)).values == (value,)
 
 
 def test_jobs_have_the_settings_of_their_point():
@@ -110,3 +109,93 @@ def test_light_and_full_records():
 def test_bad_points(axis, message):
     with pytest.raises((ConfigError, UsageError), match=message):
         build_jobs(BASE, [], [parse_axis(axis)])
+
+
+SWEPT = """\
+name: swept
+seed: 3
+dataset: {kind: file, path: data/a.csv}
+architecture: {kind: two_layer, width: 8}
+initialization: {kind: balanced, scale: 0.1}
+loss: {kind: mse}
+optimizer: {kind: gd, iterations: 30}
+sweep:
+  grid:
+    initialization.scale: 0.01:1:log:3
+    dataset.path: [data/a.csv, data/b.csv]
+  zip:
+    - {architecture.width: [4, 8], architecture.activation: [relu, linear]}
+  let:
+    optimizer.lr: min(10, 0.001 / initialization.scale**2)
+  seeds: 2
+"""
+
+
+@pytest.fixture
+def swept(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_text("0.5,1.0,1.0\n-1.0,0.3,-1.0\n")
+    (tmp_path / "data/b.csv").write_text("0.5,1.0,1.0\n-1.0,0.3,-1.0\n2.0,0.3,-1.0\n")
+    (tmp_path / "swept.yaml").write_text(SWEPT)
+    return tmp_path / "swept.yaml"
+
+
+def test_a_section_of_the_config_says_what_is_swept(swept):
+    planned = api.plan_sweep(swept)
+    assert planned.keys == [
+        "initialization.scale", "dataset.path", "architecture.width", "architecture.activation", "optimizer.lr",
+    ]  # fmt: skip
+    assert len(planned.jobs) == 3 * 2 * 2 * 2
+    for job in planned.jobs:
+        scale, activation = (
+            job.settings["initialization.scale"],
+            {4: "relu", 8: "linear"}[job.config.architecture.width],
+        )
+        assert job.config.initialization.scale == scale
+        assert job.config.optimizer.lr == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[scale]
+        assert job.settings["optimizer.lr"] == job.config.optimizer.lr
+        assert job.config.architecture.activation.kind == job.settings["architecture.activation"] == activation
+        assert job.config.dataset.path == str(swept.parent / job.settings["dataset.path"])  # relative to the config
+    assert [job.config.seed for job in planned.jobs[:4]] == [3, 4, 3, 4]
+
+
+def test_options_add_to_the_section_and_replace_what_it_says(swept):
+    changed = api.plan_sweep(swept, {"initialization.scale": [0.5], "loss.kind": ["mse", "logistic"]}, seeds=1,
+                             let={"optimizer.lr": "0.1 * initialization.scale"})  # fmt: skip
+    assert len(changed.jobs) == 2 * 2 * 2
+    assert {job.config.optimizer.lr for job in changed.jobs} == {0.05}
+
+
+def test_the_section_is_no_part_of_a_run(swept):
+    with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes many runs: `dyn sweep` trains them"):
+        load_config(swept)
+    alone = load_config(swept, ["sweep=null", "optimizer.lr=0.1", "initialization.scale=0.1"])
+    one = api.plan_sweep(swept, {"initialization.scale": [0.1]}, record="config").jobs[0]
+    assert one.config == alone.model_copy(
+        update={"optimizer": one.config.optimizer, "architecture": one.config.architecture}
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("0.01:1:log:3", "0.01:-1:log:3", r"swept.yaml:10: sweep.grid.initialization.scale: .*positive ends"),
+        ("0.01:1:log:3", "[-1, 1]", r"swept.yaml:10: initialization.scale: must be a number > 0, not -1"),
+        ("seeds: 2", "seeds: 0", r"swept.yaml:16: sweep.seeds: must be an integer >= 1, not 0"),
+        ("seeds: 2", "sedes: 2", r"swept.yaml:16: sweep.sedes: unknown key; .*did you mean 'seeds'"),
+        ("[4, 8]", "[4, 8, 9]", r"swept.yaml:13: sweep.zip\[0\]: .*architecture.width 3, architecture.activation 2"),
+        ("min(10", "mix(10", r"swept.yaml:15: sweep.let.optimizer.lr: .*'mix\(10, .*' is not known here"),
+        ("scale**2)", "skale**2)", "initialization.skale is neither swept nor written in the config"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_the_section(swept, old, new, message):
+    swept.write_text(SWEPT.replace(old, new))
+    with pytest.raises((ConfigError, UsageError), match=message):
+        api.plan_sweep(swept)
+
+
+def test_what_runs_together_may_come_twice():
+    jobs = api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.1,0.2", "architecture.width=2,4,4"]).jobs
+    assert [(j.config.optimizer.lr, j.config.architecture.width) for j in jobs] == [(0.1, 2), (0.1, 4), (0.2, 4)]
+    with pytest.raises(UsageError, match="as many values each, not optimizer.lr 2, architecture.width 3"):
+        api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])

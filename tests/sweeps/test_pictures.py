@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep, panels_of_sweep
+from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, panels_of_sweep
+from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
 
 
@@ -27,7 +28,8 @@ def test_two_settings_are_a_heat_map_of_means(tmp_path):
     (axes,) = draw_sweep(table, "curve").axes
     medians = [line.get_ydata() for line in axes.lines]
     assert np.array(medians) == pytest.approx(means.T)  # the median of two jobs is their mean
-    assert axes.get_xlabel() == "architecture.width  (lines: median of 2 jobs, bands: 25-75 % and 5-95 %)"
+    assert axes.get_xlabel() == "architecture.width"
+    assert axes.get_title(loc="left") == "median, bands 25-75 % and 5-95 % over 2 seeds"
 
 
 @pytest.mark.parametrize("grid", [("architecture.width=4", "optimizer.lr=0.01,0.02"),
@@ -54,7 +56,73 @@ def test_losses_are_those_of_the_jobs(tmp_path):
     (axes,) = draw_sweep(table, "losses").axes
     assert [line.get_label() for line in axes.lines] == ["reduction mean", "reduction sum"]
     for k, line in enumerate(axes.lines):
-        assert line.get_xdata() == pytest.approx(table.losses(k)[0])
-        assert line.get_ydata() == pytest.approx(table.losses(k)[1])
+        assert line.get_xdata() == pytest.approx(table.curve(k, "final_loss")[0])
+        assert line.get_ydata() == pytest.approx(table.curve(k, "final_loss")[1])
     with pytest.raises(UsageError, match=r"no measure 'final_los' here; .*did you mean 'final_loss'"):
         draw_sweep(table, "spread", "final_los")
+
+
+TEST = "dataset={kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], x_test: [[1.0]], y_test: [1.0], append_bias: true}"
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """Three settings and two seeds, a measure on held-out samples."""
+    grid = ["initialization.scale=0.1,0.3,1.0", "architecture.width=4,8,16", "loss.kind=mse,half_mse"]
+    directory = tmp_path_factory.mktemp("three") / "s"
+    with ThreadPoolExecutor(1) as executor:
+        sweep_of(directory, ["optimizer.iterations=20", TEST], grid, executor=executor, seeds=2, full_record=False)
+    return SweepTable(directory)
+
+
+def test_a_third_setting_is_drawn_beside_and_the_rest_is_said(three):
+    figure = draw_sweep(three, "phase", "test_loss")
+    shown = [axes for axes in figure.axes if axes.get_title()]
+    assert [axes.get_title() for axes in shown] == ["loss mse", "loss half_mse"]
+    means = three.column("test_loss").reshape(3, 3, 2, 2).mean(axis=3)
+    for k, axes in enumerate(shown):
+        assert np.asarray(axes.collections[0].get_array()) == pytest.approx(means[:, :, k].T)
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")  # as the grid is spaced
+        assert [axes.yaxis.get_major_formatter()(v) for v in axes.yaxis.get_majorticklocs()] == ["4", "8", "16"]
+    assert len({axes.collections[0].get_clim() for axes in shown}) == 1  # one scale of colours
+    assert figure.get_suptitle() == "mean over 2 seeds"
+
+
+def test_measures_are_drawn_under_their_own_name(three):
+    (axes,) = draw_sweep(three, "losses", "test_loss").axes
+    assert axes.get_ylabel() == "test loss"
+    xs, values = three.curve(0, "test_loss")
+    both = np.array([values, three.curve(1, "test_loss")[1]])
+    assert axes.lines[0].get_xdata() == pytest.approx(xs)
+    assert axes.lines[0].get_ydata() == pytest.approx(np.median(both, axis=0))
+    assert values[-1] == three.column("test_loss")[0]
+    assert "first and last state only" in axes.get_title(loc="left").replace("\n", " ")
+
+
+def test_any_columns(three):
+    (axes,) = draw_columns(three, "architecture.width", "test_loss", "loss.kind").axes
+    assert [line.get_label() for line in axes.lines] == ["loss mse", "loss half_mse"]
+    tests = three.column("test_loss").reshape(3, 3, 2, 2)
+    assert axes.lines[1].get_ydata() == pytest.approx(np.median(tests[:, :, 1], axis=(0, 2)))
+    assert "over initialization.scale (3), 2 seeds" in axes.get_title(loc="left").replace("\n", " ")
+    words = draw_columns(three, "loss.kind").axes[0]
+    assert [words.xaxis.get_major_formatter()(k) for k in (0, 1)] == ["mse", "half_mse"]
+    points = draw_columns(three, "final_loss", "test_loss", "seed").axes[0]
+    assert [len(line.get_xdata()) for line in points.lines] == [18, 18]
+    heat = draw_columns(three, "initialization.scale", "architecture.width").axes[0]
+    assert heat.get_title(loc="left") == "mean over loss.kind (2), 2 seeds"
+    with pytest.raises(UsageError, match=r"no column 'test_los' here; .*did you mean 'test_loss'"):
+        draw_columns(three, "test_los")
+    with pytest.raises(UsageError, match="loss.kind holds words"):
+        draw_columns(three, "final_loss", "loss.kind")
+
+
+def test_what_runs_along_is_said(tmp_path):
+    from dynamics_cli import api
+
+    api.sweep(BASE, {"initialization.scale": [0.1, 0.2]}, together={"architecture.width": [4, 8], "seed": [1, 1]},
+              let={"optimizer.lr": "0.1 * initialization.scale"}, overrides={"optimizer.iterations": 20},
+              out=tmp_path / "s")  # fmt: skip
+    (axes, *_) = draw_sweep(SweepTable(tmp_path / "s"), "phase").axes
+    said = axes.get_title(loc="left").replace("\n", " ")
+    assert said == "seed with architecture.width; optimizer.lr = 0.1 * initialization.scale"

@@ -15,7 +15,7 @@ from dynamics_cli.runs import load_run
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import build_jobs
-from dynamics_cli.sweeps.sweep import counts, run_sweep
+from dynamics_cli.sweeps.sweep import PlannedSweep, counts, run_sweep
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -29,7 +29,7 @@ def sweep_of(directory, overrides=(), grid=(), **options):
     seeds = options.pop("seeds", 1)
     full = options.pop("full_record", True)
     jobs = build_jobs(options.pop("base", BASE), list(overrides), axes, seeds=seeds, full_record=full)
-    return jobs, run_sweep(jobs, axes, seeds=seeds, out=directory, **options)
+    return jobs, run_sweep(PlannedSweep(jobs, axes, seeds=seeds), out=directory, **options)
 
 
 def run_of(sweep, result):

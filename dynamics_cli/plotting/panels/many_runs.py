@@ -44,17 +44,19 @@ def draw_phase_diagram(
     label: str,
     log_x: bool = False,
     log_y: bool = False,
+    limits: tuple[float, float] | None = None,
 ) -> PhaseDiagramPanel:
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
-    Contours need at least three values on each axis, and none missing. Raises ValueError when shapes do not match or an
+    Contours need at least three values on each axis, and none missing. `limits` are the ends of the colours, by default
+    the smallest and the largest value. Raises ValueError when shapes do not match or an
     axis has fewer than two values.
     """
     xs, ys, grid = np.asarray(x, float), np.asarray(y, float), np.asarray(values, float)
     if grid.shape != (len(ys), len(xs)) or min(grid.shape) < 2:
         raise ValueError(f"values have shape {grid.shape}, needed is ({len(ys)}, {len(xs)}) with at least 2 x 2")
     shown = np.ma.masked_invalid(grid)
-    low, high = _limits(shown)
+    low, high = _limits(shown if limits is None else np.ma.masked_invalid(limits))
     log = low > 0 and high / low >= LOG_FROM
     norm = LogNorm(low, high) if log else Normalize(low, high)
     mesh = axes.pcolormesh(

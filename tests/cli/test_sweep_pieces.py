@@ -1,0 +1,161 @@
+"""Sweeps in pieces: killed workers, shards, unfinished sweeps that are looked into, plans, job arrays."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.sweeps import sweep as sweeps
+from dynamics_cli.sweeps.directory import read_rows
+
+from .conftest import CONFIG, ROOT, Dyn
+
+README = ROOT / "README.md"
+GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
+KILLER = '''
+import os, pathlib, signal
+from dynamics_cli.config.bases import Measure
+
+class Killer(Measure, kind="killer"):
+    """Kills its process at the first state, as a system without memory does."""
+
+    times: int
+
+    def measure(self, state):
+        tries = pathlib.Path(f"tries-{self.times}")
+        tries.touch()
+        if len(tries.read_text()) < self.times:
+            tries.write_text(tries.read_text() + "x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 1.0
+'''
+
+
+def test_a_killed_worker_costs_one_more_try_and_no_other_job(shell: Dyn, place: Path) -> None:
+    (place / "parts.py").write_text(KILLER)
+    grid = "record.measures=" + ",".join(f"[{{kind: killer, times: {times}}}]" for times in (0, 1, 9))
+    arguments = ["--with", "parts.py", "sweep", "toy.yaml", "--grid", grid, "--seeds", 2, "--out", "s", "--workers", 1]
+    answer = shell(*arguments, "--record", "config")
+    assert "Traceback" not in answer.err
+    assert (answer.code, answer.err.strip().splitlines()[-1]) == (
+        6, "Error: 2 of 6 jobs failed, the first: its process was killed 2 times, as by a system that runs out of "
+        "memory: try fewer --workers",
+    )  # fmt: skip
+    rows = read_rows(place / "s")
+    assert [row["status"] for row in rows] == ["complete"] * 4 + ["failed"] * 2
+    assert [len((place / f"tries-{times}").read_text()) for times in (0, 1, 9)] == [0, 1, 2]
+    assert {row["path"] for row in rows} == {f"batches/{k:06d}" for k in (0, 2, 4)}
+
+
+def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
+    run, calls = sweeps.run_task, []
+
+    def stopping(*arguments: object) -> str:
+        calls.append(arguments)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return run(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sweeps, "run_task", stopping)
+
+
+def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
+    dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert dyn("sweep", "toy.yaml", *GRID, "--out", "whole").code == 0
+    sweep = ["sweep", "toy.yaml", *GRID]
+    with monkeypatch.context() as patched:
+        cut_short(patched, after=2)
+        assert dyn(*sweep).code != 0
+    (directory,) = (place / "outputs/sweeps").iterdir()
+    with (directory / "results.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [int(row["job"]) for row in rows] == list(range(12))
+    shown = dyn("show", directory.name, "--json").json
+    assert (shown["status"], shown["ended"], shown["jobs"], shown["complete"]) == ("unfinished", 12, 18, 12)
+    assert "12 of 18: 12 complete\n" in dyn("show", directory).out
+    (listed,) = dyn("list", "sweeps", "--json").json
+    assert (listed["status"], listed["complete"], listed["path"]) == ("unfinished", 12, str(directory))
+    drawn = dyn("plot", directory)
+    assert (drawn.code, len(drawn.out.splitlines())) == (0, 4)
+    assert "verify" not in dyn("verify", directory).err
+    again = dyn(*sweep, "--resume")  # as the message about an interrupted run says
+    assert (again.code, "jobs   18 complete" in again.out) == (0, True)
+    assert (directory / "results.csv").read_bytes() == (place / "whole/results.csv").read_bytes()
+    assert dyn("show", directory, "--json").json["status"] == "complete"
+
+
+def test_a_sweep_none_of_whose_jobs_has_ended(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        cut_short(patched, after=0)
+        assert dyn("sweep", "toy.yaml", *GRID, "--out", "s").code != 0
+    assert "0 of 18\n" in dyn("show", "s").out
+    assert (dyn("plot", "s").code, dyn("plot", "s").err) == (7, "Error: no job of s has ended yet\n")
+
+
+def test_shards_make_the_same_table(dyn: Dyn, place: Path) -> None:
+    sweep = ["sweep", "toy.yaml", *GRID, "--quiet"]
+    whole = dyn(*sweep, "--out", "whole")
+    for k in (3, 1, 3):
+        assert dyn(*sweep, "--out", "s", "--shard", f"{k}/3").code == 0
+        assert dyn("plot", "s").code == 0
+    assert dyn("show", "s", "--json").json["ended"] == 12
+    before = {path: path.stat().st_mtime_ns for path in (place / "s").rglob("*.npy")}
+    assert dyn(*sweep, "--out", "s").out == whole.out.replace("whole", "s")
+    assert (place / "s/results.csv").read_bytes() == (place / "whole/results.csv").read_bytes()
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    assert not (place / "s/shards").exists()
+    wrong = dyn(*sweep, "--shard", "4/3")
+    assert (wrong.code, "K from 1 to N" in wrong.err) == (2, True)
+
+
+def test_failures_are_counted_by_their_messages(dyn: Dyn, place: Path) -> None:
+    (place / "sgd.yaml").write_text(CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1"))
+    assert dyn("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s").code == 6
+    assert dyn("show", "s").out.endswith(
+        "failures\n"
+        "  2 x optimizer.batch_size is 3, the training set has 2 samples\n"
+        "  2 x optimizer.batch_size is 4, the training set has 2 samples\n"
+    )
+
+
+def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:
+    planned = dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run", "--json").json
+    assert not (place / "s").exists()
+    assert (planned["jobs"], planned["done"], planned["batches"], planned["alone"]) == (18, 0, 3, 0)
+    assert planned["seconds"] > 0 < planned["disk_bytes"]
+    dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--shard", "1/3")
+    assert dyn("sweep", "toy.yaml", *GRID, "--out", "s", "--dry-run").out.splitlines()[1] == (
+        "jobs     18, of which 6 are done"
+    )
+
+
+def test_a_job_array_runs_shards(dyn: Dyn, place: Path) -> None:
+    sweep = ["sweep", "toy.yaml", *GRID, "--set", "name=two words".replace(" ", "-"), "--out", "s p"]
+    script = dyn(*sweep, "--engine", "slurm", "--script-only", "--partition", "cpu", "--time", "1:00:00", "--mem", "2G")
+    assert script.code == 0, script.err
+    lines = script.out.splitlines()
+    assert lines[2:6] == [
+        "#SBATCH --array=1-3", "#SBATCH --partition=cpu", "#SBATCH --time=1:00:00", "#SBATCH --mem=2G",
+    ]  # fmt: skip
+    assert subprocess.run(["bash", "-n"], input=script.out, text=True, check=False).returncode == 0
+    assert f"cd {place} || exit 1" in lines
+    assert lines[-1].endswith(' --quiet --shard "$SLURM_ARRAY_TASK_ID/3"')
+    for text in ("--grid architecture.width=2,4,8", "--set name=two-words", f"--out '{place}/s p'", "--seeds 2"):
+        assert text in lines[-1]
+    assert dyn(*sweep, "--engine", "slurm").code == dyn(*sweep, "--mem", "2G").code == 2
+
+
+def test_the_section_that_readme_shows(dyn: Dyn, place: Path) -> None:
+    (section,) = (part for part in README.read_text().split("```yaml\n") if part.startswith("sweep:"))
+    (place / "swept.yaml").write_text(CONFIG + section.partition("```")[0])
+    planned = dyn("sweep", "swept.yaml", "--dry-run", "--json")
+    assert planned.code == 0, planned.err
+    assert planned.json["jobs"] == 25 * 2 * 2 * 20
+    assert dyn("config", "check", "swept.yaml").out == "swept.yaml: valid\n"
+    refused = dyn("train", "swept.yaml")
+    assert (refused.code, "sweep: describes many runs: `dyn sweep` trains them" in refused.err) == (3, True)
