@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "config": set(),
     "losses": {"config"},
     "optimizers": {"config"},
-    "recording": {"config"},
+    "recording": {"config", "measures", "architectures", "datasets"},
     "architectures": {"config"},
     "measures": set(),
     "theory": {"measures"},

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynamics_cli.config.bases import Activation
 from dynamics_cli.measures.arrays import Floats
+
+if TYPE_CHECKING:
+    from dynamics_cli.config.bases import Activation
 
 
 @dataclass(frozen=True)
