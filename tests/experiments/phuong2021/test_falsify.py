@@ -1,0 +1,47 @@
+"""Changes of the runs of each figure under which its claims fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.experiments.falsify import Change, check_changes, check_complete
+
+SCALES = tuple(f"scale 1.0e-{k}" for k in (1, 2, 3, 4))
+FLOWS = tuple(f"flow {one}" for one in ("2 11", "2 13", "2 18", "2 20", "3 13", "3 31"))
+# fmt: off
+FROZEN = Change("a step of 1e-9", ("optimizer.epochs=1", "optimizer.lr=1e-9"), ("learnt",),
+                untrained="that the data are learnt fails only where they are not")
+USUAL = ("initialization.factor=1.0",)
+CHANGES = {
+    "phuong2021-fig1": [
+        Change("the usual initial scale", USUAL, ("rank", "second", "directions", "correlation")), FROZEN,
+    ],
+    "phuong2021-fig2": [
+        Change("the usual initial scale", USUAL,
+               ("correlation", *(f"{id}-{k}" for id in ("rank", "second", "directions") for k in (1, 2, 3)))), FROZEN,
+    ],
+    "phuong2021-extra-theorem1": [
+        Change("the largest scale for all", ("initialization.scale=0.1",), ("rate", "kkt-trained"), SCALES),
+        Change("the smallest scale for all", ("initialization.scale=1.0e-4",), ("rate-late", "kept"), SCALES),
+        Change("neurons that are never off", ("architecture.activation={kind: leaky_relu, slope: 0.5}",),
+               ("limit", "rate", "share", "function", "kkt-trained"), SCALES),
+        Change("a scale of 1", ("initialization.scale=1.0",), ("two-groups", "lemma-1", "function"), SCALES + FLOWS),
+        Change("a start that is not balanced", ("initialization={kind: default_scaled, factor: 0.5}",),
+               ("output", "signs", "lemma-1"), SCALES + FLOWS),
+        Change("the squared loss", ("loss={kind: mse}",), ("lemma-1", "lemma-3"), FLOWS,
+               untrained="a loss that pulls outputs back from above the label ends at a fit of labels, not of signs"),
+    ],
+}
+# fmt: on
+
+
+def test_every_claim_of_figure_1_can_fail() -> None:
+    check_changes("phuong2021-fig1", CHANGES["phuong2021-fig1"])
+    check_complete("phuong2021-fig1", CHANGES["phuong2021-fig1"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", [one for one in CHANGES if one != "phuong2021-fig1"])
+def test_every_claim_can_fail(figure: str) -> None:
+    check_changes(figure, CHANGES[figure])
+    check_complete(figure, CHANGES[figure])
