@@ -14,7 +14,7 @@ from dynamics_cli.reproduction.claims import Claim
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 
 from .helpers import by_id
 
@@ -52,7 +52,7 @@ def fits(run: Run) -> bool:
 
     Of replicas each does.
     """
-    if "replicas" in run.info:
+    if "replicas" in run.info and not isinstance(run, ReplicaRun):  # a replica has the info of all of them
         return all(fits(one) for one in replicas_of(run))
     loss, samples = run.config.loss, run.dataset()
     if loss.labels == "real":

@@ -31,7 +31,24 @@ CHANGES = {
         Change("the squared loss", ("loss={kind: mse}",), ("lemma-1", "lemma-3"), FLOWS,
                untrained="a loss that pulls outputs back from above the label ends at a fit of labels, not of signs"),
     ],
+    "phuong2021-extra-dead": [
+        Change("a step of 20", ("optimizer.lr=20.0",), ("bound", "attained", "stays", "decided"),
+               ("orthogonal 1", "orthogonal 3", "cone 1", "cone 2"),
+               untrained="networks whose neurons are dead fit nothing: that is what the figure is about"),
+    ],
+    "phuong2021-fig3": [
+        Change("random labels", ("dataset.random_labels=1.0",), ("right",), untrained="320 updates do not fit them"),
+        Change("the usual scale of the last layers", ("initialization={kind: default_scaled, factor: 1.0}",),
+               ("others-right",), untrained="as the figure's own run, which gets 499 of 500 right"),
+    ],
+    "phuong2021-fig4": [
+        Change("the usual scale of the last layers", ("initialization={kind: default_scaled, factor: 1.0}",),
+               ("few",), untrained="as the figure's own run, which gets 499 of 500 right"),
+        Change("a step of 1e-9", ("optimizer.epochs=1", "optimizer.lr=1e-9"), ("few", "by-sign"),
+               untrained="the sign of the next layer orders the outer neurons under every training that we tried"),
+    ],
 }
+NEVER = {"phuong2021-fig4": {"mixed": "neurons that training leaves behind are of either sign near the origin"}}
 # fmt: on
 
 
@@ -44,4 +61,4 @@ def test_every_claim_of_figure_1_can_fail() -> None:
 @pytest.mark.parametrize("figure", [one for one in CHANGES if one != "phuong2021-fig1"])
 def test_every_claim_can_fail(figure: str) -> None:
     check_changes(figure, CHANGES[figure])
-    check_complete(figure, CHANGES[figure])
+    check_complete(figure, CHANGES[figure], NEVER.get(figure))
