@@ -109,7 +109,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     source = "Theorem 1; its proof"
     # fmt: off
     return [
-        kit.claim("assumptions",
+        kit.theory("assumptions",
                   "The four points satisfy Eq. 1, and the support examples of each class span the plane (violations)",
                   "Section 2", kit.exactly(0), e.violations),
         kit.claim("bound",

@@ -9,12 +9,14 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 
-from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons, distance_to_limit
+from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons, distance_to_limit, kkt_residual
 from .theory.extremal_sectors import G, extremal_directions, predicted_sector, sector_of
 
 SCALES = ("1.0e-1", "1.0e-2", "1.0e-3", "1.0e-4")
 DRAWS = (("2", "11"), ("2", "13"), ("2", "18"), ("2", "20"), ("3", "13"), ("3", "31"))
 """Dimension and seed of the Gaussian data; these draws satisfy the assumptions of Theorem 1."""
+EARLY = 2.0
+"""`log t` from which the neurons are sorted into their groups."""
 LATE = 50.0
 """`log t` from which the rate is fitted; everything is asymptotic there."""
 
@@ -36,6 +38,23 @@ class LimitPath:
     """Largest `|f(x_i) / ||theta||^2 - limit|` on the data over the largest limit (Corollary 1)."""
     imbalance: float
     """Largest `| |a_j| / ||a|| - ||w_j|| / ||W||_F |` of the last state (Eq. 9)."""
+    kkt: float
+    """KKT residual of the last state (Appendix C)."""
+    remainder: float
+    """`distance ||W||_F` of the last state: Frobenius norm of what is along neither ray."""
+    kept: float
+    """The same in the limit, as the state at `EARLY` predicts: `W W^T - a a^T` of each group is conserved."""
+
+    @property
+    def crossover(self) -> float:
+        """`log t` from which the part of the distance that is kept, `kept / ||W||`, outweighs `c / log t`.
+
+        `||W||^2 = nu log t` and the last distance give nu and c.
+        """
+        last, log_time = self.distances[-1], self.log_times[-1]
+        nu = (self.remainder / last) ** 2 / log_time
+        c = np.sqrt(max(last**2 - self.kept**2 / (nu * log_time), 0.0)) * log_time
+        return float(c**2 * nu / self.kept**2)
 
     @property
     def rate(self) -> float:
@@ -47,8 +66,8 @@ class LimitPath:
 
     @property
     def rises(self) -> int:
-        """States after `log t = 2` at which the distance is larger than at the state before."""
-        after = self.distances[self.log_times > 2.0]
+        """States after `log t = EARLY` at which the distance is larger than at the state before."""
+        after = self.distances[self.log_times > EARLY]
         return int((np.diff(after) > 0).sum())
 
 
@@ -68,15 +87,37 @@ def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
     predicted = limit.function(data.x)
     measured = np.maximum(data.x @ last.T, 0.0) @ out / size
     norms = np.linalg.norm(last, axis=1)
+    log_times = np.log(times[steps[kept]])
+    distances = distance_to_limit(W[kept], limit.plus.w, limit.minus.w)
+    early = int(np.flatnonzero(kept)[np.searchsorted(log_times[:-1], EARLY)])
+    dead: kit.Bools = np.asarray((sectors <= 0).all(axis=1))
     return LimitPath(
         scale=initial_scale(run),
-        log_times=np.log(times[steps[kept]]),
-        distances=distance_to_limit(W[kept], limit.plus.w, limit.minus.w),
-        outside=int((~(sectors <= 0).all(axis=1) & ~(sectors == own).all(axis=1)).sum()),
+        log_times=log_times,
+        distances=distances,
+        outside=int((~dead & ~(sectors == own).all(axis=1)).sum()),
         share=float(np.sum(last[out > 0] ** 2) / np.sum(last**2)),
         function_error=float(np.abs(measured - predicted).max() / np.abs(predicted).max()),
         imbalance=float(np.abs(np.abs(out) / np.linalg.norm(out) - norms / np.linalg.norm(norms)).max()),
+        kkt=kkt_residual(last, out, data.x, data.y),
+        remainder=float(distances[-1] * np.linalg.norm(last)),
+        kept=kept_remainder(W[early], a[early], [out * ((signs == s) & ~dead) for s in (1, -1)], dead),
     )
+
+
+def kept_remainder(W: kit.Floats, a: kit.Floats, groups: list[kit.Floats], dead: kit.Bools) -> float:
+    """Return the Frobenius norm of what stays across the rays for ever, from a state `W` (m, d), `a` (m,).
+
+    On gradient flow `C = W W^T - a a^T` of neurons with the same active points is conserved. With u the limit of
+    a/||a|| of a group (`groups`: (m,), 0 elsewhere), the part of W across its ray has the squared norm
+    `tr C - u^T C u` once `W^T u` is along the ray and the rest of `W w` equal to that of a. Dead rows stay as they are.
+    """
+    total = float(np.sum(W[dead] ** 2))
+    for group in groups:
+        inside, u = group != 0, group / max(float(np.linalg.norm(group)), 1e-300)
+        across = np.sum((u @ W) ** 2) - (u @ a) ** 2
+        total += float(np.sum(W[inside] ** 2) - np.sum(a[inside] ** 2) - across)
+    return float(np.sqrt(max(total, 0.0)))
 
 
 def initial_scale(run: kit.Run) -> float:
@@ -150,6 +191,8 @@ class Evidence:
     """Paths to the limit, and what became of the neurons of small runs."""
 
     limit: CanonicalNeurons
+    kkt: float
+    """KKT residual of the point of Lemma C.1, for random u and z (Appendix C)."""
     paths: list[LimitPath]
     flows: list[SectorHistory]
     sgd: list[SectorHistory]
@@ -173,8 +216,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     circle = np.stack([np.cos(np.radians(angles)), np.sin(np.radians(angles))], axis=1)
     both = [[one.direction for one in extremal_directions(data.x, data.y, sign)] for sign in (1, -1)]
     positive, negative = ([float(np.degrees(np.arctan2(w[1], w[0]))) for w in side] for side in both)
+    u, z = np.abs(np.random.default_rng(0).standard_normal((2, 10))) * [[1, 0] * 5, [0, 1] * 5]
     return Evidence(
         limit=limit,
+        kkt=kkt_residual(*limit.kkt_point(u, z), data.x, data.y),
         paths=[limit_path(run, limit) for run in ordered],
         flows=[sector_history(run) for role, run in runs.items() if role.startswith("flow")],
         sgd=[sector_history(run) for role, run in runs.items() if role.startswith("sgd")],
@@ -186,18 +231,33 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
-    small = e.paths[-1]
+    large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
     extremal = [count for one in e.flows for count in one.extremal] + [len(side) for side in e.extremal]
     # fmt: off
     return [
-        kit.claim("assumptions", "The support examples of each class span the space (data sets for which they do not)",
+        kit.theory("assumptions", "The support examples of each class span the space (data sets for which they do not)",
                   "Section 2", kit.exactly(0), (not e.limit.spans) + sum(not one.spans for one in e.flows)),
         kit.claim("limit",
                   "W/||W|| goes to u w+' + z w-' (states from log t = 2 on that are farther than the one before)",
                   "Theorem 1, Eq. 8", kit.exactly(0), small.rises),
-        kit.claim("rate", "with the rate of linear networks, 1/log t (power of log t)",
-                  "Theorem 1; Soudry et al. 2018, Theorem 5, for its linear subnetworks", kit.around(-1.0), small.rate),
+        kit.claim("rate",
+                  "with the rate of linear networks, 1/log t, as long as that outweighs what is kept "
+                  f"(power of log t, lambda = {small.scale:g})",
+                  "Soudry et al. 2018, Theorem 5, for the linear subnetworks", kit.around(-1.0), small.rate),
+        kit.claim("rate-late",
+                  "and with 1/sqrt(log t) after that: what is across the rays keeps its size, and ||W|| grows with "
+                  f"sqrt(log t) (power of log t, lambda = {large.scale:g})",
+                  "gradient flow conserves W W' - a a' of a group", kit.around(-0.5), large.rate),
+        kit.claim("kept",
+                  "It keeps the size that W W' - a a' says at log t = 2 (distance times ||W|| over it, "
+                  f"lambda = {large.scale:g})",
+                  "gradient flow conserves W W' - a a' of a group", kit.around(1.0), large.remainder / large.kept),
+        *[
+            kit.finding(f"{key}-{name}", f"{text}, lambda = {path.scale:g}", "Theorem 1", getattr(path, key))
+            for name, path in zip(SCALES, e.paths, strict=False)
+            for key, text in (("rate", "Power of log t"), ("crossover", "log t from which 1/sqrt(log t) outweighs"))
+        ],
         kit.claim("output", "a/||a|| has the size of W/||W||, row by row (largest difference)",
                   "Theorem 1, Eq. 9; Lemma A.4", kit.less_than(1e-3), small.imbalance),
         kit.claim("share", "Both groups grow as nu log t: share of the positive one in ||W||^2",
@@ -206,19 +266,24 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("function",
                   "f/||theta||^2 goes to u relu(w+'x) - z relu(w-'x), u = z = 1/(2 ||w+|| + 2 ||w-||) (relative error)",
                   "Corollary 1", kit.less_than(0.01), small.function_error),
-        kit.claim("two-groups", "Every neuron dies or joins one of two groups (others, over all scales up to 0.01)",
+        kit.theory("kkt",
+                   "u w+' + z w-' and a = ||w+|| u - ||w-|| z are a KKT point of the max-margin problem "
+                   "(residual for random u, z)", "Lemma C.1, Eq. 77", kit.less_than(1e-8), e.kkt),
+        kit.claim("kkt-trained", "The trained network goes to such a point (residual, smallest scale)",
+                  "Appendix C; Lyu and Li 2020", kit.less_than(0.01), small.kkt),
+        kit.claim("two-groups", "Every neuron dies or joins one of two groups (others, all scales but the largest)",
                   "Theorem 1, Lemma 1", kit.exactly(0),
-                  sum(path.outside for path in e.paths if path.scale <= 0.01)),
+                  sum(path.outside for path in e.paths[1:])),
         kit.finding("large-scale",
                     "Neurons that do neither from the largest scale: the lemma needs a small enough one", "Lemma 1",
                     e.paths[0].outside),
         kit.finding("distance", "Final distance from the smallest scale", "Theorem 1", small.distances[-1]),
         kit.finding("distance-large", "Final distance from the largest scale", "Theorem 1", e.paths[0].distances[-1]),
         kit.finding("log-time", "log t reached", "Theorem 1", small.log_times[-1]),
-        kit.claim("lemma-2",
+        kit.theory("lemma-2",
                   "There is exactly one positive and one negative extremal direction (data sets and signs where not)",
                   "Lemma 2", kit.exactly(0), sum(count != 1 for count in extremal)),
-        kit.claim("lemma-2-sectors", "Their sectors are those of Eqs. 13 and 14 (sectors that are not)",
+        kit.theory("lemma-2-sectors", "Their sectors are those of Eqs. 13 and 14 (sectors that are not)",
                   "Lemma 2, Eqs. 13, 14", kit.exactly(0), sum(2 - one.predicted for one in e.flows)),
         kit.claim("lemma-1",
                   "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
@@ -227,7 +292,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   kit.exactly(0), sum(one.left for one in e.flows)),
         kit.claim("signs", "Output weights keep their signs (neurons that do not)", "Lemma A.4", kit.exactly(0),
                   sum(one.sign_changes for one in e.flows)),
-        kit.claim("dead",
+        kit.theory("dead",
                   "A neuron dies with probability at most 1/2 (share of dead neurons; all of a network: extra-dead)",
                   "Proof of Theorem 1", kit.at_most(0.5), sum(one.dead for one in e.flows) / max(neurons, 1)),
         kit.finding("neurons", "Neurons followed on gradient flow", "Lemmas 1 to 3", neurons),
@@ -251,8 +316,12 @@ def draw(e: Evidence) -> kit.Drawing:
         axes[0].plot(path.log_times[shown], path.distances[shown], color=color, label=label)
     guide = np.array([10.0, 450.0])
     axes[0].plot(guide, 3.0 / guide, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=1.0, label=r"$\propto 1/\log t$")
+    for k, path in enumerate(e.paths[:2]):
+        floor = path.kept / path.remainder * path.distances[-1] * np.sqrt(path.log_times[-1] / guide)
+        label = "" if k else r"kept, $\propto 1/\sqrt{\log t}$"
+        axes[0].plot(guide, floor, color=kit.PALETTE.theory, ls=(0, (1, 1.5)), lw=1.0, label=label)
     axes[0].set(xscale="log", yscale="log", xlabel=r"$\log t$", ylabel="distance to the limit")
-    kit.place_legend(axes[0], axes[0].get_lines(), columns=3)
+    kit.place_legend(axes[0], axes[0].get_legend_handles_labels()[0], columns=2)
     kit.panel_label(axes[0], 0, "Theorem 1")
     _draw_sectors(axes[1], e.flows[0])
     _draw_G(axes[2], e)
@@ -297,8 +366,9 @@ FIGURE = kit.Figure(
     id="phuong2021-extra-theorem1",
     caption=(
         "Not in the paper. (a) Distance of W/||W|| to the limit of Theorem 1 against the logarithm of time, for four "
-        "scales of a balanced initialisation. (b) Neurons of a run of gradient flow by sector. (c) The function G of "
-        "Eq. 12 on the unit circle, with its strict maxima (positive extremal) and minima (negative extremal)."
+        "scales of a balanced initialisation; dotted, for the two largest, the part that W W^T - a a^T keeps for ever. "
+        "(b) Neurons of a run of gradient flow by sector. (c) The function G of Eq. 12 on the unit circle, with its "
+        "strict maxima (positive extremal) and minima (negative extremal)."
     ),
     configs=_wanted(),
     origin={"balanced start, loss, flow": "stated", "all else": "assumed"},

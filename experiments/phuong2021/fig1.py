@@ -19,7 +19,7 @@ from .max_margin import (
     measure_layer,
     read_trained,
 )
-from .panels import draw_correlations, draw_plane, draw_values, legend_of_colors, two_colors
+from .panels import draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ def draw(e: Evidence) -> kit.Drawing:
     """Draw panels a to c."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     draw_values(axes[0], e.layer.values)
-    draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means)
+    draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means, e.directions.on(e.layer.basis))
     draw_correlations(axes[2], e.correlations, e.signs)
     for k, title in enumerate(("Singular values", "Neurons", "Correlations")):
         kit.panel_label(axes[k], k, title)
-    legend_of_colors(figure, "$a_j > 0$", "$a_j < 0$")
+    legend_of_colors(figure, "$a_j > 0$", "$a_j < 0$", *ray_handles())
     return figure
 
 
@@ -95,7 +95,8 @@ FIGURE = kit.Figure(
     id="phuong2021-fig1",
     caption=(
         "(a) The ten largest singular values of the first-layer weights after training. (b) The 100 neurons on the two "
-        "leading right-singular directions, orange for a_j > 0, blue for a_j < 0; lines are the mean directions. "
+        "leading right-singular directions, orange for a_j > 0, blue for a_j < 0; lines are the mean directions, "
+        "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
     configs={"two_layer": "phuong2021/two_layer.yaml"},

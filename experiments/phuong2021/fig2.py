@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
@@ -19,7 +20,7 @@ from .max_margin import (
     read_trained,
     two_sides,
 )
-from .panels import BLUE, draw_correlations, draw_plane, draw_values, legend_of_colors, two_colors
+from .panels import GRAY, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,16 @@ def draw(e: Evidence) -> kit.Drawing:
         draw_values(axes[k], layer.values)
         kit.panel_label(axes[k], k, f"values of $W_{k + 1}$")
         below = axes[columns + k]
-        colors = two_colors(e.closest) if k == 0 else [BLUE] * len(layer.points)
-        draw_plane(below, layer.points, colors, layer.means)
+        colors = two_colors(e.closest) if k == 0 else [GRAY] * len(layer.points)
+        rays = e.directions.on(layer.basis) if k == 0 else None  # w+ and w- live in the space of the input
+        draw_plane(below, layer.points, colors, layer.means, rays)
         kit.panel_label(below, len(e.layers) + k, f"rows of $W_{k + 1}$")
     last = axes[columns - 1]
     draw_correlations(last, e.correlations, e.closest)
     kit.panel_label(last, 2 * len(e.layers), "correlations")
     figure.delaxes(axes[-1])
-    legend_of_colors(figure, "first layer, closest to $w_+$", "first layer, closest to $w_-$; other layers")
+    others = Line2D([], [], color=GRAY, marker="o", ls="none", ms=4.5, label="rows of other layers")
+    legend_of_colors(figure, "rows of $W_1$ closer to $w_+$", "closer to $w_-$", others, *ray_handles())
     return figure
 
 
@@ -97,8 +100,9 @@ FIGURE = kit.Figure(
     id="phuong2021-fig2",
     caption=(
         "(a-c) The ten largest singular values of the weights of the first three layers after training. (d-f) Rows "
-        "on the two leading right-singular directions; lines are the mean directions. (g) Correlation of each "
-        "first-layer row with the closest max-margin direction; the dashed line is at 0.9."
+        "on the two leading right-singular directions, both axes to the same scale; lines are the mean directions, "
+        "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
+        "dashed line is at 0.9."
     ),
     configs={"residual": "phuong2021/residual.yaml"},
     origin=ORIGIN,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dynamics_cli import kit
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.theory.least_distance import LeastDistance, least_distance
+from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, least_distance
 
 from .theory.separability import Separability, is_orthogonally_separable
 
@@ -30,8 +30,12 @@ HIGH = 0.9
 """A correlation that the paper calls high."""
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
-SHARES = (0.1, 0.05)
-"""Other thresholds for a singular value that counts, as shares of the largest."""
+ZERO = 0.1
+"""Share of the largest up to which a singular value is effectively zero; Figure 4 counts from the same on."""
+SHARES = (0.2, 0.1, 0.05)
+"""Thresholds for a singular value that counts, as shares of the largest."""
+CLOUDS = 200
+"""Gaussian clouds that say how many rows lie along two directions by chance."""
 ANGLES = (5.0, 20.0)
 """Other angles than `ALONG`."""
 
@@ -50,6 +54,10 @@ class Directions:
     def cosine(self) -> float:
         """Cosine of w+ and w-."""
         return float(kit.cosines(self.plus.w, self.minus.w))
+
+    def on(self, basis: kit.Floats) -> kit.Floats:
+        """Return w+ and w- (2, 2) on the plane of two orthonormal rows `basis` (2, d)."""
+        return kit.project(np.stack([self.plus.w, self.minus.w]), basis)
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,16 @@ class Layer:
     """All singular values, descending."""
     grown: int
     """Number of singular values above the largest one at initialisation."""
+    basis: kit.Floats
+    """(2, d) the two leading right-singular directions."""
     points: kit.Floats
-    """(m, 2) rows on the two leading right-singular directions."""
+    """(m, 2) rows on them."""
     means: kit.Floats
     """(2, 2) the two main directions there, unit vectors."""
     angles: kit.Floats
     """(m,) degrees in the plane between a row and the closer of them."""
+    chance: float
+    """95 % point of the share within `ALONG` degrees, of Gaussian rows with the same two singular values."""
 
     def above(self, share: float) -> int:
         """Number of singular values above a share of the largest."""
@@ -98,31 +110,43 @@ class Layer:
 
     @property
     def third(self) -> float:
-        """Third singular value over the first."""
-        return float(self.values[2] / self.values[0])
+        """Third singular value over the first; NaN where there is none."""
+        return self._ratio(2, 0)
+
+    @property
+    def gap(self) -> float:
+        """Second singular value over the third; NaN where there is none."""
+        return self._ratio(1, 2)
+
+    def _ratio(self, k: int, other: int) -> float:
+        enough = len(self.values) > max(k, other) and self.values[other] > 0
+        return float(self.values[k] / self.values[other]) if enough else float("nan")
 
 
 def max_margin(run: kit.Run) -> Directions:
     """Solve Eqs. 6 and 7 for the data of a run.
 
-    Raises InfeasibleError when a class cannot be separated from the origin.
+    Raises InputError when a class cannot be separated from the origin.
     """
     data, section = run.dataset(), run.config.dataset
     unfiltered = float("nan")
     if isinstance(section, OrthogonallySeparable) and section.filtered:
         other = section.model_copy(update={"filtered": False}).load(Streams(run.config.seed))
-        plus, minus = (least_distance(other.x[other.y == s]).w for s in (1, -1))
-        unfiltered = float(kit.cosines(plus, minus))
-    return Directions(
-        least_distance(data.x[data.y > 0]),
-        least_distance(data.x[data.y < 0]),
-        is_orthogonally_separable(data.x, data.y),
-        unfiltered,
-    )
+        unfiltered = float(kit.cosines(*(least_distance(other.x[other.y == s]).w for s in (1, -1))))
+    try:
+        plus, minus = (least_distance(data.x[data.y * s > 0]) for s in (1, -1))
+    except (InfeasibleError, ValueError) as error:
+        raise kit.InputError(f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}") from error
+    return Directions(plus, minus, is_orthogonally_separable(data.x, data.y), unfiltered)
 
 
 def read_trained(run: kit.Run, first: str) -> Trained:
-    """Read the first and last state of a run, whose first layer is the parameter `first`; raises as `max_margin`."""
+    """Read the first and last state of a run, whose first layer is the parameter `first`.
+
+    Raises InputError as `max_margin` does, and for a first layer of one row or column.
+    """
+    if min(run.parameters[first].shape[1:]) < 2:
+        raise kit.InputError(f"{run.path}: one row or column lies in no plane: this figure needs a width of 2 or more")
     directions = max_margin(run)
     start, last = ({name: value.astype(np.float64) for name, value in run.state(i).items()} for i in (0, -1))
     plus, minus = (kit.cosines(last[first], one.w) for one in (directions.plus, directions.minus))
@@ -132,38 +156,55 @@ def read_trained(run: kit.Run, first: str) -> Trained:
 def measure_layer(W: kit.Floats, W_0: kit.Floats, side: NDArray[Any]) -> Layer:
     """Measure a weight matrix (m, d), given its initial value and which rows (m,) belong to the first direction."""
     values = kit.singular_values(W)
-    points = kit.project(W, kit.leading_directions(W))
-    means = np.stack([_mean(points[side]), _mean(points[~side])])
-    angles = np.degrees(np.arccos(np.max([kit.cosines(points, mean) for mean in means], axis=0)))
+    basis = kit.leading_directions(W)
+    points = kit.project(W, basis)
+    means, angles = main_directions(points, side)
+    gaussian = np.random.default_rng(0).standard_normal((CLOUDS, *points.shape))
+    clouds = np.linalg.qr(gaussian)[0] * values[:2]
+    by_chance = np.mean(main_directions(clouds, sides_in_plane(clouds))[1] <= ALONG, axis=-1)
     grown = int(np.sum(values > kit.singular_values(W_0)[0]))
-    return Layer(values, grown, points, means, angles)
+    return Layer(values, grown, basis, points, means, angles, float(np.quantile(by_chance, 0.95)))
+
+
+def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats, kit.Floats]:
+    """Return the mean directions (..., 2, 2) of rows (..., m, 2) by side, and each row's angle (..., m) to the closer.
+
+    Means are weighted by norm, angles are in degrees; the mean of no rows is NaN.
+    """
+    heavy = points * kit.norms(points)[..., None]
+    totals = np.stack([np.sum(heavy * s[..., None], axis=-2) for s in (side, ~side)], axis=-2)
+    lengths = np.linalg.norm(totals, axis=-1, keepdims=True)
+    means = np.divide(totals, lengths, out=np.full_like(totals, np.nan), where=lengths > 0)
+    units = points / np.maximum(kit.norms(points), 1e-300)[..., None]
+    closer = np.nan_to_num(units @ np.swapaxes(means, -1, -2), nan=-1.0).max(axis=-1)
+    return means, np.degrees(np.arccos(np.clip(closer, -1.0, 1.0)))
 
 
 def two_sides(W: kit.Floats) -> NDArray[np.bool_]:
-    """Tell rows of `W` (m, d) closer to the heaviest one from those closer to the heaviest at 45 degrees or more to it.
+    """Tell rows of `W` (m, d) on one side from those on the other, in the leading plane."""
+    return sides_in_plane(kit.project(W, kit.leading_directions(W)))
 
-    Angles are those in the leading plane.
-    """
-    points = kit.project(W, kit.leading_directions(W))
+
+def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
+    """Tell rows (..., m, 2) closer to the longest from those closer to the longest at 45 degrees or more to it."""
     lengths = kit.norms(points)
-    first = kit.cosines(points, points[np.argmax(lengths)])
-    second = kit.cosines(points, points[np.argmax(np.where(first < np.sqrt(0.5), lengths, -1.0))])
-    side: NDArray[np.bool_] = first > second
+    units = points / np.maximum(lengths, 1e-300)[..., None]
+
+    def cosines(heights: kit.Floats) -> kit.Floats:
+        longest = np.take_along_axis(units, np.argmax(heights, axis=-1)[..., None, None], axis=-2)
+        result: kit.Floats = np.sum(units * longest, axis=-1)
+        return result
+
+    first = cosines(lengths)
+    side: NDArray[np.bool_] = first > cosines(np.where(first < np.sqrt(0.5), lengths, -1.0))
     return side
-
-
-def _mean(points: kit.Floats) -> kit.Floats:
-    """Return the norm-weighted mean direction of rows (k, 2); NaN for none."""
-    total = (points * kit.norms(points)[:, None]).sum(axis=0)
-    length = np.linalg.norm(total)
-    return total / length if length > 0 else np.full(2, np.nan)
 
 
 def data_claims(directions: Directions) -> list[kit.Claim]:
     """Return what Section 5.1 says of the data."""
     # fmt: off
     return [
-        kit.claim("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
+        kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
                   kit.exactly(0), directions.separability.violations),
         kit.finding("cosine",
                     "Cosine of w+ and w- (the text that we have reads w+ ~ -w-; the sign may have lost a stroke, "
@@ -174,7 +215,7 @@ def data_claims(directions: Directions) -> list[kit.Claim]:
         kit.finding("margin", "Margin of Eq. 1", "Eq. 1", directions.separability.margin),
         kit.finding("support", "Support examples of both classes", "Eqs. 6, 7",
                     len(directions.plus.support) + len(directions.minus.support)),
-        kit.claim("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
+        kit.theory("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
                   kit.less_than(1e-8), max(directions.plus.kkt_residual, directions.minus.kkt_residual)),
     ]
     # fmt: on
@@ -185,15 +226,17 @@ def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.
     # fmt: off
     return [
         kit.claim(f"rank{suffix}",
-                  f"{name} has rank two: the others have not grown "
-                  "(singular values above the largest at initialisation)",
-                  source, kit.exactly(2), layer.grown),
-        kit.finding(f"third{suffix}", f"Third singular value of {name} over the first", source, layer.third),
-        kit.finding(f"second{suffix}", f"Second singular value of {name} over the third", source,
-                    layer.values[1] / layer.values[2]),
+                  f"{name} has rank two: all singular values but two are effectively zero (third over first)",
+                  source, kit.at_most(ZERO), layer.third),
+        kit.claim(f"second{suffix}",
+                  "and not one: the second stands out (over the third; closer to it than to 0 below 2)",
+                  source, kit.more_than(2.0), layer.gap),
+        kit.finding(f"grown{suffix}", f"Singular values of {name} above the largest at initialisation", source,
+                    layer.grown),
         kit.claim(f"directions{suffix}",
-                  f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane)",
-                  source, kit.most(), layer.along(ALONG)),
+                  f"The rows of {name} align along two main directions (share within {ALONG:g} degrees in the plane; "
+                  "most, and more than 95 % of Gaussian clouds with these singular values)",
+                  source, kit.more_than(max(0.5, layer.chance)), layer.along(ALONG)),
         *[
             kit.finding(f"above-{share * 100:g}{suffix}",
                         f"Singular values of {name} above {share:.0%} of the largest", source, layer.above(share))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from dynamics_cli import kit
@@ -15,6 +16,11 @@ from .max_margin import HIGH
 SHOWN = 10
 """Singular values drawn."""
 ORANGE, BLUE = kit.PALETTE.highlight, kit.PALETTE.neurons
+RAYS = (kit.PALETTE.rank, kit.PALETTE.function)
+"""Colours of w+ and w-."""
+DASHED = (0, (4, 2))
+GRAY = kit.PALETTE.muted
+"""Of rows that have no sign."""
 WIDTH = 0.05
 """Of the bars of a histogram of correlations; `HIGH` is between two of them."""
 
@@ -24,32 +30,53 @@ def two_colors(side: NDArray[Any]) -> list[str]:
     return [ORANGE if s > 0 else BLUE for s in side]
 
 
-def legend_of_colors(figure: kit.Drawing, orange: str, blue: str) -> None:
-    """Say under the panels what orange and blue dots are."""
+def legend_of_colors(figure: kit.Drawing, orange: str, blue: str, *others: Line2D) -> None:
+    """Say under the panels what orange and blue dots and other marks are."""
     dot: dict[str, Any] = {"marker": "o", "ls": "none", "ms": 4.5}
-    kit.figure_legend(figure, [Line2D([], [], color=c, label=t, **dot) for c, t in ((ORANGE, orange), (BLUE, blue))])
+    colors = [Line2D([], [], color=c, label=t, **dot) for c, t in ((ORANGE, orange), (BLUE, blue))]
+    kit.figure_legend(figure, [*colors, *others])
+
+
+def ray_handles() -> list[Line2D]:
+    """Return what a legend says of the lines of `draw_plane`."""
+    rays = zip(RAYS, ("$w_+$", "$w_-$"), strict=True)
+    return [
+        Line2D([], [], color=kit.PALETTE.theory, lw=0.8, label="mean directions"),
+        *(Line2D([], [], color=color, ls=DASHED, lw=1.2, label=name) for color, name in rays),
+    ]
 
 
 def draw_values(axes: kit.Axes, values: kit.Floats) -> None:
     """Draw the largest of singular values in descending order as dots."""
     shown = values[:SHOWN]
-    axes.plot(np.arange(1, len(shown) + 1), shown, "o", color=kit.PALETTE.neurons, ms=4)
+    axes.plot(np.arange(1, len(shown) + 1), shown, "o", color=kit.PALETTE.theory, ms=4)
     axes.set(xlabel="index", ylabel="singular value", xticks=(1, 4, 7, 10), ylim=(-0.05 * shown[0], 1.08 * shown[0]))
 
 
-def draw_plane(axes: kit.Axes, points: kit.Floats, colors: list[str], means: kit.Floats | None = None) -> None:
-    """Draw rows (m, 2) in the plane, each axis to its own scale, and lines from 0 along the main directions (k, 2)."""
-    low, high = np.minimum(points.min(axis=0), 0.0), np.maximum(points.max(axis=0), 0.0)
-    room = np.maximum(0.08 * (high - low), 1e-12)
-    low, high = low - room, high + room
+def draw_plane(
+    axes: kit.Axes,
+    points: kit.Floats,
+    colors: list[str],
+    means: kit.Floats | None = None,
+    rays: kit.Floats | None = None,
+) -> None:
+    """Draw rows (m, 2) in the plane, both axes to the same scale, so that angles are seen as they are.
+
+    Lines from 0 are drawn along main directions (k, 2), dashed ones along w+ and w- (2, 2) projected on the plane.
+    """
+    far = 1.12 * float(kit.norms(points).max(initial=1e-12))
     for mean in () if means is None else means:
-        along = np.where(np.abs(mean) > 1e-12, mean, 1e-12)
-        long = float(np.min(np.where(along > 0, high, low) / along))
-        axes.plot([0.0, long * mean[0]], [0.0, long * mean[1]], color=kit.PALETTE.muted, lw=0.9, zorder=1)
+        axes.plot([0.0, far * mean[0]], [0.0, far * mean[1]], color=kit.PALETTE.theory, lw=0.8, zorder=1)
+    for ray, color in zip(() if rays is None else rays, RAYS, strict=False):
+        x, y = far * ray / np.linalg.norm(ray)
+        axes.plot([0.0, x], [0.0, y], color=color, ls=DASHED, lw=1.2, zorder=3)
     axes.scatter(points[:, 0], points[:, 1], c=colors, s=12, linewidths=0.3, edgecolors="white", zorder=2)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    low, high = np.minimum(points.min(axis=0), 0.0), np.maximum(points.max(axis=0), 0.0)
+    middle, half = (low + high) / 2, 0.56 * max(float((high - low).max()), 1e-12)
+    axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
+    axes.set_aspect("equal", adjustable="box")
     axes.set(xlabel="1st singular direction", ylabel="2nd direction")
-    axes.locator_params(axis="x", nbins=4)
+    axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 4, 5, 10]))
     axes.locator_params(axis="y", nbins=5)
 
 

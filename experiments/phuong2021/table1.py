@@ -37,12 +37,12 @@ def claims(e: Evidence) -> list[kit.Claim]:
     total = sum(layer.parameters for layer in e.layers)
     # fmt: off
     return [
-        kit.claim("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
-        kit.claim("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
+        kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
+        kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
                   kinds[kinds.index(2) :].count(2)),
-        kit.claim("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
-        kit.claim("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
-        kit.claim("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
+        kit.theory("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
+        kit.theory("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
+        kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
                   sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
         kit.finding("parameters", "Number of parameters", "not in the paper", total),
     ]

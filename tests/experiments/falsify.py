@@ -52,7 +52,7 @@ def fits(run: Run) -> bool:
 
     Of replicas each does.
     """
-    if "replicas" in run.info and not isinstance(run, ReplicaRun):
+    if "replicas" in run.info and not isinstance(run, ReplicaRun):  # a replica has the info of all of them
         return all(fits(one) for one in replicas_of(run))
     loss, samples = run.config.loss, run.dataset()
     if loss.labels == "real":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
 from dynamics_cli.measures.arrays import Floats, as_floats, as_points
 from dynamics_cli.theory.least_distance import LeastDistance, least_distance
@@ -37,6 +38,16 @@ class CanonicalNeurons:
     def coefficient(self) -> float:
         """The `u = z` of Corollary 1 when neither group is empty: `1 / (2 (||w+|| + ||w-||))`."""
         return float(1 / (2 * (np.linalg.norm(self.plus.w) + np.linalg.norm(self.minus.w))))
+
+    def kkt_point(self, u: ArrayLike, z: ArrayLike) -> tuple[Floats, Floats]:
+        """Return `W` (p, d) and `a` (p,) of Lemma C.1 for directions `u`, `z` (p,) with `u_i = 0` or `z_i = 0`.
+
+        `W = u w+^T + z w-^T` and `a = ||w+|| u - ||w-|| z` with `||u|| = ||w+||^(-1/2)`, `||z|| = ||w-||^(-1/2)`.
+        """
+        directions = [np.asarray(v, np.float64) for v in (u, z)]
+        sizes = [float(np.linalg.norm(one.w)) for one in (self.plus, self.minus)]
+        left, right = (v / np.linalg.norm(v) / np.sqrt(size) for v, size in zip(directions, sizes, strict=True))
+        return np.outer(left, self.plus.w) + np.outer(right, self.minus.w), sizes[0] * left - sizes[1] * right
 
     def function(self, x: ArrayLike) -> Floats:
         """Return the limit of `f(x) / ||theta||^2` (n,) of Corollary 1 when neither group is empty."""
@@ -75,3 +86,28 @@ def distance_to_limit(W: ArrayLike, w_plus: ArrayLike, w_minus: ArrayLike) -> Fl
         remainders.append(np.sum((unit - reached[..., None] * ray) ** 2, axis=-1))
     result: Floats = np.sqrt(np.minimum(*remainders).sum(axis=-1))
     return result
+
+
+def kkt_residual(W: ArrayLike, a: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
+    """Return how far a network is from a KKT point of `min ||theta||^2 / 2` with `y_i f(x_i) >= 1` (Eq. 77).
+
+    The network `W` (p, d), `a` (p,) is scaled to a least margin of 1 on `x` (n, d), `y` (n,). The larger of
+    `||theta - sum_i lambda_i y_i grad f(x_i)|| / ||theta||` and `sum_i lambda_i (y_i f(x_i) - 1) / ||theta||^2` for
+    the best `lambda >= 0`; NaN where some point is on the wrong side.
+    """
+    points, labels = as_points(x, y)
+    weights, out = as_floats(W, "W", axes=2), as_floats(a, "a", axes=1)
+    active = np.maximum(points @ weights.T, 0.0)  # (n, p)
+    margin = float((labels * (active @ out)).min())
+    if not margin > 0:
+        return float("nan")
+    weights, out, active = weights / margin**0.5, out / margin**0.5, active / margin**0.5
+    theta = np.concatenate([weights.ravel(), out])
+    gates = (active > 0) * out  # (n, p)
+    gradients = np.concatenate([(gates[..., None] * points[:, None, :]).reshape(len(points), -1), active], axis=1)
+    slack = labels * (active @ out) - 1.0
+    size = float(np.linalg.norm(theta))
+    system = np.vstack([(labels[:, None] * gradients).T, slack / size])  # lambda is not unique without the last row
+    multipliers, _ = nnls(system, np.append(theta, 0.0))
+    left = np.linalg.norm(theta - system[:-1] @ multipliers)
+    return float(max(left / size, multipliers @ slack / size**2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.theory.least_distance import InfeasibleError
-from experiments.phuong2021.theory.canonical_neurons import canonical_neurons, distance_to_limit
+from experiments.phuong2021.theory.canonical_neurons import canonical_neurons, distance_to_limit, kkt_residual
 
 X = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 3.0], [-1.0, 0.0], [0.0, -1.0]])
 Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
@@ -39,3 +39,13 @@ def test_what_has_no_limit_is_refused():
         canonical_neurons([[1.0]], [1.0])
     with pytest.raises(InfeasibleError):
         canonical_neurons([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [1.0, 1.0, -1.0])
+
+
+def test_the_point_of_lemma_c1_is_a_kkt_point_and_others_are_not():
+    found = canonical_neurons(X, Y)
+    W, a = found.kkt_point([1.0, 2.0, 0.0], [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(np.maximum(X @ W.T, 0) @ a, [1, 1, 3, -1, -1])
+    assert kkt_residual(W, a, X, Y) < 1e-12
+    assert kkt_residual(3 * W, 3 * a, X, Y) < 1e-12
+    assert kkt_residual(W * [1.2, 1.0], a, X, Y) > 0.05  # feasible once scaled, not stationary
+    assert np.isnan(kkt_residual(-W, a, X, Y))
