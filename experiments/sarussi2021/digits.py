@@ -221,7 +221,8 @@ FIGURES = {
         caption=(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and share of training and held-out points outside the linear "
             "regime of Theorem 5.1 (b) against epochs, for two pairs of digits and small initialisation; (c), not in "
-            "the paper: the share of training points for digits (3, 5) and several slopes of leaky ReLU."
+            "the paper: the share of training points for digits (3, 5) and several slopes of leaky ReLU. The axis of "
+            "epochs is linear in the gray part."
         ),
         configs={
             **OF_PAIRS,
@@ -249,7 +250,8 @@ FIGURES = {
         id="sarussi2021-fig6",
         caption=(
             "Clustering ratio (a) and share of training and held-out points outside the linear regime (b) against "
-            "epochs, for further pairs of digits and slope 0.5; (c), not in the paper: the shares for slope 0.8."
+            "epochs, for further pairs of digits and slope 0.5; (c), not in the paper: the shares for slope 0.8. The "
+            "axis of epochs is linear in the gray part."
         ),
         configs={
             **{pair: wanted(pair) for pair in MORE_PAIRS},

@@ -69,7 +69,7 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
-    """Return (NETWORKS, 5): violations if perfectly clustered; points in the regime, violations, tightness, its share."""
+    """Return (NETWORKS, 5): violations if perfectly clustered; points inside, violations, tightness, its share."""
     rows = []
     for _ in range(NETWORKS):
         d, k = int(rng.integers(2, 20)), int(rng.integers(1, 12))

@@ -235,12 +235,12 @@ def draw(e: Evidence) -> kit.Drawing:
     normal, window = e.predicted.boundary, e.plane.window
     along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal) * 2 * (window[1] - window[0])
     handles += axes[0].plot(*np.stack([-along, along]).T, label="predicted (PAR)", zorder=2.5, **look)
-    kit.panel_label(axes[0], 0, "decision boundary")
+    kit.panel_label(axes[0], 0, "boundary, plain SGD")
     H, predicted = e.plane.groups.network[0], np.stack([e.predicted.w, e.predicted.u])
-    handles += draw_neurons(axes[1], H / kit.norms(H).max(), e.plane.signs, "weight", limit=1.0)
+    handles += draw_neurons(axes[1], H / kit.norms(H).max(), e.plane.signs, "weight / largest norm,", limit=1.0)
     for direction in predicted / kit.norms(predicted).max():
         axes[1].plot(*np.stack([np.zeros(2), direction]).T, zorder=4, **look)
-    kit.panel_label(axes[1], 1, "weights (largest norm 1)")
+    kit.panel_label(axes[1], 1, "weights, plain SGD")
     _draw_margins(axes[2], e.limit_margins)
     kit.panel_label(axes[2], 2, "margins, rescaled time")
     kit.figure_legend(figure, handles, columns=4)
@@ -271,7 +271,7 @@ def _draw_margins(axes: kit.Axes, found: Margins) -> None:
 FIGURE = kit.Figure(
     id="sarussi2021-fig4",
     caption=(
-        "Two Gaussian classes: decision boundary (a) and weights (b) learned by SGD, with the predictions of the "
+        "Two Gaussian classes: decision boundary (a) and weights (b) learned by plain SGD, with the predictions of the "
         "convex program of the perfect agreement regime (dashed). (c), not in the paper: normalised and smoothed "
         "margin in rescaled time, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
