@@ -15,7 +15,7 @@ from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.panels.inputs import draw_levels
 
 from .panels import draw_neurons
-from .theory.clustering import outside_linear_regime, tightness, violations
+from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations
 
 ALPHA = 0.2
 H = np.array([[1.0, 0.6], [-0.4, 0.9]])
@@ -42,6 +42,10 @@ class Evidence:
     """Those of them with another sign than the linear classifier's."""
     tightness: float
     """Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ."""
+    sharp: float
+    """The same over `(1 - alpha) / (1 + alpha)`."""
+    attained: float
+    """The same for the network that attains it."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -51,6 +55,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     h = outputs(x, H, A, ALPHA)
     fitted = x @ np.linalg.lstsq(x, h, rcond=None)[0]
     counts = random_networks(rng)
+    worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
     return Evidence(
         sets=level_sets(two_layer_pieces(H, A), ALPHA, WINDOW, LEVELS),
         nonlinearity=float(np.var(h - fitted) / np.var(h)),
@@ -58,11 +63,13 @@ def evidence(runs: kit.Runs) -> Evidence:
         inside=int(counts[:, 1].sum()),
         violations=int(counts[:, 2].sum()),
         tightness=float(counts[:, 3].max()),
+        sharp=float(counts[:, 4].max()),
+        attained=min(tightness(x, W, U, alpha) / sharp_constant(alpha) for alpha, W, U, x in worst),
     )
 
 
 def random_networks(rng: np.random.Generator) -> kit.Floats:
-    """Return (NETWORKS, 4): violations when perfectly clustered; points in the regime, violations, tightness."""
+    """Return (NETWORKS, 5): violations if perfectly clustered; points inside, violations, tightness, its share."""
     rows = []
     for _ in range(NETWORKS):
         d, k = int(rng.integers(2, 20)), int(rng.integers(1, 12))
@@ -72,7 +79,8 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
         x = rng.standard_normal((POINTS, d))
         perfect = violations(x, np.repeat(w, k, axis=0), np.repeat(u, k, axis=0), alpha)
         inside = np.count_nonzero(~outside_linear_regime(x, near_w, near_u))
-        rows.append((perfect, inside, violations(x, near_w, near_u, alpha), tightness(x, near_w, near_u, alpha)))
+        tight = tightness(x, near_w, near_u, alpha)
+        rows.append((perfect, inside, violations(x, near_w, near_u, alpha), tight, tight / sharp_constant(alpha)))
     return np.array(rows, dtype=np.float64)
 
 
@@ -80,16 +88,22 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
     # fmt: off
     return [
-        kit.claim("boundary", "The decision boundary is a straight line (bend in degrees)",
+        kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
                   "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(boundary_directions(H, A, ALPHA))),
-        kit.claim("output",
+        kit.theory("output",
                   "The output is not a linear function (share of its variance that no linear function explains)",
                   "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
-        kit.claim("corollary-6.1",
+        kit.theory("corollary-6.1",
                   f"Perfectly clustered networks decide linearly (other signs among {NETWORKS * POINTS} random points)",
                   "Corollary 6.1", kit.exactly(0), e.clustered),
-        kit.claim("theorem-5.1", "In the linear regime the sign is that of <w_bar - u_bar, x> "
+        kit.theory("theorem-5.1", "In the linear regime the sign is that of <w_bar - u_bar, x> "
                   f"(violations at {e.inside} points in it)", "Theorem 5.1", kit.exactly(0), e.violations),
+        kit.theory("sharp", "(1 - alpha) / (1 + alpha) may replace the constant 2 (largest "
+                   "|<w_bar - u_bar, x>| / (r ||x||) at which the signs of a random network differ, over it)",
+                   "derived, see sharp_constant", kit.at_most(1), e.sharp),
+        kit.theory("attained",
+                   "and nothing smaller: two neurons u on either side of 0 attain it (the same, least of four slopes)",
+                   "derived, see sharpest", kit.near(1, 1e-6), e.attained),
         kit.finding("tightness",
                     "Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ: the constant 2 is not tight",
                     "Theorem 5.1", e.tightness),

@@ -61,13 +61,13 @@ def claims(e: Evidence) -> list[kit.Claim]:
     least = min(best_linear(np.where(zero, label, e.signs)) for label in (1.0, -1.0))
     # fmt: off
     return [
-        kit.claim("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
+        kit.theory("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
                   "Appendix D.1, Figure 5(a); Theorem 5.1",
                   kit.near(0, 1e-9), bend(boundary_directions(H, A, ALPHA))),
-        kit.claim("relu-zero",
+        kit.theory("relu-zero",
                   "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w and u)",
                   "Appendix D.1, Figure 5(b)", kit.near(180 - between, 0.01), float(360 * np.mean(zero))),
-        kit.claim("relu-not-linear",
+        kit.theory("relu-not-linear",
                   "ReLU: the boundary is not linear, whichever label 0 gets (directions that the best line gets wrong)",
                   "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
         kit.finding("slope", "Slope of the leaky ReLU network", "not printed", ALPHA),

@@ -12,7 +12,7 @@ from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.datasets.samples import Samples
 
 from .theory.agreement import Directions, agreement_share
-from .theory.clustering import clustering_ratio, largest_angle, outside_linear_regime
+from .theory.clustering import clustering_ratio, largest_angle, outside_linear_regime, signs_differ
 
 ORIGIN: dict[str, kit.Origin] = {
     "network": "stated",
@@ -85,6 +85,10 @@ class Clustering:
     """Largest angle within a group, in degrees."""
     outside: Mapping[str, kit.Floats]
     """Shares of the `training` and the `held-out` points outside the linear regime; NaN where there are none."""
+    differ: int
+    """Points of both at which the last network and the classifier `w_bar - u_bar` have different signs."""
+    sizes: Mapping[str, int]
+    """Numbers of the points."""
 
 
 def read_groups(run: kit.Run) -> Groups:
@@ -126,7 +130,20 @@ def clustering(run: kit.Run) -> Clustering:
         outside={
             name: none if x is None else outside_linear_regime(x, W, U).mean(axis=-1) for name, x in points.items()
         },
+        differ=sum(int(signs_differ(x, W[-1], U[-1], groups.alpha).sum()) for x in points.values() if x is not None),
+        sizes={name: 0 if x is None else len(x) for name, x in points.items()},
     )
+
+
+def nearly_zero(part: str, size: int) -> kit.Interval:
+    """Return what zero means of a share of so many points: below `SMALL`.
+
+    Held-out points are a sample, so that two binomial standard deviations of their share are allowed for.
+    """
+    if part == "training" or not size:
+        return kit.less_than(SMALL)
+    chance = 2 * float(np.sqrt(SMALL * (1 - SMALL) / size))
+    return kit.Interval(None, SMALL + chance, f"< {SMALL:g} + {chance:.2g} (two binomial deviations)")
 
 
 def cosine(a: kit.Floats, b: kit.Floats) -> float:

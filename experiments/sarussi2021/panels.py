@@ -61,8 +61,13 @@ def draw_over_epochs(
 
 
 def _round_ticks(axes: kit.Axes, epochs: kit.Floats) -> None:
-    """Tick 0 and the powers of ten from the first recorded epoch on: below it the axis is linear."""
+    """Tick 0 and the powers of ten from the first recorded epoch on; gray and // where the axis is linear, below it."""
     positive = epochs[epochs > 0]
+    if len(positive) and epochs[0] == 0:
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": kit.SMALL, "clip_on": False}
+        white = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+        axes.text(0.5 * positive[0], 0.0, "//", transform=axes.get_xaxis_transform(), bbox=white, zorder=5, **look)
+        axes.axvspan(0.0, positive[0], color=kit.PALETTE.muted, alpha=0.12, lw=0, zorder=0)
     if len(positive) > 1:
         powers = np.arange(np.ceil(np.log10(positive[0]) + 0.2), np.floor(np.log10(positive[-1])) + 1)
         axes.set_xticks([0.0, *(10.0**powers)])

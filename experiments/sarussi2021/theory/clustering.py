@@ -98,7 +98,7 @@ def violations(x: ArrayLike, W: ArrayLike, U: ArrayLike, alpha: float) -> int:
 
 
 def tightness(x: ArrayLike, W: ArrayLike, U: ArrayLike, alpha: float) -> float:
-    """Return the largest `|<w_bar - u_bar, x>| / (r ||x||)` at which the signs differ; 2 would make the bound tight.
+    """Return the largest `|<w_bar - u_bar, x>| / (r ||x||)` at which the signs differ: at most `sharp_constant(alpha)`.
 
     0 when they differ nowhere.
     """
@@ -109,6 +109,26 @@ def tightness(x: ArrayLike, W: ArrayLike, U: ArrayLike, alpha: float) -> float:
         return 0.0
     scores = np.abs(points[differ] @ linear_classifier(W, U))
     return float(np.max(scores / (radius * np.linalg.norm(points[differ], axis=1))))
+
+
+def sharp_constant(alpha: float) -> float:
+    """Return `(1 - alpha) / (1 + alpha)`, the least number that may replace the 2 of Theorem 5.1 for every network.
+
+    With `delta = <w_bar - u_bar, x> > 0`, `N(x) / (k v)` is `(1 + alpha) / 2 delta + (1 - alpha) / 2` times the mean of
+    `|<w_i, x>|` minus that of `|<u_i, x>|`. The first mean is at least `|<w_bar, x>|`, the second at most the larger of
+    `|<u_bar, x>|` and `r ||x||`; so the sign is right from `delta = (1 - alpha) / (1 + alpha) r ||x||` on, and
+    `sharpest` is a network at which it is wrong just below.
+    """
+    return (1.0 - alpha) / (1.0 + alpha)
+
+
+def sharpest(alpha: float, short: float = 1e-9) -> tuple[Floats, Floats, Floats]:
+    """Return `W`, `U` (2, 2) and points `x` (1, 2) with a wrong sign at `1 - short` of the sharp constant.
+
+    The neurons `w` are blind to x, and the two neurons `u` lie at `-delta` plus and minus the radius 1 along x.
+    """
+    delta = (1.0 - short) * sharp_constant(alpha)
+    return np.array([[0.0, 1.0]] * 2), np.array([[1.0 - delta, 0.0], [-1.0 - delta, 0.0]]), np.array([[1.0, 0.0]])
 
 
 def largest_bend(W: ArrayLike, U: ArrayLike) -> float:

@@ -33,6 +33,9 @@ from experiments.sarussi2021.theory.clustering import (
     largest_bend,
     linear_classifier,
     outside_linear_regime,
+    sharp_constant,
+    sharpest,
+    signs_differ,
     tightness,
     violations,
 )
@@ -210,3 +213,18 @@ def test_a_trained_network_goes_to_the_solution(tmp_path):
     learned = np.concatenate([W.mean(axis=0), U.mean(axis=0)])
     assert learned @ found.joint / np.linalg.norm(learned) / np.linalg.norm(found.joint) > 0.9999
     assert agreement_share(X, Y, W) == agreement_share(X, Y, U, sign=-1) == 1
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.2, 0.7])
+def test_the_sharp_constant_is_attained_and_never_exceeded(alpha):
+    assert signs_differ(*_of(sharpest(alpha)), alpha).all()
+    assert not signs_differ(*_of(sharpest(alpha, short=-1e-9)), alpha).any()
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        w, u = rng.standard_normal((2, 3, 2)) * rng.uniform(0, 1, (2, 3, 1))
+        assert tightness(rng.standard_normal((500, 2)), w, u, alpha) <= sharp_constant(alpha)
+
+
+def _of(found):
+    w, u, x = found
+    return x, w, u
