@@ -109,9 +109,10 @@ def test_every_config_is_valid_and_opens_with_what_it_is(file: Path) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# yaml-language-server: $schema=../schema.json"
     assert re.match(r"# .*\. About \d+ (s|min)\.$", lines[1]), lines[1]
-    assert lines[2].startswith(f"#   dyn train configs/{file.parent.name}/{file.name}")
-    assert re.match(r"# (stated|released|inferred|assumed)", lines[3])
-    config = load_config(file)
+    assert re.match(rf"#   dyn (train|sweep) configs/{file.parent.name}/{file.name}", lines[2])
+    assert re.match(r"# (stated|released|inferred|assumed)", next(line for line in lines[3:] if line[:4] != "#   "))
+    sweeps = ["sweep=null"] if lines[2].startswith("#   dyn sweep") else []
+    config = load_config(file, sweeps)
     assert config.name.startswith(file.parent.name)
 
 

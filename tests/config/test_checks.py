@@ -32,7 +32,8 @@ def many_outputs(architecture: dict[str, Any], **keys: Any) -> dict[str, Any]:
 
 
 NEEDS_MANY = (
-    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected' or 'vgg16' with outputs >= 2"
+    "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected', "
+    "'two_layer' or 'vgg16' with outputs >= 2"
 )
 CASES: list[tuple[dict[str, Any], list[str]]] = [
     (
@@ -97,8 +98,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["architecture.outputs: must be the number of classes, >= 2, for the loss cross_entropy, not 1"],
     ),
     (
-        DEEP | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 3}},
-        ["architecture.outputs: must be 1 for the loss mse, not 3"],
+        DEEP | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 3}, "loss": {"kind": "logistic"}},
+        ["architecture.outputs: must be 1 for the loss logistic, not 3"],
     ),
     *[
         case

@@ -32,7 +32,7 @@ def test_defaults_are_those_of_the_design(write: Write) -> None:
 BAD_LINES = {
     "unknown key": (
         {"optimizer": "optimizer: {kind: gd, lrr: 1, lr: 1, iterations: 2}"},
-        "run.yaml:6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, schedule, "
+        "run.yaml:6: optimizer.lrr: unknown key of kind 'gd'; allowed are kind, stop_below, lr, layer_lr, schedule, "
         "momentum, nesterov, weight_decay, label_noise, iterations, loss_scaled (did you mean 'lr'?)",
     ),
     "unknown section": (
@@ -47,13 +47,13 @@ BAD_LINES = {
     ),
     "kind of a wrong type": (
         {"architecture": "architecture: {kind: 2, width: 3}"},
-        "run.yaml:3: architecture.kind: must be 'convolutional', 'fully_connected', 'gan', "
-        "'residual', 'two_layer' or 'vgg16', not 2",
+        "run.yaml:3: architecture.kind: must be 'convolutional', 'diagonal_linear', 'fully_connected', 'gan', "
+        "'matrix_product', 'residual', 'two_layer' or 'vgg16', not 2",
     ),
     "kind missing": (
         {"architecture": "architecture: {width: 3}"},
-        "run.yaml:3: architecture.kind: is missing; allowed are 'convolutional', 'fully_connected', 'gan', "
-        "'residual', 'two_layer', 'vgg16'",
+        "run.yaml:3: architecture.kind: is missing; allowed are 'convolutional', 'diagonal_linear', "
+        "'fully_connected', 'gan', 'matrix_product', 'residual', 'two_layer', 'vgg16'",
     ),
     "key missing": (
         {"optimizer": "optimizer:\n  kind: gd\n  lr: 0.1"},
