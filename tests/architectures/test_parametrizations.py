@@ -1,0 +1,168 @@
+"""Scaled, centred and partly frozen networks, step sizes by layer, scaling with the width, models linear in inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.measures.feed_forward import FeedForward, Layers
+from dynamics_cli.runs import Run
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.session import obtain_run, plan_run
+
+X = [[0.5, -1.0], [1.0, 0.3], [-0.2, 0.8]]
+
+
+def config_of(**changes: Any) -> Any:
+    return load_config(
+        {
+            "name": "p",
+            "dtype": "float64",
+            "dataset": {"kind": "points", "x": X, "y": [1.0, -1.0, 0.5]},
+            "architecture": {"kind": "two_layer", "width": 4},
+            "initialization": {"kind": "unbalanced", "scale": 0.8},
+            "loss": {"kind": "half_mse"},
+            "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 30},
+            **changes,
+        }
+    )
+
+
+def trained(problem: Problem, iterations: int) -> dict[str, np.ndarray]:
+    stepper = build_stepper([problem], choose([problem]))
+    stepper.advance(iterations)
+    return stepper.parameters()
+
+
+def test_a_scaled_centred_network_begins_at_zero_and_is_what_its_run_says(tmp_path: Path) -> None:
+    architecture = {"kind": "two_layer", "width": 4, "output_scale": 3.0, "centered": True}
+    run: Run = obtain_run(plan_run(config_of(architecture=architecture), tmp_path / "run")).run
+    x, y = np.array(X), run.dataset().y
+    assert run.losses[0] == pytest.approx(np.mean(y**2) / 2)
+    np.testing.assert_array_equal(run.network(0)(x), 0.0)
+
+    def f(parameters: Any) -> np.ndarray:
+        return np.maximum(x @ parameters["hidden_weight"].T, 0) @ parameters["output_weight"]
+
+    h = 3 * (f(run.state(-1)) - f(run.state(0)))
+    np.testing.assert_allclose(run.network(-1)(x), h)
+    assert run.final_loss == pytest.approx(np.mean((h - y) ** 2) / 2)
+    assert run.final_loss < run.losses[0]
+
+
+def test_steps_by_layer_and_frozen_weights() -> None:
+    problem = build_problem(
+        config_of(optimizer={"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"output_weight": 0.2}})
+    )
+    start, now = problem.initial_parameters(), trained(problem, 1)
+    W, a, x, y = start["hidden_weight"], start["output_weight"], np.array(X), problem.dataset.y
+    z = x @ W.T
+    r = (np.maximum(z, 0) @ a - y) / 3
+    np.testing.assert_allclose(now["output_weight"], a - 0.02 * np.maximum(z, 0).T @ r)
+    np.testing.assert_allclose(now["hidden_weight"], W - 0.1 * ((z > 0) * r[:, None] * a).T @ x)
+    features = build_problem(config_of(architecture={"kind": "two_layer", "width": 4, "train": ["output_weight"]}))
+    now = trained(features, 5)
+    np.testing.assert_array_equal(now["hidden_weight"], features.initial_parameters()["hidden_weight"])
+    assert (now["output_weight"] != features.initial_parameters()["output_weight"]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"architecture": {"kind": "two_layer", "width": 4, "train": ["w"]}}, "no weight 'w'; it has hidden_weight"),
+        ({"optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"b": 1.0}}}, "no weight 'b'"),
+    ],
+)
+def test_weights_that_are_not_there_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        trained(build_problem(config_of(**changes)), 1)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "weights", "expected"),
+    [
+        ({"kind": "diagonal_linear", "depth": 3}, {"u": [2.0, 1.0], "v": [1.0, 0.5]}, np.array(X) @ [7.0, 0.875]),
+        (
+            {"kind": "matrix_product", "rows": 1, "columns": 2, "depth": 2, "samples": "measurements"},
+            {"weight_1": [[1.0, 2.0]], "weight_2": [[3.0]]},
+            np.array(X) @ [3.0, 6.0],
+        ),
+    ],
+)
+def test_models_linear_in_their_inputs(architecture: Any, weights: Any, expected: np.ndarray) -> None:
+    import torch
+
+    section = config_of(architecture=architecture).architecture
+    weights = {name: np.array(value) for name, value in weights.items()}
+    np.testing.assert_allclose(section.function(weights)(np.array(X)), expected)
+    model = section.network(2, weights, torch.float64)
+    np.testing.assert_allclose(model(torch.tensor(X, dtype=torch.float64)).detach(), expected)
+
+
+def test_entries_of_a_product_of_matrices() -> None:
+    section = config_of(architecture={"kind": "matrix_product", "rows": 3, "columns": 2, "depth": 2}).architecture
+    rng = np.random.default_rng(0)
+    weights = {name: rng.standard_normal(shape) for name, shape in section.shapes(2).items()}
+    W = weights["weight_2"] @ weights["weight_1"]
+    np.testing.assert_allclose(section.function(weights)(np.array([[2, 1], [0, 0]])), [W[2, 1], W[0, 0]])
+    with pytest.raises(InputError, match="samples of 5 columns; architecture.samples entries needs 2"):
+        section.shapes(5)
+
+
+def slope(parametrization: str, seeds: int, kind: str = "gd") -> float:
+    """Return the log-log slope over widths of how far the last hidden layer's preactivations move in five steps."""
+    moves, widths = [], [64, 128, 256, 512, 1024]
+    for width in widths:
+        each = []
+        for seed in range(seeds):
+            # standard: PyTorch's scales, and a step that does not know the width
+            lr = {"gd": {"mup": 0.1, "standard": 0.1}, "adam": {"mup": 0.02, "standard": 0.02}}[kind][parametrization]
+            config = config_of(
+                seed=seed,
+                architecture={
+                    "kind": "fully_connected", "widths": [width, width], "activation": "tanh", "bias": False,
+                    "parametrization": parametrization,
+                },
+                initialization={"kind": "unbalanced", "scale": 1.0} if parametrization == "mup" else {"kind": "lecun"},
+                optimizer={"kind": kind, "lr": lr, "iterations": 5},
+            )  # fmt: skip
+            problem = build_problem(config)
+            x = problem.dataset.x
+            start, now = problem.initial_parameters(), trained(problem, 5)
+            z = []
+            for weights in (start, now):
+                W = [weights[f"weight_{layer}"] for layer in (1, 2, 3)]
+                c = config.architecture.multipliers([2, width, width, 1]) or [1.0, 1.0, 1.0]
+                z.append(FeedForward(Layers(W, [None] * 3, c, 1.0, config.architecture.sigma), x).z[1])
+            each.append(np.sqrt(np.mean((z[1] - z[0]) ** 2)))
+        moves.append(np.mean(each))
+    return float(np.polyfit(np.log(widths), np.log(moves), 1)[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["gd", "adam"])
+def test_features_move_alike_at_every_width_under_mup_and_not_otherwise(kind: str) -> None:
+    """The coordinate check of Yang et al. 2022 (Tensor Programs V), Appendix D.1, over 20 seeds."""
+    assert abs(slope("mup", 20, kind)) < 0.1
+    assert abs(slope("standard", 20, kind)) > 0.3
+
+
+def test_overlay_of_runs(tmp_path: Path) -> None:
+    from dynamics_cli.analysis.overlay import draw_overlay
+    from dynamics_cli.errors import UsageError
+
+    runs = [
+        obtain_run(plan_run(config_of(initialization={"kind": "unbalanced", "scale": s}), tmp_path / str(s))).run
+        for s in (0.5, 0.8)
+    ]
+    figure = draw_overlay(runs)
+    np.testing.assert_allclose(figure.axes[0].lines[1].get_ydata(), runs[1].losses, rtol=1e-6)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["scale 0.5", "scale 0.8"]
+    with pytest.raises(UsageError, match="no measure 'sharp'.*it has loss"):
+        draw_overlay(runs, "sharp")
