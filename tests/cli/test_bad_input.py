@@ -22,8 +22,8 @@ def changed(old: str, new: str) -> str:
 CONFIGS = {
     "unknown key": (
         changed("width: 8", "width: 8, wdth: 9"),
-        "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, activation, slope, width, "
-        "train_output (did you mean 'width'?)",
+        "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, "
+        "train, activation, slope, width, outputs, train_output (did you mean 'width'?)",
     ),
     "unknown section": (CONFIG + "foo: 1\n", f"bad.yaml:7: foo: unknown key; allowed are {ALLOWED}"),
     "wrong type": (
@@ -38,8 +38,8 @@ CONFIGS = {
     ),
     "unknown kind": (
         changed("two_layer", "two_layr"),
-        "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'convolutional', 'fully_connected', "
-        "'gan', 'residual', 'two_layer', 'vgg16' "
+        "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'convolutional', "
+        "'diagonal_linear', 'fully_connected', 'gan', 'matrix_product', 'residual', 'two_layer', 'vgg16' "
         "(did you mean 'two_layer'?)",
     ),
     "duplicate key": (CONFIG + "name: again\n", "bad.yaml:7: name: duplicate key (first on line 1)"),
@@ -125,8 +125,8 @@ DATA = {
     "hole in a csv": ("1,2\n3,\n", "{file}:2: column 2 holds '', not a number"),
     "ragged csv": ("1,2\n3,4,5\n", "{file}:2: 3 columns, the lines before have 2"),
     "one column": ("1\n2\n", "{file}:1: one column only; needed are inputs and, last, the label"),
-    "nan in a csv": ("1,2\n3,nan\n", "{file}: y holds nan at (1,); all values must be finite"),
-    "inf in a csv": ("1,2\n-inf,3\n", "{file}: x holds -inf at (1, 0); all values must be finite"),
+    "nan in a csv": ("1,2\n3,nan\n", "{file}:2: column 2 holds 'nan'; all values must be finite"),
+    "inf in a csv": ("1,2\n-inf,3\n", "{file}:2: column 1 holds '-inf'; all values must be finite"),
 }
 
 

@@ -173,18 +173,18 @@ def test_a_wrong_change_is_a_config_error(dyn: Dyn) -> None:
 
 
 def test_a_real_figure(dyn: Dyn, place: Path) -> None:
-    answer = dyn("reproduce", "boursier2022-fig3", "--strict", "--json", "--format", "png")
+    answer = dyn("reproduce", "boursier2022-fig2", "--strict", "--json", "--format", "png")
     assert (answer.code, answer.err) == (0, "")
-    (fig3,) = answer.json
+    (fig2,) = answer.json
     figures = place / "outputs/figures"
-    assert fig3["files"] == [str(figures / "boursier2022-fig3.png"), str(figures / "boursier2022-fig3.json")]
-    assert all(Path(file).stat().st_size > 1000 for file in fig3["files"])
-    assert {one["verdict"] for one in fig3["claims"]} <= {"reproduced", "shown"}
-    (run,) = fig3["runs"]
+    assert fig2["files"] == [str(figures / "boursier2022-fig2.png"), str(figures / "boursier2022-fig2.json")]
+    assert all(Path(file).stat().st_size > 1000 for file in fig2["files"])
+    assert {one["verdict"] for one in fig2["claims"]} <= {"reproduced", "shown"}
+    (run,) = fig2["runs"]
     assert (run["config"], run["reused"]) == ("boursier2022/orthogonal.yaml", False)
-    assert json.loads((figures / "boursier2022-fig3.json").read_text())["claims"] == fig3["claims"]
+    assert json.loads((figures / "boursier2022-fig2.json").read_text())["claims"] == fig2["claims"]
     trained = dyn("train", "boursier2022/orthogonal", "--json")
     assert trained.json["path"] == run["path"]
-    again = dyn("reproduce", "boursier2022-fig3", "--format", "png")
+    again = dyn("reproduce", "boursier2022-fig2", "--format", "png")
     assert again.code == 0
     assert "it/s" not in again.err
