@@ -44,7 +44,7 @@ def verify_run(path: str | Path) -> list[Finding]:
         return [replace(Finding.of(error, directory), usable=_intact_arrays(directory))]
     except RunError as error:
         return [Finding.of(error, directory)]
-    findings: list[Finding] = []
+    findings = [Finding(link, "it is a link, where a run holds its own files") for link in layout.links(directory)]
     try:
         read_config(directory, run.info)
     except CorruptRunError as error:

@@ -84,6 +84,7 @@ class RunWriter:
             UsageError: the run is complete.
             RunError: the directory holds no run, or one that is damaged.
         """
+        layout.refuse_links(directory)
         info = read_info(directory)
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
