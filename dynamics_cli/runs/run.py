@@ -15,7 +15,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import summary
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import check_config, read_config, read_info
+from dynamics_cli.runs.info import check_config, owner, read_config, read_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import read_array, verify_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
@@ -217,10 +217,10 @@ class Run:
         Raises:
             CorruptRunError: it is damaged, or rows are missing.
         """
-        path = layout.array_file(self.path, name)
+        path, whose = layout.array_file(self.path, name), owner(self.info, name)
         if self.finished:
-            return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name))
-        return verify_array(path, least=self._floor.get(name, 0))
+            return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name), owner=whose)
+        return verify_array(path, least=self._floor.get(name), owner=whose)
 
     def check_all(self) -> None:
         """Check every array now, instead of when it is first used.

@@ -35,8 +35,8 @@ class RunWriter:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
         self._info = info
-        self._losses = ArrayGroup(directory, layout.LOSSES)
-        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS)
+        self._losses = ArrayGroup(directory, layout.LOSSES, info)
+        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
         self._last_loss = self._last_snapshot = -1
 
     @classmethod

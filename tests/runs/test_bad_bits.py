@@ -174,9 +174,9 @@ def test_every_damage_of_every_file(runs: dict[str, Path], state: str) -> None:
     assert counts["refused"] > 3000
 
 
-@pytest.mark.parametrize("state", ["complete", "interrupted"])  # of a killed run nobody knows what it had recorded
+@pytest.mark.parametrize("state", STATES)
 def test_an_array_and_its_checksums_of_another_run(runs: dict[str, Path], state: str, tmp_path: Path) -> None:
-    """Both files fit each other; they do not fit what a finished run knows of them."""
+    """Both files fit each other; they do not name this run."""
     run = tmp_path / state
     shutil.copytree(runs[state], run)
     for name in ("losses", "trajectory/hidden_weight", "measures/train_accuracy"):

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dynamics_cli.runs import verify_run
+from dynamics_cli.config import RunConfig
+from dynamics_cli.runs import load_run, verify_run, writer
 from dynamics_cli.runs.info import read_info, write_info
 from dynamics_cli.runs.store.arrays import open_for_append
 
@@ -17,6 +19,18 @@ def contents(run: Path) -> list[Path]:
 def test_intact_runs(finished: Path, unfinished: Path) -> None:
     assert verify_run(finished) == []
     assert verify_run(str(unfinished)) == []
+
+
+def test_runs_of_the_first_format(tmp_path: Path, config: RunConfig, toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their checksums name no run."""
+    monkeypatch.setattr(writer, "FORMAT", 1)
+    toy.train(tmp_path / "old", config, stop=6)
+    monkeypatch.undo()
+    assert (tmp_path / "old" / "losses.crc").read_bytes().startswith(b"DYNCRC1\n")
+    assert verify_run(tmp_path / "old") == []
+    toy.train(tmp_path / "old", config, resume=True)
+    assert verify_run(tmp_path / "old") == []
+    assert len(load_run(tmp_path / "old").losses) == toy.last + 1
 
 
 @pytest.mark.parametrize("change", ["flip", "cut", "grow", "empty"])
@@ -65,7 +79,7 @@ def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
 def test_fewer_rows_than_snapshots(unfinished: Path) -> None:
     for name in ("checkpoint.npz", "checkpoint-previous.npz"):
         (unfinished / name).unlink()
-    open_for_append(unfinished / "measures" / "norm.npy", 2).close()
+    open_for_append(unfinished / "measures" / "norm.npy", 2, "None measures/norm").close()
     findings = verify_run(unfinished)
     assert [(f.file.name, f.problem) for f in findings] == [("norm.npy", "it has 2 rows of 3 snapshots")]
 
