@@ -93,6 +93,8 @@ class RunInfo(BaseModel):
     """The device and the backend that were used, where the config may say `auto`."""
     config_sha256: Text = ""
     """SHA-256 of `config.yaml`; it also identifies the run in its checkpoints."""
+    checkpointed: bool = False
+    """Whether a checkpoint was written, which an unfinished run therefore has."""
     messages: list[Text] = []
     """What the user should know of the run."""
     iterations: layout.Count | None = None

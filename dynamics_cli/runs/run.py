@@ -17,7 +17,7 @@ from dynamics_cli.runs import summary
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, owner, read_config, read_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import read_array, verify_array
+from dynamics_cli.runs.store.arrays import blocks, read_array, verify_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
 
@@ -207,8 +207,17 @@ class Run:
         groups = {layout.LOSSES: layout.loss_arrays, layout.SNAPSHOT_ITERATIONS: layout.snapshot_arrays}
         for key, found in groups.items():
             # Before the key there are no rows, and an array may be in the making; with it all must be there.
-            begun = files.exists(layout.array_file(self.path, key))
-            on_disk += [n for n in found(self.path) if begun or files.exists(layout.array_file(self.path, n))]
+            begun, there = files.exists(layout.array_file(self.path, key)), found(self.path)
+            on_disk += [n for n in there if begun or files.exists(layout.array_file(self.path, n))]
+            # A second block follows only on the key of the first. Going on without a checkpoint deletes all of them.
+            if (
+                not begun
+                and not self.info.get("resumptions")
+                and any(blocks(layout.array_file(self.path, n)) > 1 for n in there)
+            ):
+                on_disk.append(key)
+        if layout.LOSSES in on_disk and layout.LOSS_ITERATIONS not in on_disk:
+            on_disk.append(layout.LOSS_ITERATIONS)
         return [*on_disk, *(name for name in self._floor if name not in on_disk)]
 
     def check(self, name: str) -> int:

@@ -83,6 +83,8 @@ def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], 
         except CorruptRunError as error:
             errors.append(error)
     unneeded = info["status"] in ("complete", "diverged")
+    if info.get("checkpointed") and not (readable or errors or unneeded):
+        errors.append(CorruptRunError(directory / layout.CHECKPOINT, "it is gone, and so is the one before it"))
     left = f"--resume goes on from {readable[0]}" if readable else "the run can only be started again, with --force"
     usable = "nothing needs it any more" if unneeded else left
     return [replace(Finding.of(error, directory), usable=usable) for error in errors], readable

@@ -15,6 +15,7 @@ from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.group import ArrayGroup
 from dynamics_cli.runs.info import FORMAT, Info, Status, read_config, read_info, write_info
 from dynamics_cli.runs.provenance import provenance
@@ -90,6 +91,8 @@ class RunWriter:
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
         found = load_checkpoint(directory, info["config_sha256"])
+        if found is None and info.get("checkpointed"):
+            raise CorruptRunError(directory / layout.CHECKPOINT, "it is gone", "start again with --force")
         for key in ("rows", "seals", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
@@ -212,6 +215,9 @@ class RunWriter:
         self._sync()
         rows = self._losses.counts() | self._snapshots.counts()
         save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
+        if not self._info.get("checkpointed"):  # from now on one that is missing was deleted
+            self._info["checkpointed"] = True
+            write_info(self.directory, self._info)
 
     def finish(
         self,

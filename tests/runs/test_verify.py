@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import load_run, verify_run, writer
+from dynamics_cli.runs import CorruptRunError, load_run, verify_run, writer
 from dynamics_cli.runs.info import read_info, write_info
 from dynamics_cli.runs.store.arrays import open_for_append
 
@@ -76,9 +76,36 @@ def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
     assert [f.file for f in verify_run(tmp_path / "missing")] == [tmp_path / "missing"]
 
 
+@pytest.mark.parametrize("gone", ["losses.*", "losses.npy", "loss_iterations.*", "trajectory/iterations.*"])
+def test_deleted_arrays_before_the_first_checkpoint(tmp_path: Path, config: RunConfig, toy: Any, gone: str) -> None:
+    with writer.RunWriter.create(tmp_path / "run", config) as run:
+        for i in (0, 1):
+            run.append_losses([i], [1.0])
+            toy.snapshot(run, i)
+    assert verify_run(tmp_path / "run") == []
+    for file in (tmp_path / "run").glob(gone):
+        file.unlink()
+    assert [found.file.stem for found in verify_run(tmp_path / "run")] == [Path(gone).stem]
+    with writer.RunWriter.reopen(tmp_path / "run"):  # from the beginning: nothing of what is left is used
+        assert verify_run(tmp_path / "run") == []
+
+
+def test_deleted_checkpoints(unfinished: Path, finished: Path) -> None:
+    for run in (unfinished, finished):
+        for name in ("checkpoint.npz", "checkpoint-previous.npz"):
+            (run / name).unlink()
+    assert verify_run(finished) == []
+    assert [(found.file.name, found.problem) for found in verify_run(unfinished)] == [
+        ("checkpoint.npz", "it is gone, and so is the one before it")
+    ]
+    with pytest.raises(CorruptRunError, match="it is gone"):
+        writer.RunWriter.reopen(unfinished)
+
+
 def test_fewer_rows_than_snapshots(unfinished: Path) -> None:
     for name in ("checkpoint.npz", "checkpoint-previous.npz"):
         (unfinished / name).unlink()
+    write_info(unfinished, {**read_info(unfinished), "checkpointed": False})
     open_for_append(unfinished / "measures" / "norm.npy", 2, "None measures/norm").close()
     findings = verify_run(unfinished)
     assert [(f.file.name, f.problem) for f in findings] == [("norm.npy", "it has 2 rows of 3 snapshots")]

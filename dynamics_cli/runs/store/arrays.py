@@ -244,6 +244,14 @@ def sums_seal(path: Path) -> str:
     return hashlib.sha256(files.read(_checksum_file(path))).hexdigest()
 
 
+def blocks(path: Path) -> int:
+    """Return how many blocks the checksum file of an array has room for, unread; 0 when there is none."""
+    try:
+        return max(_checksum_file(path).lstat().st_size // RECORD_BYTES - 1, 0)
+    except OSError:
+        return 0
+
+
 @dataclass(frozen=True)
 class _Found:
     """What the two files of an array say: header, size of the `.npy` file in bytes, checksum records."""
