@@ -231,17 +231,20 @@ class Run:
             return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name), owner=whose)
         return verify_array(path, least=self._floor.get(name), owner=whose)
 
-    def check_all(self) -> None:
-        """Check every array now, instead of when it is first used.
+    def check_all(self, usable: str = "") -> None:
+        """Check every array now, instead of when it is first used; `usable` says what can be done with a damaged one.
 
         Raises:
             CorruptRunError: one is damaged.
         """
-        for name in self.array_names():
-            self._read(name)
-        for folder in (self.parameters, self.measures):
-            for name in folder:
-                _ = folder[name]
+        try:
+            for name in self.array_names():
+                self._read(name)
+            for folder in (self.parameters, self.measures):
+                for name in folder:
+                    _ = folder[name]
+        except CorruptRunError as error:
+            raise CorruptRunError(error.file, error.problem, usable or error.usable) from error
 
     @cached_property
     def _floor(self) -> dict[str, int]:

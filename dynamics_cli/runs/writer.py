@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -300,9 +301,16 @@ def _size(number: int) -> str:
     return f"{number / GIB:.2f} GiB" if number >= GIB / 10 else f"{number / 1024:.1f} KiB"
 
 
-def check_space(directory: Path, needed: int) -> None:
-    """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes."""
-    free = files.free_bytes(directory)
-    if needed > free:
+def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
+    """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes.
+
+    What a run there holds already counts; one that has come to its end is used as it is, unless `force` replaces it.
+    """
+    free, held = files.free_bytes(directory), 0
+    if layout.is_run(directory):
+        held = files.used(directory)[0]
+        with suppress(RunError):  # one that cannot be read is told of later
+            held = held if force or read_info(directory)["status"] not in ("complete", "diverged") else needed
+    if needed > free + held:
         room = f"about {_size(needed)}, and {_size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")

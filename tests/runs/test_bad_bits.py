@@ -187,6 +187,18 @@ def test_an_array_and_its_checksums_of_another_run(runs: dict[str, Path], state:
         _ = load_run(run).losses
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_flipped_bit_of_a_finished_run_is_told_when_it_is_reused(
+    runs: dict[str, Path], tmp_path: Path, resume: bool
+) -> None:
+    run = shutil.copytree(runs["complete"], tmp_path / "run")
+    data = bytearray((run / "losses.npy").read_bytes())
+    data[-5] ^= 1
+    (run / "losses.npy").write_bytes(data)
+    with pytest.raises(DynError, match=r"losses\.npy is damaged.*--force trains the run again"):
+        obtain_run(plan_run(load_config(CONFIG), run), resume=resume)
+
+
 def resume_cases(runs: dict[str, Path], state: str, folder: Path, *, full: bool) -> Counter[str]:
     """Resume damaged runs; each ends as an uninterrupted one, or says which file is damaged."""
     counts = Counter[str]()

@@ -261,10 +261,10 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
     return path
 
 
-def remove_temporaries(directory: Path) -> None:
-    """Delete what interrupted atomic writes left in a directory."""
+def remove_temporaries(directory: Path, of: str = "") -> None:
+    """Delete what interrupted atomic writes left in a directory, `of` one file or of all."""
     for name in names(directory):
-        if _TEMPORARY.fullmatch(name):
+        if _TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
             remove_tree(directory / name)
 
 
