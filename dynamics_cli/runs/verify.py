@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,10 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import verify_array
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
+from dynamics_cli.runs.store.locks import is_locked
+
+_TRIES, _PAUSE = 40, 0.05
+"""How often, and after how many seconds, a run is checked again that was started over meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,30 @@ class Finding:
 
 
 def verify_run(path: str | Path) -> list[Finding]:
-    """Check every checksum of a run directory; return what is wrong, an empty list when nothing is."""
+    """Check every checksum of a run directory; return what is wrong, an empty list when nothing is.
+
+    A run that another process starts over meanwhile is checked again, as it is then.
+    """
     directory = Path(path)
+    for _ in range(_TRIES):
+        before = _state(directory)
+        findings = _verify(directory)
+        if not findings or not (before != _state(directory) or (not before and is_locked(directory))):
+            break
+        time.sleep(_PAUSE)
+    return findings
+
+
+def _state(directory: Path) -> tuple[int, ...]:
+    """Return which file `run.json` is: another one when a run is started over, none in the middle of that."""
+    try:
+        status = (directory / layout.INFO).lstat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns
+
+
+def _verify(directory: Path) -> list[Finding]:
     try:
         run = Run(directory, verify=False)
     except NotARunError as error:
