@@ -580,11 +580,11 @@ def animate(run: Which, out: str | Path | None = None) -> list[Path]:
     """
     from dynamics_cli.analysis import animate_run
     from dynamics_cli.runs import named
-    from dynamics_cli.runs.store.layout import PLOTS
+    from dynamics_cli.runs.store.layout import plots_folder
 
     loaded = named.load_run(run)
     loaded.check_all()
-    return animate_run(loaded, Path(out or loaded.path / PLOTS) / "animation")
+    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation")
 
 
 # --- figures of papers

@@ -92,7 +92,7 @@ def plot(
 
     message = partial(say, quiet=quiet or as_json)
     path = drawn if isinstance(drawn, Path) else drawn.path
-    folder, files = out or path / layout.PLOTS, []
+    folder, files = out or layout.plots_folder(path), []
     if panels or iterations or columns or not animate:
         for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, columns=columns, messages=message):
             files += save(figure, folder / stem, formats)

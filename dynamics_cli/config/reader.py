@@ -111,7 +111,7 @@ def _with_parents(source: Source, chain: list[FilePath]) -> Source:
     extends = source.data.pop("extends")
     if ("extends",) in source.broken:
         return source
-    if not isinstance(extends, str) or not extends:
+    if not isinstance(extends, str) or not extends or "\0" in extends:
         source.problems.append(
             source.problem(("extends",), f"must be the path of one config file (a text), not {show(extends)}")
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,9 +55,20 @@ def read_document(path: Path) -> dict[str, Any]:
     """
     with unreadable_as_corrupt(path):
         document = read_sealed(path, FORMAT)
-    if not {"figure", "sha256", "runs"} <= set(document):
+    files_fit = isinstance(document.get("sha256"), dict) and all(
+        name == Path(name).name and "\0" not in name for name in document["sha256"]
+    )
+    runs = document.get("runs")
+    if not (files_fit and "figure" in document and isinstance(runs, list) and all(map(_names_run, runs))):
         raise CorruptRunError(path, "it is not what dyn writes beside a figure")
     return document
+
+
+def _names_run(run: Any) -> bool:
+    """Whether an entry names a run: its directory, as a name can be, and its identity."""
+    if not isinstance(run, dict) or not isinstance(run.get("path"), str) or "\0" in run["path"]:
+        return False
+    return isinstance(run.get("hash", 0), str | None)  # 0: it must be there
 
 
 def run_path(document_file: Path, path: str) -> Path:
@@ -64,7 +77,9 @@ def run_path(document_file: Path, path: str) -> Path:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """SHA-256 of a regular file, in hexadecimal; a device never ends, and a pipe may never begin."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -106,6 +121,9 @@ def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:
     again = f"`dyn reproduce {document['figure']}` makes it again"
     for name, expected in document["sha256"].items():
         beside = file.parent / name
+        if beside.is_symlink():
+            yield Finding(beside, "it is a link, where a figure has a file", again)
+            continue
         try:
             found = sha256(beside)
         except OSError as error:

@@ -12,7 +12,7 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import InputError, RunError
 from dynamics_cli.reproduction.figure import Wanted
-from dynamics_cli.runs import CorruptRunError, Run, is_run, load_run
+from dynamics_cli.runs import Run, is_run, load_run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 from dynamics_cli.sweeps.workers import run_in_processes
 from dynamics_cli.training.loop import Progress
@@ -182,11 +182,7 @@ def _for_role(role: str, wanted: Wanted, config: RunConfig, obtained: Obtained) 
     if run.status != "complete":
         raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))
     if obtained.reused:
-        try:
-            run.check_all()
-        except CorruptRunError as error:
-            again = "no figure is drawn from it; --force trains the run again"
-            raise CorruptRunError(error.file, error.problem, again) from error
+        run.check_all("no figure is drawn from it; --force trains the run again")
     return ObtainedRun(role, wanted, config.seed, run, obtained.reused, obtained.seconds)
 
 

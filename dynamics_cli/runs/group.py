@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from dynamics_cli.runs.info import owner
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
 
@@ -18,9 +19,9 @@ class ArrayGroup:
     `key` names the array that acknowledges: its rows are the rows of the group.
     """
 
-    def __init__(self, directory: Path, key: str) -> None:
-        """Start a group without arrays; they appear with the first rows, or with `reopen`."""
-        self.directory, self.key = directory, key
+    def __init__(self, directory: Path, key: str, info: Mapping[str, Any]) -> None:
+        """Start a group without arrays of the run of `info`; they appear with the first rows, or with `reopen`."""
+        self.directory, self.key, self._info = directory, key, info
         self._arrays: dict[str, ArrayWriter] = {}
 
     def reopen(self, found: Sequence[str], rows: Mapping[str, int]) -> None:
@@ -32,7 +33,7 @@ class ArrayGroup:
         for name in sorted({*found, *rows}, key=lambda n: (n != self.key, n)):
             path = layout.array_file(self.directory, name)
             if name in rows:
-                self._arrays[name] = open_for_append(path, rows[name])
+                self._arrays[name] = open_for_append(path, rows[name], owner(self._info, name))
                 continue
             with files.os_errors_as_run_errors(path):  # the key comes first: without it nothing is acknowledged
                 files.remove(path)
@@ -72,7 +73,7 @@ class ArrayGroup:
             block = blocks[name]
             if name not in self._arrays:
                 path = layout.array_file(self.directory, name)
-                self._arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype)
+                self._arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype, owner(self._info, name))
             elif self._arrays[name].rows != before:  # an earlier append failed half-way
                 self._arrays[name].truncate(before)
             self._arrays[name].append(block)

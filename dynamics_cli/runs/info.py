@@ -25,8 +25,11 @@ from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.text import jsonable
 
-FORMAT = 1
-"""Version of the run directory; a directory of a higher one is refused, not guessed at."""
+FORMAT = 2
+"""Version of the run directory; a directory of a higher one is refused, not guessed at.
+
+In format 1 the checksums of arrays did not name their run.
+"""
 
 Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -90,6 +93,8 @@ class RunInfo(BaseModel):
     """The device and the backend that were used, where the config may say `auto`."""
     config_sha256: Text = ""
     """SHA-256 of `config.yaml`; it also identifies the run in its checkpoints."""
+    checkpointed: bool = False
+    """Whether a checkpoint was written, which an unfinished run therefore has."""
     messages: list[Text] = []
     """What the user should know of the run."""
     iterations: layout.Count | None = None
@@ -150,6 +155,11 @@ def check_info(path: Path, info: Mapping[str, Any]) -> None:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         problem = f"its entry {first['loc'][0]!r} is not one that dyn writes ({first['msg']})"
         raise CorruptRunError(path, problem, _ARRAYS) from error
+
+
+def owner(info: Mapping[str, Any], array: str) -> str | None:
+    """Return by what the checksum file of an array of a run names the two; `None` in runs of format 1."""
+    return None if info["format"] == 1 else f"{info.get('hash')} {array}"
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:

@@ -42,9 +42,9 @@ class ReplicaRun(Run):
         """Whether the writer ended in order."""
         return self._together.finished
 
-    def check_all(self) -> None:
+    def check_all(self, usable: str = "") -> None:
         """Check every array of all replicas."""
-        self._together.check_all()
+        self._together.check_all(usable)
 
     @property
     def losses(self) -> Array:

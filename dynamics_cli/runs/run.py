@@ -15,9 +15,9 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import summary
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import check_config, read_config, read_info
+from dynamics_cli.runs.info import check_config, owner, read_config, read_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import read_array, verify_array
+from dynamics_cli.runs.store.arrays import blocks, read_array, verify_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
 
@@ -207,8 +207,17 @@ class Run:
         groups = {layout.LOSSES: layout.loss_arrays, layout.SNAPSHOT_ITERATIONS: layout.snapshot_arrays}
         for key, found in groups.items():
             # Before the key there are no rows, and an array may be in the making; with it all must be there.
-            begun = files.exists(layout.array_file(self.path, key))
-            on_disk += [n for n in found(self.path) if begun or files.exists(layout.array_file(self.path, n))]
+            begun, there = files.exists(layout.array_file(self.path, key)), found(self.path)
+            on_disk += [n for n in there if begun or files.exists(layout.array_file(self.path, n))]
+            # A second block follows only on the key of the first. Going on without a checkpoint deletes all of them.
+            if (
+                not begun
+                and not self.info.get("resumptions")
+                and any(blocks(layout.array_file(self.path, n)) > 1 for n in there)
+            ):
+                on_disk.append(key)
+        if layout.LOSSES in on_disk and layout.LOSS_ITERATIONS not in on_disk:
+            on_disk.append(layout.LOSS_ITERATIONS)
         return [*on_disk, *(name for name in self._floor if name not in on_disk)]
 
     def check(self, name: str) -> int:
@@ -217,22 +226,25 @@ class Run:
         Raises:
             CorruptRunError: it is damaged, or rows are missing.
         """
-        path = layout.array_file(self.path, name)
+        path, whose = layout.array_file(self.path, name), owner(self.info, name)
         if self.finished:
-            return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name))
-        return verify_array(path, least=self._floor.get(name, 0))
+            return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name), owner=whose)
+        return verify_array(path, least=self._floor.get(name), owner=whose)
 
-    def check_all(self) -> None:
-        """Check every array now, instead of when it is first used.
+    def check_all(self, usable: str = "") -> None:
+        """Check every array now, instead of when it is first used; `usable` says what can be done with a damaged one.
 
         Raises:
             CorruptRunError: one is damaged.
         """
-        for name in self.array_names():
-            self._read(name)
-        for folder in (self.parameters, self.measures):
-            for name in folder:
-                _ = folder[name]
+        try:
+            for name in self.array_names():
+                self._read(name)
+            for folder in (self.parameters, self.measures):
+                for name in folder:
+                    _ = folder[name]
+        except CorruptRunError as error:
+            raise CorruptRunError(error.file, error.problem, usable or error.usable) from error
 
     @cached_property
     def _floor(self) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,10 @@ from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import verify_array
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
+from dynamics_cli.runs.store.locks import is_locked
+
+_TRIES, _PAUSE = 40, 0.05
+"""How often, and after how many seconds, a run is checked again that was started over meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,30 @@ class Finding:
 
 
 def verify_run(path: str | Path) -> list[Finding]:
-    """Check every checksum of a run directory; return what is wrong, an empty list when nothing is."""
+    """Check every checksum of a run directory; return what is wrong, an empty list when nothing is.
+
+    A run that another process starts over meanwhile is checked again, as it is then.
+    """
     directory = Path(path)
+    for _ in range(_TRIES):
+        before = _state(directory)
+        findings = _verify(directory)
+        if not findings or not (before != _state(directory) or (not before and is_locked(directory))):
+            break
+        time.sleep(_PAUSE)
+    return findings
+
+
+def _state(directory: Path) -> tuple[int, ...]:
+    """Return which file `run.json` is: another one when a run is started over, none in the middle of that."""
+    try:
+        status = (directory / layout.INFO).lstat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns
+
+
+def _verify(directory: Path) -> list[Finding]:
     try:
         run = Run(directory, verify=False)
     except NotARunError as error:
@@ -44,7 +71,7 @@ def verify_run(path: str | Path) -> list[Finding]:
         return [replace(Finding.of(error, directory), usable=_intact_arrays(directory))]
     except RunError as error:
         return [Finding.of(error, directory)]
-    findings: list[Finding] = []
+    findings = [Finding(link, "it is a link, where a run holds its own files") for link in layout.links(directory)]
     try:
         read_config(directory, run.info)
     except CorruptRunError as error:
@@ -83,6 +110,8 @@ def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], 
         except CorruptRunError as error:
             errors.append(error)
     unneeded = info["status"] in ("complete", "diverged")
+    if info.get("checkpointed") and not (readable or errors or unneeded):
+        errors.append(CorruptRunError(directory / layout.CHECKPOINT, "it is gone, and so is the one before it"))
     left = f"--resume goes on from {readable[0]}" if readable else "the run can only be started again, with --force"
     usable = "nothing needs it any more" if unneeded else left
     return [replace(Finding.of(error, directory), usable=usable) for error in errors], readable

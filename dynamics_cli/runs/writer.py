@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +16,7 @@ from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.group import ArrayGroup
 from dynamics_cli.runs.info import FORMAT, Info, Status, read_config, read_info, write_info
 from dynamics_cli.runs.provenance import provenance
@@ -35,8 +37,8 @@ class RunWriter:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
         self._info = info
-        self._losses = ArrayGroup(directory, layout.LOSSES)
-        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS)
+        self._losses = ArrayGroup(directory, layout.LOSSES, info)
+        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
         self._last_loss = self._last_snapshot = -1
 
     @classmethod
@@ -84,11 +86,14 @@ class RunWriter:
             UsageError: the run is complete.
             RunError: the directory holds no run, or one that is damaged.
         """
+        layout.refuse_links(directory)
         info = read_info(directory)
         if info["status"] == "complete":
             raise UsageError(f"{directory} holds a complete run: there is nothing to continue")
         config = read_config(directory, info)
         found = load_checkpoint(directory, info["config_sha256"])
+        if found is None and info.get("checkpointed"):
+            raise CorruptRunError(directory / layout.CHECKPOINT, "it is gone", "start again with --force")
         for key in ("rows", "seals", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
@@ -211,6 +216,9 @@ class RunWriter:
         self._sync()
         rows = self._losses.counts() | self._snapshots.counts()
         save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
+        if not self._info.get("checkpointed"):  # from now on one that is missing was deleted
+            self._info["checkpointed"] = True
+            write_info(self.directory, self._info)
 
     def finish(
         self,
@@ -293,9 +301,16 @@ def _size(number: int) -> str:
     return f"{number / GIB:.2f} GiB" if number >= GIB / 10 else f"{number / 1024:.1f} KiB"
 
 
-def check_space(directory: Path, needed: int) -> None:
-    """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes."""
-    free = files.free_bytes(directory)
-    if needed > free:
+def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
+    """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes.
+
+    What a run there holds already counts; one that has come to its end is used as it is, unless `force` replaces it.
+    """
+    free, held = files.free_bytes(directory), 0
+    if layout.is_run(directory):
+        held = files.used(directory)[0]
+        with suppress(RunError):  # one that cannot be read is told of later
+            held = held if force or read_info(directory)["status"] not in ("complete", "diverged") else needed
+    if needed > free + held:
         room = f"about {_size(needed)}, and {_size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")

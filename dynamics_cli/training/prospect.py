@@ -38,7 +38,7 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     Raises:
         RunError: the disk has less room than the run needs, or the run that is there is damaged.
     """
-    check_space(plan.directory, plan.needs.disk_bytes)
+    check_space(plan.directory, plan.needs.disk_bytes, force=force)
     if not is_run(plan.directory):
         return Prospect(plan, None, "train from iteration 0")
     run = load_run(plan.directory, verify=False)

@@ -135,7 +135,7 @@ def obtain_run(
     """
     began = time.monotonic()
     _make_directory(plan.directory)
-    check_space(plan.directory, len(plan.problems) * plan.needs.disk_bytes)
+    check_space(plan.directory, len(plan.problems) * plan.needs.disk_bytes, force=force)
     with run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
@@ -148,6 +148,7 @@ def obtain_run(
                     "give --out another directory, or --force to replace it"
                 )
             if run.info["status"] in ("complete", "diverged"):
+                run.check_all(usable="--force trains the run again")
                 return Obtained(run, reused=True, seconds=time.monotonic() - began)
             if not resume and not waited:
                 raise UsageError(

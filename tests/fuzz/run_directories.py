@@ -235,16 +235,16 @@ class Room:
             info.write_bytes(seal({**content, "config_sha256": digest}))
 
     def _other_array(self, rng: random.Random, path: Path) -> None:
-        array = rng.choice(ARRAYS)
-        writer = ArrayWriter(path, array.shape[1:], array.dtype)
+        array, info = rng.choice(ARRAYS), self.directory / "run.json"
+        name = path.relative_to(self.directory).with_suffix("").as_posix()
+        writer = ArrayWriter(path, array.shape[1:], array.dtype, f"{'ab' * 32} {name}")
         writer.append(array)
         writer.close()
-        info = self.directory / "run.json"
         if not info.is_file():
             return
         content, _ = unseal(info.read_bytes())
         if isinstance(content.get("rows"), dict):
-            content["rows"][path.relative_to(self.directory).with_suffix("").as_posix()] = len(array)
+            content["rows"][name] = len(array)
             content.pop("seals", None)
             info.write_bytes(seal(content))
 

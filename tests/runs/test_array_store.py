@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 from pathlib import Path
@@ -162,6 +163,31 @@ def test_truncation_at_every_row(tmp_path: Path, ends: list[int]) -> None:
         with pytest.raises(ValueError, match="has 10 rows, not 11"):
             writer.truncate(11)
         writer.close()
+
+
+def test_the_files_of_another_owner_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.npy"
+    with contextlib.closing(ArrayWriter(path, (), "float64", "abc losses")) as writer:
+        writer.append(np.arange(4.0))
+    assert verify_array(path, 4, owner="abc losses") == verify_array(path, 4) == 4
+    for read in (verify_array, open_for_append):
+        with pytest.raises(CorruptRunError, match="belongs to another run"):
+            read(path, 4, owner="abd losses")
+
+
+def test_a_row_count_that_hides_rows_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "losses.npy"
+    with contextlib.closing(ArrayWriter(path, (), "float64")) as writer:
+        for _ in range(17):
+            writer.append(np.zeros(2000))
+    data = bytearray(path.read_bytes())
+    assert data[76] == ord("3")  # of 34000
+    data[76] ^= 2
+    path.write_bytes(data)
+    with pytest.raises(CorruptRunError, match="counts 14000 rows, and 34000 fit their checksums"):
+        verify_array(path)
+    path.write_bytes(data[: 128 + 8 * 14000])  # what a power cut leaves
+    assert verify_array(path) == 14000
 
 
 def test_open_for_append_keeps_the_asked_rows(tmp_path: Path) -> None:

@@ -174,9 +174,9 @@ def test_every_damage_of_every_file(runs: dict[str, Path], state: str) -> None:
     assert counts["refused"] > 3000
 
 
-@pytest.mark.parametrize("state", ["complete", "interrupted"])  # of a killed run nobody knows what it had recorded
+@pytest.mark.parametrize("state", STATES)
 def test_an_array_and_its_checksums_of_another_run(runs: dict[str, Path], state: str, tmp_path: Path) -> None:
-    """Both files fit each other; they do not fit what a finished run knows of them."""
+    """Both files fit each other; they do not name this run."""
     run = tmp_path / state
     shutil.copytree(runs[state], run)
     for name in ("losses", "trajectory/hidden_weight", "measures/train_accuracy"):
@@ -185,6 +185,18 @@ def test_an_array_and_its_checksums_of_another_run(runs: dict[str, Path], state:
     assert {found.file.name for found in verify_run(run)} >= {"losses.crc", "hidden_weight.crc"}
     with pytest.raises(DynError, match=r"losses\.crc"):
         _ = load_run(run).losses
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_flipped_bit_of_a_finished_run_is_told_when_it_is_reused(
+    runs: dict[str, Path], tmp_path: Path, resume: bool
+) -> None:
+    run = shutil.copytree(runs["complete"], tmp_path / "run")
+    data = bytearray((run / "losses.npy").read_bytes())
+    data[-5] ^= 1
+    (run / "losses.npy").write_bytes(data)
+    with pytest.raises(DynError, match=r"losses\.npy is damaged.*--force trains the run again"):
+        obtain_run(plan_run(load_config(CONFIG), run), resume=resume)
 
 
 def resume_cases(runs: dict[str, Path], state: str, folder: Path, *, full: bool) -> Counter[str]:

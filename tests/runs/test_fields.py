@@ -123,7 +123,7 @@ def test_a_run_with_a_wrong_entry_is_damaged(finished: Path) -> None:
 def test_arrays_of_another_form(name: str, array: np.ndarray, finished: Path) -> None:
     """They have good checksums and the right number of rows, as if copied from another run."""
     with_seals = unseal((finished / "run.json").read_bytes())[0].get("seals", {})
-    writer = ArrayWriter(finished / f"{name}.npy", array.shape[1:], array.dtype)
+    writer = ArrayWriter(finished / f"{name}.npy", array.shape[1:], array.dtype, f"abc {name}")
     writer.append(array)
     writer.close()
     change(finished, seals={key: value for key, value in with_seals.items() if key != name})

@@ -82,6 +82,14 @@ def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
         pass
 
 
+def test_what_a_killed_holder_was_writing_is_deleted(tmp_path: Path) -> None:
+    for name in (".lock.json.4711.tmp", ".other.4711.tmp", ".lock.json.mine.tmp"):
+        (tmp_path / name).write_text("")
+    with run_lock(tmp_path):
+        assert not (tmp_path / ".lock.json.4711.tmp").exists()
+    assert len(list(tmp_path.glob(".*.tmp"))) == 2
+
+
 def test_a_reader_that_looks_does_not_disturb(tmp_path: Path) -> None:
     stop = threading.Event()
 

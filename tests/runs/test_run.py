@@ -130,7 +130,7 @@ def test_damage_is_never_read(finished: Path) -> None:
 def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
     from dynamics_cli.runs.store.arrays import open_for_append
 
-    open_for_append(unfinished / "losses.npy", 5).close()
+    open_for_append(unfinished / "losses.npy", 5, "None losses").close()
     with pytest.raises(CorruptRunError, match="it has 5 rows, and the checkpoint knows of 6"):
         _ = load_run(unfinished).losses
     (unfinished / "losses.npy").unlink()
@@ -139,7 +139,7 @@ def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
         _ = load_run(unfinished).losses
     (unfinished / "checkpoint.npz").unlink()
     (unfinished / "checkpoint-previous.npz").unlink()
-    open_for_append(unfinished / "measures" / "norm.npy", 2).close()
+    open_for_append(unfinished / "measures" / "norm.npy", 2, "None measures/norm").close()
     with pytest.raises(CorruptRunError, match="it has 2 rows of 3 snapshots"):
         load_run(unfinished).measures["norm"]
 

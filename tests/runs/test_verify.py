@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dynamics_cli.runs import verify_run
+from dynamics_cli.config import RunConfig
+from dynamics_cli.runs import CorruptRunError, clear_run, load_run, verify, verify_run, writer
 from dynamics_cli.runs.info import read_info, write_info
 from dynamics_cli.runs.store.arrays import open_for_append
 
@@ -17,6 +19,18 @@ def contents(run: Path) -> list[Path]:
 def test_intact_runs(finished: Path, unfinished: Path) -> None:
     assert verify_run(finished) == []
     assert verify_run(str(unfinished)) == []
+
+
+def test_runs_of_the_first_format(tmp_path: Path, config: RunConfig, toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their checksums name no run."""
+    monkeypatch.setattr(writer, "FORMAT", 1)
+    toy.train(tmp_path / "old", config, stop=6)
+    monkeypatch.undo()
+    assert (tmp_path / "old" / "losses.crc").read_bytes().startswith(b"DYNCRC1\n")
+    assert verify_run(tmp_path / "old") == []
+    toy.train(tmp_path / "old", config, resume=True)
+    assert verify_run(tmp_path / "old") == []
+    assert len(load_run(tmp_path / "old").losses) == toy.last + 1
 
 
 @pytest.mark.parametrize("change", ["flip", "cut", "grow", "empty"])
@@ -62,10 +76,37 @@ def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
     assert [f.file for f in verify_run(tmp_path / "missing")] == [tmp_path / "missing"]
 
 
+@pytest.mark.parametrize("gone", ["losses.*", "losses.npy", "loss_iterations.*", "trajectory/iterations.*"])
+def test_deleted_arrays_before_the_first_checkpoint(tmp_path: Path, config: RunConfig, toy: Any, gone: str) -> None:
+    with writer.RunWriter.create(tmp_path / "run", config) as run:
+        for i in (0, 1):
+            run.append_losses([i], [1.0])
+            toy.snapshot(run, i)
+    assert verify_run(tmp_path / "run") == []
+    for file in (tmp_path / "run").glob(gone):
+        file.unlink()
+    assert [found.file.stem for found in verify_run(tmp_path / "run")] == [Path(gone).stem]
+    with writer.RunWriter.reopen(tmp_path / "run"):  # from the beginning: nothing of what is left is used
+        assert verify_run(tmp_path / "run") == []
+
+
+def test_deleted_checkpoints(unfinished: Path, finished: Path) -> None:
+    for run in (unfinished, finished):
+        for name in ("checkpoint.npz", "checkpoint-previous.npz"):
+            (run / name).unlink()
+    assert verify_run(finished) == []
+    assert [(found.file.name, found.problem) for found in verify_run(unfinished)] == [
+        ("checkpoint.npz", "it is gone, and so is the one before it")
+    ]
+    with pytest.raises(CorruptRunError, match="it is gone"):
+        writer.RunWriter.reopen(unfinished)
+
+
 def test_fewer_rows_than_snapshots(unfinished: Path) -> None:
     for name in ("checkpoint.npz", "checkpoint-previous.npz"):
         (unfinished / name).unlink()
-    open_for_append(unfinished / "measures" / "norm.npy", 2).close()
+    write_info(unfinished, {**read_info(unfinished), "checkpointed": False})
+    open_for_append(unfinished / "measures" / "norm.npy", 2, "None measures/norm").close()
     findings = verify_run(unfinished)
     assert [(f.file.name, f.problem) for f in findings] == [("norm.npy", "it has 2 rows of 3 snapshots")]
 
@@ -78,3 +119,25 @@ def test_a_config_that_this_version_does_not_understand(finished: Path) -> None:
     found = [f.file.name for f in verify_run(finished)]
     assert found == ["config.yaml", "checkpoint.npz", "checkpoint-previous.npz"]  # the latter are of the former config
     assert "unknown" in verify_run(finished)[0].problem
+
+
+def test_a_run_that_is_started_over_meanwhile_is_not_damaged(
+    finished: Path, config: RunConfig, toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader meets the half-deleted run once, then the one that took its place."""
+    check, calls = verify._arrays, []
+
+    def started_over(run: Any) -> list[Any]:
+        if not calls:
+            clear_run(finished)
+            toy.train(finished, config)
+            (finished / "losses.npy").rename(finished / "gone")
+        calls.append(run)
+        found = check(run)
+        if len(calls) == 1:
+            (finished / "gone").rename(finished / "losses.npy")
+        return found
+
+    monkeypatch.setattr(verify, "_arrays", started_over)
+    assert verify_run(finished) == []
+    assert len(calls) == 2

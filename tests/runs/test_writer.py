@@ -14,6 +14,7 @@ import pytest
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, RunWriter, check_space, clear_run, load_run, verify_run
+from dynamics_cli.runs.store import files
 
 
 def arrays_of(directory: Path) -> dict[str, bytes]:
@@ -296,6 +297,21 @@ def test_too_little_room_is_refused(tmp_path: Path) -> None:
     check_space(tmp_path / "not" / "there", 1)
     with pytest.raises(RunError, match=r"needs about 1048576\.00 GiB, and .* GiB are free .* record less"):
         check_space(tmp_path / "not" / "there", 2**50)
+
+
+def test_what_is_there_counts_as_room(
+    tmp_path: Path, finished: Path, unfinished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "free_bytes", lambda _: 100)
+    check_space(finished, 2**50)
+    check_space(unfinished, 2000)
+    for directory, needed, force in (
+        (tmp_path / "new", 2000, False),
+        (unfinished, 2**50, False),
+        (finished, 2**50, True),
+    ):
+        with pytest.raises(RunError, match="free space"):
+            check_space(directory, needed, force=force)
 
 
 def test_memory_and_open_files_stay_flat(tmp_path: Path, config: RunConfig) -> None:

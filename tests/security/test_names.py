@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_directory_name
+from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.runs import CorruptRunError, RunWriter, load_run, runs_root
 from dynamics_cli.runs.store.sealed import seal, unseal
 
@@ -184,3 +186,19 @@ def test_pictures_are_named_after_panels_and_measures(place: Path, tmp_path: Pat
     assert result.exit_code == 2
     assert "no measure '../../../x' here" in result.stderr
     assert tree(tmp_path) == before
+
+
+def test_names_with_odd_endings_and_nothing_in_them(tmp_path: Path) -> None:
+    from dynamics_cli.datasets.files.tables import read_samples
+
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 1)), y=np.ones(2))
+    (tmp_path / "x.npz").rename(tmp_path / "X.NPZ")
+    assert len(read_samples(tmp_path / "X.NPZ")["x"]) == 2
+    (tmp_path / "open.csv").write_text('"1,2\n3,4\n')
+    with pytest.raises(InputError, match=r"open\.csv: not a table of numbers"):
+        read_samples(tmp_path / "open.csv")
+    (tmp_path / "a.yaml").write_text('extends: "\\0"\n')
+    with pytest.raises(DynError) as told:
+        load_config(tmp_path / "a.yaml")
+    assert "extends" in str(told.value)
+    assert "\0" not in str(told.value)

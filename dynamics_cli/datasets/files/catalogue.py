@@ -68,6 +68,8 @@ def remove_data(name: str) -> int:
     directory = {"mnist": mnist.mnist_directory, "dogs-vs-cats": dogs_vs_cats.directory}[name]()
     if not directory.is_dir():
         return 0
+    if directory.is_symlink():
+        raise UsageError(f"{directory} is a link: what it points to is not deleted")
     with store.locked(directory):
         for path in directory.iterdir():
             if path.name != store.LOCK:

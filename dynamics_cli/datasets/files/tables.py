@@ -36,9 +36,9 @@ def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
     """
     if not _is_file(path):
         raise DataMissingError(f"{path}: no such data file; name an existing .npz or .csv under dataset.path")
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         return read_npz(path, required=("x", "y"), optional=("x_test", "y_test"))
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         return _read_csv(path, outputs)
     raise InputError(f"{path}: unknown kind of data file {path.suffix!r}; known are .npz and .csv")
 
@@ -97,7 +97,7 @@ def _header(stream: IO[bytes]) -> Header:
 def _read_csv(path: Path, outputs: int) -> dict[str, Floats]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-        lines = enumerate(csv.reader(text.splitlines()), 1)
+        lines = enumerate(csv.reader(text.splitlines(), strict=True), 1)
         rows = [(number, row) for number, row in lines if any(cell.strip() for cell in row)]
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error

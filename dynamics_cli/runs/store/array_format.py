@@ -4,8 +4,9 @@ The header of the `.npy` file is version 1.0 of NumPy's format; the number of ro
 that neither the length of the header nor anything else in it changes when rows are added. Reading is strict: only
 headers written here are accepted, and nothing in them is evaluated.
 
-`<name>.crc` is a sequence of 16-byte little-endian records. The first seals the array's dtype and row shape; each other
-one stands for one appended block: `(rows of the array after the block: u64, CRC-32 of the block: u32, CRC-32 of the
+`<name>.crc` is a sequence of 16-byte little-endian records. The first seals the array's dtype and row shape, and names,
+by a CRC-32, the run and the array (its owner), so that the files of another one do not pass for these; each other one
+stands for one appended block: `(rows of the array after the block: u64, CRC-32 of the block: u32, CRC-32 of the
 record: u32)`.
 """
 
@@ -40,6 +41,9 @@ _PATTERN = re.compile(
 _COUNT = re.compile(rb" *([0-9]+)")
 
 _CRC = b"DYNCRC1\n"
+"""Begins the checksums of an array without owner, as the runs of format 1 have them."""
+_OWNED = b"DYN2"
+"""Begins those of an array with an owner, whose CRC-32 follows."""
 _SEAL = struct.Struct("<8sI")
 _BLOCK = struct.Struct("<QI")
 _CHECK = struct.Struct("<I")
@@ -118,9 +122,10 @@ def _checked(body: bytes) -> bytes:
     return body + _CHECK.pack(zlib.crc32(body))
 
 
-def first_record(header: Header) -> bytes:
-    """Return the first record, which holds the array's dtype and row shape."""
-    return _checked(_SEAL.pack(_CRC, zlib.crc32(header.encode())))
+def first_record(header: Header, owner: str | None = None) -> bytes:
+    """Return the first record, which stands for the array's dtype and row shape, and for its owner."""
+    start = _CRC if owner is None else _OWNED + _CHECK.pack(zlib.crc32(owner.encode(errors="surrogatepass")))
+    return _checked(_SEAL.pack(start, zlib.crc32(header.encode())))
 
 
 def block_record(rows: int, checksum: int) -> bytes:
@@ -154,9 +159,17 @@ class Records:
         return int(self.ends[block - 1]) if block else 0
 
 
-def decode_records(data: bytes, header: Header) -> Records | None:
-    """Read a checksum file; what follows the last valid record is left out. `None` when the seal does not fit."""
-    if data[:RECORD_BYTES] != first_record(header):
+def decode_records(data: bytes, header: Header, owner: str | None = None) -> Records | None:
+    """Read a checksum file; what follows the last valid record is left out.
+
+    `None` when the first record is not that of this header, or of this owner, where one is given.
+    """
+    seal = data[:RECORD_BYTES]
+    if owner is None and seal.startswith(_OWNED):
+        fits = seal == _checked(_SEAL.pack(seal[: len(_CRC)], zlib.crc32(header.encode())))
+    else:
+        fits = seal == first_record(header, owner)
+    if not fits:
         return None
     count = len(data) // RECORD_BYTES - 1
     table: NDArray[Any] = np.frombuffer(data, _RECORD, count, RECORD_BYTES)

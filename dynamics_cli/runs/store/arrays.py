@@ -33,8 +33,10 @@ class ArrayWriter:
         rows: acknowledged rows.
     """
 
-    def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike) -> None:
+    def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike, owner: str | None = None) -> None:
         """Create an empty array `(0, *row_shape)`, in place of any file of that name.
+
+        `owner` identifies the run and the array: the files of another one are not taken for these.
 
         Raises:
             ValueError: rows without bytes, or a dtype that is not a plain number.
@@ -43,11 +45,11 @@ class ArrayWriter:
         if array_format.decode_header(header.encode()) != header or header.row_bytes == 0:
             raise ValueError(f"cannot store rows of shape {row_shape} and dtype {np.dtype(dtype)}")
         self.path = path
-        self._header = header
+        self._header, self._owner = header, owner
         self.rows = self._blocks = 0
         with files.os_errors_as_run_errors(path):
             files.remove(path)
-            files.write_atomic(_checksum_file(path), array_format.first_record(header))
+            files.write_atomic(_checksum_file(path), array_format.first_record(header, owner))
             files.write_atomic(path, header.encode())
             self._open()
 
@@ -100,7 +102,7 @@ class ArrayWriter:
         if not 0 <= rows <= self.rows:
             raise ValueError(f"{self.path.name} has {self.rows} rows, not {rows}")
         self._ensure_named()
-        records = _load(self.path).records
+        records = _load(self.path, self._owner).records
         with files.os_errors_as_run_errors(self.path):
             self._cut(rows, records)
 
@@ -114,7 +116,8 @@ class ArrayWriter:
             if part is None:
                 raise CorruptRunError(self.path, f"rows from {records.start(block)} on do not fit their checksum")
             kept += array_format.block_record(rows, part)
-        sums, data = array_format.first_record(self._header) + kept, self._header.offset + rows * self._header.row_bytes
+        sums = array_format.first_record(self._header, self._owner) + kept
+        data = self._header.offset + rows * self._header.row_bytes
         count = array_format.encode_count(rows)
         if files.read_at(self._data, self._header.count_at, len(count)) != count:
             files.write_at(self._data, count, self._header.count_at)
@@ -146,7 +149,7 @@ class ArrayWriter:
         self._sums.close()
 
 
-def open_for_append(path: Path, rows: int | None = None) -> ArrayWriter:
+def open_for_append(path: Path, rows: int | None = None, owner: str | None = None) -> ArrayWriter:
     """Open an existing array, drop its torn tail, and keep `rows` rows (default: all that are acknowledged and intact).
 
     Every row that stays is checked against its checksum: what is appended to a damaged array would be for nothing.
@@ -154,9 +157,9 @@ def open_for_append(path: Path, rows: int | None = None) -> ArrayWriter:
     Raises:
         CorruptRunError: the array cannot be read, or fewer than `rows` rows are intact.
     """
-    found = _load(path)
+    found = _load(path, owner)
     writer = ArrayWriter.__new__(ArrayWriter)
-    writer.path, writer._header = path, found.header
+    writer.path, writer._header, writer._owner = path, found.header, owner
     with files.os_errors_as_run_errors(path):
         writer._open()
         try:
@@ -190,7 +193,9 @@ def read_array(path: Path, rows: int | None = None) -> Array:
     return np.memmap(path, header.dtype, "r", header.offset, (wanted, *header.row_shape))
 
 
-def verify_array(path: Path, rows: int | None = None, *, least: int = 0, seal: str | None = None) -> int:
+def verify_array(
+    path: Path, rows: int | None = None, *, least: int | None = None, seal: str | None = None, owner: str | None = None
+) -> int:
     """Check every acknowledged row of an array against its checksum and return how many there are.
 
     Args:
@@ -198,11 +203,12 @@ def verify_array(path: Path, rows: int | None = None, *, least: int = 0, seal: s
         rows: what a finished array must have, with nothing behind it in either file; without it a torn tail is allowed.
         least: what an unfinished array has at least: that many rows were acknowledged by a checkpoint.
         seal: what `sums_seal` gave when the array was finished.
+        owner: of which run and array these must be the files; without it of any.
 
     Raises:
         CorruptRunError: with the number of rows that are intact.
     """
-    found = _load(path)
+    found = _load(path, owner)
     count, records = found.header.rows, found.records
     total = records.total
     with unreadable_as_corrupt(path), files.open_read(path) as data:
@@ -213,10 +219,16 @@ def verify_array(path: Path, rows: int | None = None, *, least: int = 0, seal: s
     if count is None or count > total or (rows is not None and not count == total == rows):
         expected = "" if rows is None else f" instead of {rows}"
         raise CorruptRunError(path, f"it counts {count} rows and has checksums of {total}{expected}", _usable(intact))
-    # Records may run ahead of the count: after a kill by one block, after a power cut or a cut back by any number.
+    # Records may run ahead of the count: after a kill by one block, after a cut back to the checkpoint by any number,
+    # after a power cut, too, but then the rows behind the count were lost with it.
     if count not in (0, least) and count not in records.ends:
         raise CorruptRunError(path, f"it counts {count} rows, which no append ended with", _usable(intact))
-    if count < least:
+    if count != least and records.block_of(count) < len(records.ends) - 1:
+        with files.open_read(path) as data:
+            hidden = _intact_rows(data, found, total)
+        if hidden == total:
+            raise CorruptRunError(path, f"it counts {count} rows, and {hidden} fit their checksums", _usable(count))
+    if count < (least or 0):
         raise CorruptRunError(path, f"it has {count} rows, and the checkpoint knows of {least}", _usable(intact))
     exact = found.header.offset + count * found.header.row_bytes
     if rows is not None and (found.size != exact or not records.exact):
@@ -230,6 +242,14 @@ def verify_array(path: Path, rows: int | None = None, *, least: int = 0, seal: s
 def sums_seal(path: Path) -> str:
     """SHA-256 of an array's checksum file (no CRC-32, which is the same for all records that end with their own)."""
     return hashlib.sha256(files.read(_checksum_file(path))).hexdigest()
+
+
+def blocks(path: Path) -> int:
+    """Return how many blocks the checksum file of an array has room for, unread; 0 when there is none."""
+    try:
+        return max(_checksum_file(path).lstat().st_size // RECORD_BYTES - 1, 0)
+    except OSError:
+        return 0
 
 
 @dataclass(frozen=True)
@@ -258,15 +278,15 @@ def _read_header(path: Path) -> tuple[Header, int]:
     return header, size
 
 
-def _load(path: Path) -> _Found:
+def _load(path: Path, owner: str | None = None) -> _Found:
     header, size = _read_header(path)
     with unreadable_as_corrupt(_checksum_file(path)):
         data = files.read(_checksum_file(path))
-    records = array_format.decode_records(data, header)
+    records = array_format.decode_records(data, header, owner)
     if records is None:
-        raise CorruptRunError(_checksum_file(path), f"it does not belong to the header of {path.name}")
+        raise CorruptRunError(_checksum_file(path), f"it belongs to another run, or not to the header of {path.name}")
     if _read_header(path)[0] != header:
-        return _load(path)  # a living process has appended in the meantime
+        return _load(path, owner)  # a living process has appended in the meantime
     return _Found(header, size, records)
 
 

@@ -12,6 +12,7 @@ import csv
 import errno
 import io
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,13 +62,17 @@ def _explain(error: OSError, path: Path) -> str:
 
 
 def create(path: Path) -> BinaryIO:
-    """Open a file for reading and writing, empty at first."""
-    return path.open("w+b", buffering=0)
+    """Open a file for reading and writing, empty at first; not through a link."""
+    return open(path, "w+b", buffering=0, opener=_no_link)
 
 
 def open_update(path: Path) -> BinaryIO:
-    """Open an existing file for reading and writing in place."""
-    return path.open("r+b", buffering=0)
+    """Open an existing file for reading and writing in place; not through a link."""
+    return open(path, "r+b", buffering=0, opener=_no_link)
+
+
+def _no_link(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def write_at(handle: BinaryIO, data: Buffer, offset: int) -> None:
@@ -203,6 +208,8 @@ def used(directory: Path, without: tuple[str, ...] = ()) -> tuple[int, float]:
 
 TEMPORARY = (".", ".tmp")
 """First and last characters of the names of files that are not finished yet."""
+_TEMPORARY = re.compile(r"\..+\.([0-9]+|new)\.tmp", re.DOTALL)
+"""What such a name is: a hidden `.tmp` of somebody else is not ours to delete."""
 
 
 @contextlib.contextmanager
@@ -254,10 +261,10 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
     return path
 
 
-def remove_temporaries(directory: Path) -> None:
-    """Delete what interrupted atomic writes left in a directory."""
+def remove_temporaries(directory: Path, of: str = "") -> None:
+    """Delete what interrupted atomic writes left in a directory, `of` one file or of all."""
     for name in names(directory):
-        if name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]):
+        if _TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
             remove_tree(directory / name)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import files
 
 CONFIG = "config.yaml"
@@ -161,6 +162,29 @@ def clear_run(directory: Path) -> None:
             files.remove_tree(directory / name)
             if name == INFO:
                 files.sync_directory(directory)  # a power cut, too, finds the first gone first, and the last last
+
+
+def links(directory: Path) -> list[Path]:
+    """Return what is a link among the files and folders that a run is made of; nothing is written or deleted there."""
+    inside = (f"{folder}/{name}" for folder in (TRAJECTORY, MEASURES) for name in files.names(directory / folder))
+    return [directory / name for name in (*RUN_FILES, LOCK, *inside) if (directory / name).is_symlink()]
+
+
+def plots_folder(directory: Path) -> Path:
+    """Return the folder of the pictures of a run.
+
+    Raises:
+        UsageError: it is a link.
+    """
+    if (directory / PLOTS).is_symlink():
+        raise UsageError(f"{directory / PLOTS} is a link, through which dyn does not write: give --out another folder")
+    return directory / PLOTS
+
+
+def refuse_links(directory: Path) -> None:
+    """Raise `CorruptRunError` when a part of a run is a link: what it points to may be anything."""
+    for link in links(directory):
+        raise CorruptRunError(link, "it is a link, where a run holds its own files", "put the file itself there")
 
 
 def refuse_foreign(directory: Path) -> None:

@@ -33,6 +33,7 @@ def run_lock(directory: Path, *, wait: bool = True, on_wait: Callable[[str], Non
     with files.os_errors_as_run_errors(directory):
         lock, waited = acquire(directory, layout.LOCK, wait, on_wait)
         try:
+            files.remove_temporaries(directory, layout.LOCK_HOLDER)  # left by a kill in the next step
             holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
             files.write_atomic(directory / layout.LOCK_HOLDER, holder.encode())
         except BaseException:
