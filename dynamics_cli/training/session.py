@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
@@ -265,7 +268,29 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
     optimizer = plan.problem.config.optimizer
     message = f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
     messages = [message] if end.status == "diverged" else []
+    if end.status == "complete" and end.iterations > 0:
+        messages += _lost(plan.problems, stepper.parameters())
     writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
+
+
+def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
+    """Return a note where a network gives every training sample the same output, so that nothing can be learned."""
+    lost, value = [], 0.0
+    for r, problem in enumerate(problems):
+        x, y = problem.dataset.x, problem.dataset.y
+        some = slice(None, None, -(-len(x) // problem.block_samples("cpu")))  # what takes a tenth of a second
+        own = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
+        with np.errstate(all="ignore"):
+            h = problem.config.architecture.evaluation(own, x.shape[1])(x[some])
+        if np.ptp(y[some], axis=0).any() and np.ptp(x[some], axis=0).any() and not np.ptp(h, axis=0).any():
+            lost, value = [*lost, r], float(np.ravel(h)[0])
+    if not lost:
+        return []
+    of = "the network" if len(problems) == 1 else f"{len(lost)} of {len(problems)} networks (replica {lost[0]}, ...)"
+    return [
+        f"{of} ended with the same output for every training sample ({value:.3g}): all neurons are dead, or weights "
+        "vanished, and no gradient brings them back. Try a smaller optimizer.lr, other initial weights or scaled inputs"
+    ]
 
 
 def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd) -> None:
