@@ -275,7 +275,8 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
 
 def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
     """Return a note where a network gives every training sample the same output, so that nothing can be learned."""
-    lost, value = [], 0.0
+    lost: list[int] = []
+    value = 0.0
     for r, problem in enumerate(problems):
         x, y = problem.dataset.x, problem.dataset.y
         some = slice(None, None, -(-len(x) // problem.block_samples("cpu")))  # what takes a tenth of a second
