@@ -163,7 +163,7 @@ def obtain_run(
                 _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         with writer:
-            _train(plan, writer, progress)
+            _train(plan, writer, progress, "the same command" if resume else "--resume")
         return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
 
 
@@ -225,8 +225,8 @@ def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
     return other.model_dump(include=keys, exclude_none=True) if keys else {}
 
 
-def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
-    """Build the stepper, train, record, and say in `run.json` how it ended.
+def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
+    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues what is interrupted.
 
     Raises:
         RunError: the run could not go on; it has ended as failed.
@@ -250,13 +250,15 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
             progress=progress,
         )
         end = loop.run()
+    except KeyboardInterrupt:  # before the loop watches, or a second one
+        raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
     except (MemoryError, RuntimeError, ArithmeticError) as error:  # torch tells of too little memory with the second
         reached, seconds = (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
         why = str(error) or type(error).__name__
         writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])
         raise RunError(f"{writer.directory}: the run failed at iteration {reached}: {why}") from error
     _finish(plan, writer, loop.stepper, end, loop.seconds())
-    _raise_if_interrupted(writer, end)
+    _raise_if_interrupted(writer, end, remedy)
 
 
 def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, seconds: float) -> None:
@@ -294,13 +296,13 @@ def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating
     ]
 
 
-def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd) -> None:
+def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd, remedy: str) -> None:
     """Raise `Interrupted` when a signal came, be it in the last moment of the training."""
     if end.signal is not None and end.status != "interrupted":
         raise Interrupted(f"interrupted; the run in {writer.directory} had come to its end", end.signal)
     if end.signal is not None:
         raise Interrupted(
             f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}: "
-            "--resume continues it",
+            f"{remedy} continues it",
             end.signal,
         )
