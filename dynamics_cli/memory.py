@@ -18,16 +18,16 @@ ON_GPU = 32
 
 
 def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available: int | None = None) -> None:
-    """Refuse what takes more bytes than are `available`, by default all that this machine has.
+    """Refuse what takes more bytes than are `available`, by default what this machine has free.
 
     Raises:
         InputError: `what` (such as "the run needs about"), both numbers, and the `remedy`.
     """
     import psutil
 
-    available = psutil.virtual_memory().total if available is None else available
+    available = psutil.virtual_memory().available if available is None else available
     if needed > available:
-        there = f"this machine has {available / GIB:.1f} GiB"
+        there = f"this machine has {available / GIB:.1f} GiB free"
         raise InputError(f"{what} {needed / GIB:.1f} GiB of memory, {there}{remedy}")
 
 

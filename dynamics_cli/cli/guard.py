@@ -10,12 +10,13 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 import click
 
-from dynamics_cli.errors import DynError
+from dynamics_cli.errors import DynError, RunError
 
 AGAIN_SECONDS = 1.0
 """Time after which a command that has not ended upon a signal is interrupted again."""
@@ -38,12 +39,19 @@ def guarded(run: Callable[[], Any]) -> int:
         tell(error)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):  # nobody listens
+            error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
         _show_traceback()
-        click.echo("interrupted", err=True)
+        _say(str(error.__cause__ or error) or "interrupted")  # click raises Abort from what says more
         return 128 + stop.number
+    except OSError as error:
+        if (text := _explained(error)) is None:
+            raise
+        _show_traceback()
+        _say(f"Error: {text}")
+        return RunError.exit_code
 
 
 class _Stop:
@@ -86,7 +94,23 @@ def tell(error: DynError) -> None:
     """Print the message of a user's mistake on stderr; the problems of a config stand one a line, file first."""
     text = str(error)
     # a line that opens with its file and line can be clicked in terminals and editors
-    click.echo(text if hasattr(error, "problems") else f"Error: {text}", err=True)
+    _say(text if hasattr(error, "problems") else f"Error: {text}")
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # stderr may have gone away
+        click.echo(text, err=True)
+
+
+def _explained(error: OSError) -> str | None:
+    """Return what the user can do about an error of the operating system; None for a bug of ours."""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the working directory has been deleted, or cannot be read: change to another one"
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: permission denied"
+    return None
 
 
 def hang_up() -> None:
@@ -103,7 +127,13 @@ def _show_traceback() -> None:
 
 
 def _print_anything() -> None:
-    """Let names of files and signs that the terminal's encoding does not know be shown as escapes."""
+    """Let names of files and signs that the terminal's encoding does not know be shown as escapes.
+
+    A stream that was closed by who called (`>&-`) is nowhere, rather than the next file that is opened.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - open until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
@@ -46,7 +47,8 @@ def emit_files(files: Iterable[object]) -> None:
 def say(text: str, *, quiet: bool = False) -> None:
     """Print a message on stderr."""
     if not quiet:
-        click.echo(text, err=True)
+        with suppress(OSError):  # stderr may have gone away; the work goes on
+            click.echo(text, err=True)
 
 
 def named_cells(numbers: Mapping[str, Any]) -> dict[str, str]:
@@ -91,10 +93,19 @@ class _Bar:
         self._bar = tqdm(**options, mininterval=interval, dynamic_ncols=True, file=sys.stderr)
         return self._bar
 
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Write to the bar; once stderr has gone away there is none, and the work goes on."""
+        try:
+            yield
+        except OSError:
+            self.shown, self._bar = False, None
+
     def close(self) -> None:
         """End the bar that is shown."""
         if self._bar is not None:
-            self._bar.close()
+            with self.heard():
+                self._bar.close()
             self._bar = None
 
     def __exit__(self, *_: object) -> None:
@@ -112,11 +123,12 @@ class TrainingBar(_Bar):
         """Note that `iteration` has been reached, with the last loss that was looked at."""
         if not self.shown:
             return
-        bar = self._bar
-        if bar is None:  # a resumed run starts here: the rate counts from there on
-            bar = self.begin(total=self.total, initial=iteration, desc=self.label or None, unit="it")
-        bar.set_postfix_str(f"loss {loss:.3e}", refresh=False)
-        bar.update(iteration - bar.n)
+        with self.heard():
+            bar = self._bar
+            if bar is None:  # a resumed run starts here: the rate counts from there on
+                bar = self.begin(total=self.total, initial=iteration, desc=self.label or None, unit="it")
+            bar.set_postfix_str(f"loss {loss:.3e}", refresh=False)
+            bar.update(iteration - bar.n)
 
 
 class CountBar(_Bar):
@@ -130,9 +142,10 @@ class CountBar(_Bar):
         """Note that `done` of `total` (None: not known) are done; another label begins another bar."""
         if not self.shown:
             return
-        bar = self._bar
-        if bar is None or label != self._label:
-            unit = self.unit if self.unit == "B" else f" {self.unit}"
-            bar = self.begin(total=total, desc=label or None, unit=unit, unit_scale=self.unit == "B")
-            self._label = label
-        bar.update(done - bar.n)
+        with self.heard():
+            bar = self._bar
+            if bar is None or label != self._label:
+                unit = self.unit if self.unit == "B" else f" {self.unit}"
+                bar = self.begin(total=total, desc=label or None, unit=unit, unit_scale=self.unit == "B")
+                self._label = label
+            bar.update(done - bar.n)

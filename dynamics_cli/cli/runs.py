@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dynamics_cli.cli.arguments import json_option, root_option, status_option
+from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
 from dynamics_cli.cli.groups import Group
 from dynamics_cli.cli.output import emit, emit_json, run_table, say
 from dynamics_cli.text import Table, size
@@ -21,6 +21,7 @@ PRUNE_EXAMPLES = """\b
 Examples:
   dyn runs prune --status interrupted --status failed --dry-run
   dyn runs prune --older-than 30 --yes
+  dyn runs prune latest boursier2022-orthogonal-0123456789
 """
 
 
@@ -30,6 +31,7 @@ def runs() -> None:
 
 
 @runs.command(epilog=PRUNE_EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=complete_run)
 @status_option
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only runs unchanged for so many days.")
 @root_option
@@ -38,6 +40,7 @@ def runs() -> None:
 @json_option
 def prune(
     *,
+    names: tuple[str, ...],
     statuses: tuple[str, ...],
     older_than: float | None,
     root: Path | None,
@@ -47,13 +50,24 @@ def prune(
 ) -> None:
     """Delete runs, after showing them and asking.
 
+    RUN is a run directory, or the (start of the) name or hash of a run; of those that are named, options leave some.
     A run that another process is writing is never deleted, nor is anything that does not belong to a run.
     """
     from dynamics_cli import api
+    from dynamics_cli.runs.named import run_directory
+    from dynamics_cli.runs.store.layout import is_run
 
-    if not statuses and older_than is None:
-        raise click.UsageError("say which runs: --status STATUS, --older-than DAYS (0 for all), or both")
-    found = api.prune_runs(root, statuses=statuses, older_than=older_than, dry_run=True)
+    if not names and not statuses and older_than is None:
+        raise click.UsageError("say which runs: RUN, --status STATUS, or --older-than DAYS (0 for all)")
+    if names and root is not None:
+        raise click.UsageError("a run is named or looked for below --root, not both")
+    places: list[Path | None] = list(dict.fromkeys(run_directory(name) for name in names))
+    if none := [str(place) for place in places if place and not is_run(place)]:
+        raise click.UsageError(f"not a run: {', '.join(none)}")
+    if names and older_than is None:
+        older_than = 0.0
+    chosen = (api.prune_runs(p, statuses=statuses, older_than=older_than, dry_run=True) for p in places or [root])
+    found = Table(run for some in chosen for run in some)
     if found and not dry_run:
         if not yes:
             say(run_table(found))

@@ -102,8 +102,11 @@ def train(
         return
     run = _obtain(plan, resume=resume, force=force, wait=not no_wait, quiet=quiet or as_json, as_json=as_json)
     _show(run, as_json=as_json)
+    messages = run.info.get("messages") or []
     if run.status == "diverged":
-        raise RunError((run.info.get("messages") or ["the loss is not finite"])[-1])
+        raise RunError((messages or ["the loss is not finite"])[-1])
+    for message in messages:
+        say(f"note: {message}", quiet=quiet)
 
 
 def _obtain(plan: Plan, *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool) -> Run:

@@ -118,7 +118,12 @@ def _run_directories(folder: Path, depth: int) -> Iterator[Path]:
     if is_run(folder):
         yield folder
     elif depth:
-        for name in files.names(folder):
+        try:
+            names = files.names(folder)
+        except PermissionError:
+            yield folder  # perhaps a run; its summary says that nobody knows
+            return
+        for name in names:
             below = folder / name
             if below.is_dir() and not below.is_symlink():
                 yield from _run_directories(below, depth - 1)

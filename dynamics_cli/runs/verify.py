@@ -137,8 +137,12 @@ def _arrays(run: Run) -> list[Finding]:
 
 def _intact_arrays(directory: Path) -> str:
     """Return, in words, which arrays of a directory fit their own checksums; numpy.load reads them."""
-    intact = []
-    for name in [*layout.loss_arrays(directory), *layout.snapshot_arrays(directory)]:
+    intact: list[str] = []
+    try:
+        names = [*layout.loss_arrays(directory), *layout.snapshot_arrays(directory)]
+    except PermissionError:
+        return ""
+    for name in names:
         try:
             intact.append(f"{name} ({verify_array(layout.array_file(directory, name))} rows)")
         except CorruptRunError:

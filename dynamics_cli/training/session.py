@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
@@ -161,7 +164,7 @@ def obtain_run(
                 _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         with writer:
-            _train(plan, writer, progress)
+            _train(plan, writer, progress, "the same command" if resume else "--resume")
         return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
 
 
@@ -223,8 +226,8 @@ def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
     return other.model_dump(include=keys, exclude_none=True) if keys else {}
 
 
-def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
-    """Build the stepper, train, record, and say in `run.json` how it ended.
+def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
+    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues what is interrupted.
 
     Raises:
         RunError: the run could not go on; it has ended as failed.
@@ -248,13 +251,15 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None) -> None:
             progress=progress,
         )
         end = loop.run()
+    except KeyboardInterrupt:  # before the loop watches, or a second one
+        raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
     except (MemoryError, RuntimeError, ArithmeticError) as error:  # torch tells of too little memory with the second
         reached, seconds = (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
         why = str(error) or type(error).__name__
         writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])
         raise RunError(f"{writer.directory}: the run failed at iteration {reached}: {why}") from error
     _finish(plan, writer, loop.stepper, end, loop.seconds())
-    _raise_if_interrupted(writer, end)
+    _raise_if_interrupted(writer, end, remedy)
 
 
 def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, seconds: float) -> None:
@@ -266,16 +271,39 @@ def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, s
     optimizer = plan.problem.config.optimizer
     message = f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
     messages = [message] if end.status == "diverged" else []
+    if end.status == "complete" and end.iterations > 0:
+        messages += _lost(plan.problems, stepper.parameters())
     writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
 
 
-def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd) -> None:
+def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
+    """Return a note where a network gives every training sample the same output, so that nothing can be learned."""
+    lost: list[int] = []
+    value = 0.0
+    for r, problem in enumerate(problems):
+        x, y = problem.dataset.x, problem.dataset.y
+        some = slice(None, None, -(-len(x) // problem.block_samples("cpu")))  # what takes a tenth of a second
+        own = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
+        with np.errstate(all="ignore"):
+            h = problem.config.architecture.evaluation(own, x.shape[1])(x[some])
+        if np.ptp(y[some], axis=0).any() and np.ptp(x[some], axis=0).any() and not np.ptp(h, axis=0).any():
+            lost, value = [*lost, r], float(np.ravel(h)[0])
+    if not lost:
+        return []
+    of = "the network" if len(problems) == 1 else f"{len(lost)} of {len(problems)} networks (replica {lost[0]}, ...)"
+    return [
+        f"{of} ended with the same output for every training sample ({value:.3g}): all neurons are dead, or weights "
+        "vanished, and no gradient brings them back. Try a smaller optimizer.lr, other initial weights or scaled inputs"
+    ]
+
+
+def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd, remedy: str) -> None:
     """Raise `Interrupted` when a signal came, be it in the last moment of the training."""
     if end.signal is not None and end.status != "interrupted":
         raise Interrupted(f"interrupted; the run in {writer.directory} had come to its end", end.signal)
     if end.signal is not None:
         raise Interrupted(
             f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}: "
-            "--resume continues it",
+            f"{remedy} continues it",
             end.signal,
         )

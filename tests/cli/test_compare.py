@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,10 @@ def test_what_is_not_a_run(dyn: Dyn) -> None:
     answer = dyn("compare", "a", "toy-1")
     told = "there is no run toy-1, neither as a path nor below outputs/runs"
     assert (answer.code, answer.err) == (7, f"Error: {told}\n")
+
+
+def test_losses_are_drawn_into_one_picture(dyn: Dyn, place: Path) -> None:
+    a, b = (dyn("train", "toy.yaml", "--seed", k, "--json").json["path"] for k in range(2))
+    assert dyn("compare", a, b, "--plot", "both.svg").code == 0
+    assert (place / "both.svg").read_text().count("<svg") == 1
+    assert dyn("compare", a, b, "--plot", "both.gif").code == 2

@@ -140,3 +140,74 @@ def test_a_signal_that_a_library_swallows_comes_again(
     assert capsys.readouterr().err == "interrupted\n"
     assert [signal.getsignal(each) for each in watched] == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_closed_stream_ends_nothing(number: int, shell: Dyn) -> None:
+    answer = shell("list", "figures", preexec_fn=lambda: os.close(number))
+    assert (answer.code, answer.err) == (0, "")
+    assert ("min2024-fig4" in answer.out) == (number == 2)
+
+
+def test_a_progress_bar_that_nobody_reads_ends_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    from dynamics_cli.cli.output import CountBar, TrainingBar
+
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    for bar, update in ((TrainingBar(3), (1, 0.5)), (CountBar("job", shown=True), (1, 3))):
+        with pytest.MonkeyPatch.context() as patch, bar:
+            patch.setattr("tqdm.tqdm.update", gone)
+            bar(*update)  # type: ignore[operator]
+            assert not bar.shown
+
+
+def test_a_deleted_working_directory_is_told_of(dyn: Dyn, shell: Dyn, place: Path) -> None:
+    (place / "gone").mkdir()
+    dyn("train", "toy.yaml", "-q")
+    code = "import os; os.chdir('gone'); os.rmdir('../gone')\nfrom dynamics_cli.cli import main; main()"
+    answer = shell("verify", "--all", code=code, env={"DYN_OUTPUTS": str(place / "outputs")})
+    assert (answer.code, answer.out) == (7, "")
+    assert answer.err == "Error: the working directory has been deleted, or cannot be read: change to another one\n"
+
+
+def test_what_cannot_be_read_is_told_of(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dynamics_cli.runs.store import files
+
+    assert dyn("train", "toy.yaml", "-q").code == 0
+    listed = os.listdir
+
+    def refuse(folder: Path) -> list[str]:
+        if Path(folder).name == "secret":  # not by its mode, which an administrator may ignore
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return listed(folder)
+
+    (place / "outputs/runs/secret").mkdir()
+    monkeypatch.setattr(files.os, "listdir", refuse)
+    found = dyn("list", "runs", "--json").json
+    assert sorted(run["status"] for run in found) == ["complete", "damaged"]
+    monkeypatch.setattr(files.os, "listdir", lambda folder: refuse(Path("secret")))
+    with pytest.raises(SystemExit) as end:
+        main(["data", "list"])
+    assert end.value.code in (0, 7)
+
+
+def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -> None:
+    start = "import signal, sys, os\nsignal.signal(2, signal.default_int_handler)\n"
+    code = start + "import dynamics_cli.__main__\nos.kill(os.getpid(), 2)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_an_interrupt_before_the_first_iteration_names_the_run(shell: Dyn) -> None:
+    code = """
+from dynamics_cli.cli import main
+import dynamics_cli.training.session as session
+def build_stepper(*_):
+    raise KeyboardInterrupt
+session.build_stepper = build_stepper
+main(["train", "toy.yaml", "--out", "run"])
+"""
+    answer = shell(code=code)
+    told = "interrupted; the run is in run: --resume continues it"
+    assert (answer.code, answer.err.strip()) == (130, told)

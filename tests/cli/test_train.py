@@ -255,3 +255,24 @@ def test_dry_run_of_an_unfinished_run(dyn: Dyn, place: Path) -> None:
     assert plan["status"] == "interrupted"
     assert plan["action"].startswith("refuse: the run that is there is unfinished (--resume continues it")
     assert dyn(*options, "--resume").json["action"].startswith("continue the unfinished run")
+
+
+def test_a_network_whose_neurons_all_died_is_told_of(dyn: Dyn) -> None:
+    answer = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--json")
+    assert answer.code == 0
+    assert answer.err.startswith("note: the network ended with the same output for every training sample (0): all")
+    assert dyn("show", answer.json["path"], "--json").json["messages"] == [answer.err[len("note: ") : -1]]
+    alive = dyn("train", "toy.yaml", "--json")
+    assert (alive.err, dyn("show", alive.json["path"], "--json").json["messages"]) == ("", [])
+    folder = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--replicas", "3", "-q", "--json").json
+    assert "messages" not in folder
+
+
+def test_replicas_whose_neurons_died_are_counted(place: Path) -> None:
+    import dynamics_cli as api
+    from dynamics_cli.training.problem import build_problem
+    from dynamics_cli.training.session import obtain_run, plan_problems
+
+    configs = [api.load_config("toy.yaml", {"seed": seed, "optimizer.lr": 100.0}) for seed in range(3)]
+    run = obtain_run(plan_problems([build_problem(config) for config in configs], place / "out")).run
+    assert run.info["messages"][0].startswith("3 of 3 networks (replica 0, ...) ended with the same output")

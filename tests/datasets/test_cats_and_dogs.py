@@ -53,7 +53,7 @@ def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pyte
     place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
     with pytest.raises(InputError, match=f"names other images than those added, whose SHA-256 is {place.key}"):
         config(images="0" * 64).load(Streams(0))
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     with pytest.raises(InputError, match="6 x 16 numbers need about"):
         config().load(Streams(0))
 

@@ -89,9 +89,9 @@ def test_encrypted_and_twice(tmp_path: Path) -> None:
 
 
 def test_more_than_fits_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=71))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=71))
     told = refusal(tmp_path / "a.npz", archive({"x.npy": X, "y.npy": Y}))
-    assert told == "x takes 0.0 GiB of memory, this machine has 0.0 GiB"
+    assert told == "x takes 0.0 GiB of memory, this machine has 0.0 GiB free"
 
 
 def test_tables_of_contents_that_are_too_long(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_bomb_of_an_array(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (place / "bomb.npz").stat().st_size < 200_000
     with np.load("bomb.npz") as naive:
         assert naive["x"].nbytes == 64 * 2**20
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=32 * 2**20, available=0))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=32 * 2**20))
     result = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: bomb.npz}")
     assert result.exit_code == 3
     assert "x takes 0.1 GiB of memory, this machine has 0.0 GiB" in result.stderr

@@ -79,3 +79,22 @@ def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas
 @pytest.mark.parametrize(("name", "replicas"), OTHERS)
 def test_every_kernel(name: str, replicas: int, tmp_path: Path) -> None:
     compare(tmp_path, name, replicas)
+
+
+def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> None:
+    # no directory can be made below a file, not even by an administrator
+    one = {"kind": "points", "x": [[float(k) for k in range(9)]], "y": [1.0]}
+    config = {"name": "few", "seed": 0, **BASE, "dataset": one, "backend": "gram"}
+    (tmp_path / "few.json").write_text(json.dumps(config))
+    nowhere = {"NUMBA_CACHE_DIR": str(tmp_path / "few.json"), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dynamics_cli", "train", "few.json", "--quiet", "--out", "run"],
+        cwd=tmp_path,
+        env={**os.environ, **nowhere},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.count("compiled kernels cannot be kept") == 1
+    assert "status" in done.stdout
+    assert "complete" in done.stdout

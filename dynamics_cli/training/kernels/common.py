@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
+
+
+def _can_be_kept() -> bool:
+    """Return whether compiled kernels can be kept for other processes; where they cannot, say so on stderr."""
+    try:
+        FunctionCache(_can_be_kept)  # type: ignore[no-untyped-call] # finds the directory, one for all kernels
+    except RuntimeError:
+        print(
+            "compiled kernels cannot be kept, so that every process compiles them anew: "
+            "NUMBA_CACHE_DIR can name a directory that can be written",
+            file=sys.stderr,
+        )
+        return False
+    return True
+
 
 OPTIONS: dict[str, Any] = {
     # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     "error_model": "numpy",
     "boundscheck": False,
-    "cache": True,
+    "cache": _can_be_kept(),
 }
 """Of a kernel, and of what it calls only `INLINE`."""
 
