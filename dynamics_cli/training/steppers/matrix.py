@@ -135,7 +135,7 @@ class MatrixStepper(TwoLayerStepper):
                 slopes = slopes + self._slope * (1 - slopes)
             s = z.mul_(slopes)  # sigma(z) = z sigma'(z)
             h = (self._a[:, None, :] @ s)[:, 0]  # (R, b)
-            loss += self.criterion.values(h, yb).sum(-1)
+            loss += self._values(h, yb).sum(-1)
             r = self.criterion.derivatives(h, yb) * weight  # (R, b)
             ga += (s @ r[:, :, None])[:, :, 0]
             c = slopes.mul_(r[:, None, :]).mul_(self._a[:, :, None])  # (R, m, b)
@@ -157,6 +157,10 @@ class MatrixStepper(TwoLayerStepper):
             self._a.sub_(step.nan_to_num_() if active is not None else step)
         return loss
 
+    def _values(self, h: Tensor, y: Tensor) -> Tensor:
+        """Return the losses (R, b) of outputs `h` (R, b): as one row, since losses take (n, C) labels for vectors."""
+        return self.criterion.values(h.reshape(-1), y.expand_as(h).reshape(-1)).view_as(h)  # type: ignore[no-any-return]
+
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,), summed as `advance` does."""
         total = np.zeros(len(self.problems))
@@ -164,5 +168,5 @@ class MatrixStepper(TwoLayerStepper):
             z = self._W @ self._x[:, block].mT
             s = torch.relu(z) if self._plain_relu else torch.maximum(z, z * self._slope)
             h = (self._a[:, None, :] @ s)[:, 0]
-            total += self.criterion.values(h, self._y[:, block]).sum(-1).double().cpu().numpy()
+            total += self._values(h, self._y[:, block]).sum(-1).double().cpu().numpy()
         return total * self.sample_weight
