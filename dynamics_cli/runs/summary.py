@@ -10,6 +10,9 @@ from dynamics_cli.runs.store import layout
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
 
+FEW_NUMBERS = 16
+"""Numbers of a measure that are told one by one."""
+
 
 def end_of(run: Run) -> dict[str, Any]:
     """Return status, iterations, final loss, seconds, device and backend by name; None for what is not known."""
@@ -18,9 +21,15 @@ def end_of(run: Run) -> dict[str, Any]:
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure that is one number, e.g. accuracies."""
-    recorded = {name: run.measures[name] for name in run.measures}
-    return {name: float(values[-1]) for name, values in recorded.items() if values.ndim == 1 and len(values)}
+    """Return the last recorded value of every measure; of one of few numbers each as `name.0`, `name.1`, ..."""
+    final: dict[str, float] = {}
+    for name in run.measures:
+        values = run.measures[name]
+        if values.ndim == 1 and len(values):
+            final[name] = float(values[-1])
+        elif values.ndim > 1 and len(values) and values[-1].size <= FEW_NUMBERS:
+            final |= {f"{name}.{k}": float(value) for k, value in enumerate(values[-1].ravel())}
+    return final
 
 
 def final_numbers(run: Run) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.summary import final_measures
 from dynamics_cli.sweeps.directory import (
     RESULTS,
     SWEEP,
@@ -316,7 +317,7 @@ def _ended(task: Task, directory: Path, why: str) -> list[Result]:
 
 
 def _result(job: Job, run: Run, name: str, replica: int | None = None) -> Result:
-    measures = {key: float(values[-1]) for key, values in run.measures.items() if len(values)}
+    measures = final_measures(run)
     return Result(job, run.status, name, replica, run.iterations, run.final_loss, measures)
 
 
