@@ -19,7 +19,7 @@ def test_every_number_has_a_column(tmp_path: Path) -> None:
         "record": {"measures": [{"kind": "singular_values", "layer": "end_to_end", "top": 2}, "weight_norm"]},
     }
     sweep = dyn.sweep(config, {"initialization.scale": [0.1, 0.3]}, out=tmp_path / "s")
-    with (sweep.directory / "results.csv").open() as stream:
+    with (sweep.path / "results.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert [round(float(row["singular_values_end_to_end.0"]), 2) for row in rows] == [2.0, 2.0]
     assert [round(float(row["singular_values_end_to_end.1"]), 2) for row in rows] == [1.0, 1.0]
