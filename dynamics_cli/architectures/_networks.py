@@ -114,10 +114,11 @@ class ResidualNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
-        f: Tensor = x @ getattr(self, f"weight_{1}").T  # (n, p)
-        for layer in range(2, self.depth):
-            f = f + torch.relu(f) @ getattr(self, f"weight_{layer}").T
-        h: Tensor = (torch.relu(f) @ getattr(self, f"weight_{self.depth}").T).squeeze(-1)
+        first, *others, last = (getattr(self, f"weight_{layer}") for layer in range(1, self.depth + 1))
+        f: Tensor = x @ first.T  # (n, p)
+        for weight in others:
+            f = f + torch.relu(f) @ weight.T
+        h: Tensor = (torch.relu(f) @ last.T).squeeze(-1)
         return h
 
 

@@ -60,7 +60,18 @@ def commit(root: Path) -> str | None:
     """Commit checked out in `root`, with `-dirty` when files differ from it; `None` outside a checkout."""
     if not (root / ".git").exists():
         return None
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    # without optional locks: killed while it refreshes the index, git would leave its lock in a user's checkout
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-C",
+        str(root),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=40",
+        "--exclude=*",
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
