@@ -7,6 +7,7 @@ resumed run has the bits of an uninterrupted one.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -95,6 +96,7 @@ def small_disk(folder: Path) -> Iterator[Case]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(disk)], check=True)
     runs = Runs(folder)
     for free in range(30):
+        gc.collect()  # deleted arrays that a run of this process has mapped take room until then
         ballast.write_bytes(bytes(512 * 1024 - free * PAGE))
         answer = runs.train(disk / "run")
         ballast.unlink()
