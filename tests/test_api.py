@@ -208,11 +208,11 @@ def test_two_runs_side_by_side() -> None:
 
 
 def test_figures_and_their_claims() -> None:
-    result = dyn.reproduce("boursier2022-fig1", formats=["png"])
+    result = dyn.reproduce("boursier2022-fig2", formats=["png"])
     assert result.reproduced
     assert [row["id"] for row in result.rows] == [one.id for one in result.claims]
     assert {row["verdict"] for row in result.rows} <= {"reproduced", "shown"}
-    (checked,) = dyn.verify(Path("outputs/figures/boursier2022-fig1.json"))
+    (checked,) = dyn.verify(Path("outputs/figures/boursier2022-fig2.json"))
     assert (checked["intact"], checked["findings"]) == (True, [])
     (run, *_) = result.runs
     file = run.run.path / "losses.npy"

@@ -90,7 +90,7 @@ def test_a_strangers_file(stranger: Path) -> None:
     assert "dyn --with cut" in changed.stderr
     dyn("--with", "cut", "train", "my.yaml", *long, "--out", "cut", "--resume", "-q", cwd=stranger)
     assert arrays(stranger / "cut") == arrays(stranger / "whole")
-    assert np.load(stranger / "cut" / "measures" / "distance.npy")[-1] > 0
+    assert np.load(stranger / "cut" / "measures" / "travel.npy")[-1] > 0
     # a copy that was touched is found
     copy = next((stranger / "cut" / "parts").rglob("my_parts.py"))
     copy.write_text(copy.read_text() + "\n")

@@ -48,6 +48,10 @@ initialization: {kind: constant, scale: 0.1}
         """Return the shapes of `u` and `v`, (d,)."""
         return {"u": (d,), "v": (d,)}
 
+    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
+        """Return the numbers of the predictor, and the output."""
+        return [d, 1]
+
     def predictor(self, parameters: Parameters) -> Floats:
         """Return `beta = u^D - v^D`, shape (..., d), float64."""
         u, v = (np.asarray(parameters[name], np.float64) for name in ("u", "v"))

@@ -81,7 +81,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     n, d = problem.dataset.x.shape
     sizes = problem.layer_sizes
     # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
-    held = 2 * _held_samples(problem, choice) * (sum(sizes) + max(sizes))
+    held = 2 * _held_samples(problem, choice) * (sum(sizes) + max(sizes, default=0))
     memory = item * (4 * problem.parameter_count + held + 2 * n * d)
     memory += _times_bytes(problem)
     disk = snapshots * recorded * item + total // loss_interval(problem) * _STORED_LOSS_BYTES

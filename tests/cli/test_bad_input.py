@@ -165,14 +165,14 @@ def test_a_width_that_cannot_fit_is_refused_with_the_estimate(dyn: Dyn, place: P
     assert (answer.code, answer.out) == (3, "")
     # 3e12 weights, gradients, update and margin in float32: 4 x 3e12 + 4 x 2 x 1e12 numbers of 4 bytes
     assert answer.err.startswith("Error: the run needs about 74505.8 GiB of memory, this machine has ")
-    assert answer.err.endswith(" GiB: the network has 3e+12 weights; take a smaller width or batch\n")
+    assert answer.err.endswith(" GiB free: the network has 3e+12 weights; take a smaller width or batch\n")
     assert not (place / "outputs").exists()
 
 
 def test_sizes_beyond_64_bits_are_counted(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml", "--dry-run", "--set", f"architecture.width={2**63 - 1}")
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err.endswith(" GiB: the network has 2.77e+19 weights; take a smaller width or batch\n")
+    assert answer.err.endswith(" GiB free: the network has 2.77e+19 weights; take a smaller width or batch\n")
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "x/" * 3000, "run:" + "9" * 5000])

@@ -47,10 +47,10 @@ def test_one_trains_and_the_others_reuse(place: Path) -> None:
 
 
 def test_one_figure_by_many(place: Path) -> None:
-    together(place, 3, "reproduce", "boursier2022-fig3", "--format", "png", "--quiet")
-    document = read_document(place / "outputs/figures/boursier2022-fig3.json")
+    together(place, 3, "reproduce", "boursier2022-fig2", "--format", "png", "--quiet")
+    document = read_document(place / "outputs/figures/boursier2022-fig2.json")
     assert [one["verdict"] for one in document["claims"] if one["kind"] == "claim"].count("not reproduced") == 0
-    picture = place / "outputs/figures/boursier2022-fig3.png"
+    picture = place / "outputs/figures/boursier2022-fig2.png"
     assert document["sha256"] == {picture.name: sha256(picture)}
     (run,) = (place / "outputs/runs").iterdir()
     assert verify_run(run) == []

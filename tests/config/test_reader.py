@@ -141,7 +141,8 @@ def test_extends_that_is_an_object(write: Write, problems: Problems) -> None:
 
 def test_extends_with_a_null_character(write: Write, problems: Problems) -> None:
     child = write(text='extends: "a\\0b"\n')
-    assert problems(child) == ["a\0b: cannot be read: embedded null byte"]
+    expected = "must be the path of one config file (a text), not the text 'a\\x00b'"
+    assert problems(child) == [f"run.yaml:1: extends: {expected}"]
 
 
 def test_extends_in_a_circle(write: Write, problems: Problems) -> None:

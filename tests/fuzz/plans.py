@@ -46,7 +46,11 @@ class Room:
         import dynamics_cli.training.session  # noqa: F401
 
         self.file = place / "config.yaml"
-        self.seeds = [to_plain(load_config(path)) for path in bundled_configs().values() if "cats" not in path.name]
+        self.seeds = [
+            to_plain(load_config(path))
+            for path in bundled_configs().values()
+            if "cats" not in path.name and path.parent.name != "examples"
+        ]
         psutil.virtual_memory = lambda: SimpleNamespace(total=MACHINE, available=MACHINE)
 
     def case(self, seed: int, i: int) -> Case:

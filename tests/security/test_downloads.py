@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import gzip
 import http.server
 import re
@@ -10,6 +11,7 @@ import shutil
 import ssl
 import subprocess
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +63,9 @@ def secure(plain: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     mirror.address = mirror.address.replace("http:", "https:")
     yield mirror
     mirror.close()
+    with warnings.catch_warnings():  # a refused handshake leaves its socket, closed, in a cycle of the standard library
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def fetch(mirror: Mirror) -> Path:

@@ -185,5 +185,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         """Refuse a redirection that would leave TLS."""
         if urlsplit(newurl).scheme not in self.schemes:
+            fp.close()
             raise urllib.error.URLError(f"it redirects to {newurl}, which is not {self.schemes[0]}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
