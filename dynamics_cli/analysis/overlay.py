@@ -60,14 +60,9 @@ def _curve(run: Run, name: str) -> tuple[Ints, Floats]:
 
 def _labels(runs: Sequence[Run]) -> list[str]:
     """Return what tells runs apart: the settings that differ when they are few, otherwise their names."""
-    keys = {key: None for run in runs[1:] for key in settings_that_differ(runs[0].config, run.config) if key != "name"}
-    if not 0 < len(keys) <= MANY_SETTINGS:
+    differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
+    first = {key: value for one in differing for key, (value, _) in one.items() if key != "name"}
+    if not 0 < len(first) <= MANY_SETTINGS:
         return [run.path.name for run in runs]
-    first = {
-        key: value for run in runs[1:] for key, (value, _) in settings_that_differ(runs[0].config, run.config).items()
-    }
-    texts = []
-    for run in runs:
-        own = {key: value for key, (_, value) in settings_that_differ(runs[0].config, run.config).items()}
-        texts.append(", ".join(f"{key.rpartition('.')[2]} {own.get(key, first.get(key))}" for key in keys))
-    return texts
+    own = [first | {key: value for key, (_, value) in one.items()} for one in differing]
+    return [", ".join(f"{key.rpartition('.')[2]} {one[key]}" for key in first) for one in own]

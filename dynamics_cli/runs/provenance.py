@@ -61,17 +61,8 @@ def commit(root: Path) -> str | None:
     if not (root / ".git").exists():
         return None
     # without optional locks: killed while it refreshes the index, git would leave its lock in a user's checkout
-    command = [
-        "git",
-        "--no-optional-locks",
-        "-C",
-        str(root),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
-    ]
+    describe = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    command = ["git", "--no-optional-locks", "-C", str(root), *describe]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
