@@ -57,7 +57,8 @@ class Evidence:
         if not (signs > 0).any() or not (signs < 0).any():
             return np.full(len(points), np.nan)
         plus, minus = (kit.cosines(points, points[signs == s].mean(axis=0)) for s in (1, -1))
-        return ((plus > minus) == (signs > 0)).astype(float)
+        hits: kit.Floats = ((plus > minus) == (signs > 0)).astype(np.float64)
+        return hits
 
     def sorted_by_sign(self, some: kit.Bools, signs: kit.Floats | None = None) -> float:
         """Return the share of them."""
