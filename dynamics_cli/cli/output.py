@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -127,7 +128,8 @@ class TrainingBar(_Bar):
             bar = self._bar
             if bar is None:  # a resumed run starts here: the rate counts from there on
                 bar = self.begin(total=self.total, initial=iteration, desc=self.label or None, unit="it")
-            bar.set_postfix_str(f"loss {loss:.3e}", refresh=False)
+            if not math.isnan(loss):
+                bar.set_postfix_str(f"loss {loss:.3e}", refresh=False)
             bar.update(iteration - bar.n)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.errors import InputError, RunError
+from dynamics_cli.errors import DynError, InputError, RunError
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.runs import Run, is_run, load_run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
@@ -19,6 +22,8 @@ from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
 
+LONG_SECONDS = 2.0
+"""A run is worth a process of its own from this predicted time on: starting one takes as long."""
 Messages = Callable[[str], None]
 """Told in one sentence each what a user may want to know."""
 
@@ -75,6 +80,42 @@ class RunSource:
     progress: ProgressDisplay | None = None
     messages: Messages | None = None
     _made: set[Path] = field(default_factory=set)
+    _ahead: set[Path] = field(default_factory=set)
+    """Trained by `prepare` and not asked for since then."""
+
+    def prepare(self, figures: Iterable[Mapping[str, Wanted]], overrides: Sequence[str] = ()) -> None:
+        """Train the long runs of figures ahead, each on a core of its own.
+
+        Nothing happens where this gains nothing: on one core or a GPU, for one long run, or when all is trained again.
+        What cannot be planned, or fails, says so when it is asked for.
+
+        Args:
+            figures: role -> run, one mapping a figure.
+            overrides: as `obtain` takes them.
+
+        Raises:
+            Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
+        """
+        long: dict[Path, Plan] = {}
+        for one in [] if self.force or os.cpu_count() == 1 else chain(*(wanted.values() for wanted in figures)):
+            with suppress(DynError):
+                plan = plan_run(self._config(one, overrides, 0)) if one.replicas == 1 else None
+                if (
+                    plan
+                    and plan.choice.device == "cpu"
+                    and plan.needs.seconds > LONG_SECONDS
+                    and not _is_finished(plan)
+                ):
+                    long[plan.directory] = plan
+        if len(long) < 2:
+            return
+        plans = sorted(long.values(), key=lambda plan: -plan.needs.seconds)  # the longest one last would run alone
+        todo = [([plan.problem.config], plan.directory) for plan in plans]
+        with self.progress("long runs", len(todo)) if self.progress else nullcontext() as progress:
+            for done, _ in enumerate(run_in_processes(todo), start=1):
+                if progress is not None:
+                    progress(done, math.nan)
+        self._ahead |= set(long)
 
     def obtain(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = (), *, seed_offset: int = 0
@@ -151,6 +192,9 @@ class RunSource:
         with self.progress(label, plan.needs.iterations) if self.progress else nullcontext() as progress:
             obtained = obtain_run(plan, resume=True, force=self._forced(plan), progress=progress, on_wait=self.messages)
         self._made.add(plan.directory)
+        if plan.directory in self._ahead:
+            self._ahead.remove(plan.directory)
+            return replace(obtained, reused=False, seconds=obtained.run.info.get("seconds", 0.0))
         return obtained
 
     def _forced(self, plan: Plan) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import write_document
-from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.provenance import provenance
@@ -162,10 +163,12 @@ def reproduce_figures(
 ) -> Iterator[tuple[str, FigureResult | DynError]]:
     """Reproduce several figures one by one, and name each; one that fails gives its error, and the next one follows.
 
-    Runs that figures share are trained once, even under `force`. Options are those of `reproduce_figure`. An
+    Long runs are trained first, side by side;
+    those that figures share are trained once, even under `force`. Options are those of `reproduce_figure`. An
     interruption by a signal ends everything.
     """
-    source = RunSource(device, force, progress, messages)
+    source, figure_ids = RunSource(device, force, progress, messages), list(figure_ids)
+    source.prepare(_wanted(figure_ids, variant, **options), options.get("overrides", ()))
     for figure_id in figure_ids:
         try:
             result: FigureResult | DynError = reproduce_figure(
@@ -176,6 +179,24 @@ def reproduce_figures(
         except DynError as error:
             result = error
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
+
+
+def _wanted(
+    figure_ids: Iterable[str],
+    variant: str | None,
+    *,
+    preset: str = "default",
+    seeds: int = 1,
+    formats: Sequence[str] = (),
+    **_: object,
+) -> Iterator[Mapping[str, Wanted]]:
+    """Yield the runs of figures by role; one that cannot be reproduced says so in its turn."""
+    for figure_id in figure_ids:
+        with suppress(DynError):
+            figure = load_figure(figure_id)
+            figure = figure if variant is None else figure.as_variant(variant)
+            _check(figure, preset, seeds, formats)
+            yield figure.wanted(preset)
 
 
 def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str]) -> list[ObtainedRun]:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure as Drawing
 from dynamics_cli.config import ConfigError
 from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.plotting.style import new_figure
-from dynamics_cli.reproduction import reproduce
+from dynamics_cli.reproduction import obtain, reproduce
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, finding
 from dynamics_cli.reproduction.figure import Figure, Runs, Variant, Wanted
 from dynamics_cli.reproduction.reproduce import FigureResult, reproduce_figure, reproduce_figures
@@ -142,6 +142,30 @@ def test_forced_runs_are_trained_once_for_several_figures() -> None:
     results = [result for _, result in reproduce_figures(["small-fig1", "small-fig1"], force=True)]
     assert all(isinstance(result, FigureResult) for result in results)
     assert [[run.reused for run in result.runs] for result in results] == [[False, False], [True, True]]  # type: ignore[union-attr]
+
+
+@pytest.mark.usefixtures("small")
+def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = reproduce_figure("small-fig1")
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
+    monkeypatch.setattr(obtain, "LONG_SECONDS", -1.0)
+    seen: list[tuple[str, int]] = []
+
+    @contextlib.contextmanager
+    def watch(name: str, total: int) -> Iterator[Callable[[int, float], None]]:
+        yield lambda done, _: seen.append((name, done))
+
+    options: dict[str, Any] = {"progress": watch}
+    (_, wrong), (_, result), (_, again) = [
+        *reproduce_figures(["small-fig1"], preset="ful", **options),
+        *reproduce_figures(["small-fig1", "small-fig1"], **options),
+    ]
+    assert isinstance(wrong, UsageError)  # and nothing was trained for it
+    assert seen == [("long runs", 1), ("long runs", 2)]
+    assert isinstance(result, FigureResult)
+    assert isinstance(again, FigureResult)
+    assert [[run.reused for run in one.runs] for one in (result, again)] == [[False, False], [True, True]]
+    assert [one.measured for one in result.claims] == [one.measured for one in alone.claims]
 
 
 @pytest.mark.usefixtures("small")
