@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from types import ModuleType
+from types import ModuleType, new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -303,6 +303,22 @@ class Loss(Kind):
     """Whether it has no kinks."""
     reduction: Literal["mean", "sum"] = "mean"
     """Mean or sum over the samples."""
+    divide_by: Literal["output_scale_squared"] | None = None
+    """Divide the loss by `alpha^2`, `alpha = architecture.output_scale` (Chizat et al. 2019, Eq. 2); by default not."""
+
+    def of(self, architecture: Architecture) -> Loss:
+        """Return the loss that trains a network: this one, divided as `divide_by` says, derivatives and all."""
+        if self.divide_by is None:
+            return self
+        cls, share = type(self), 1 / (architecture.output_scale or 1.0) ** 2
+        body = {
+            "__doc__": cls.__doc__,
+            "__module__": __name__,
+            "values": lambda self, h, y: share * cls.values(self, h, y),
+            "derivatives": lambda self, h, y: share * cls.derivatives(self, h, y),
+        }
+        divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
+        return divided(**self.model_dump())
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
@@ -319,6 +335,8 @@ class Loss(Kind):
         """Yield whether the network has one output or, for losses of `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
+        if self.divide_by is not None and architecture is not None and architecture.output_scale is None:
+            yield ("loss", "divide_by"), "needs architecture.output_scale, the alpha whose square divides the loss"
         if architecture is not None and self.many_outputs and outputs is None and architecture.kind != "gan":
             able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
             needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"

@@ -105,7 +105,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
     dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
-    loss = config.loss
+    loss = config.loss.of(config.architecture)
     _check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))

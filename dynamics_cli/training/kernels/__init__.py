@@ -15,6 +15,7 @@ from dynamics_cli.losses.squared import HalfMse, Mse
 
 LOSS_NUMBERS: dict[type[Loss], int] = {Mse: 0, HalfMse: 1, Logistic: 2, Exponential: 3, Hinge: 4}
 """Loss -> its number inside the kernels."""
+_LOSS_KEYS = {"kind", "reduction"}
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
 
@@ -37,4 +38,5 @@ def _two_layers(config: RunConfig, activations: tuple[type[Activation], ...]) ->
         and architecture.outputs is None
         and type(architecture.activation) in activations
         and type(config.loss) in LOSS_NUMBERS
+        and all(getattr(config.loss, key) is None for key in type(config.loss).model_fields.keys() - _LOSS_KEYS)
     )
