@@ -244,7 +244,7 @@ class FourierConcentration(Measure, kind="fourier_concentration"):
 
     FIRST: ClassVar[frozenset[str]] = frozenset({"hidden_weight", "weight_1", "weight_embedding"})
 
-    example = """\\
+    example = """\
 dataset: {kind: modular_arithmetic, p: 23}
 architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
 initialization: {kind: unbalanced, scale: 0.1}
@@ -289,7 +289,7 @@ def linear_cka(a: Floats, b: Floats) -> float:
 class Margin(Measure, kind="margin"):
     """Smallest margin `min_k y_k h(x_k)` of the training samples, of classes the gap to the largest other output."""
 
-    example = """\\
+    example = """\
 loss: {kind: logistic}
 record: {measures: [margin]}
 """
