@@ -51,7 +51,7 @@ class View:
         if self.two_layer:
             return [name for name in ("hidden_weight",) if name in self.run.parameters]
         numbers = [name.removeprefix("weight_") for name in self.run.parameters if name.startswith("weight_")]
-        return [f"weight_{number}" for number in sorted(numbers, key=int)]
+        return [f"weight_{number}" for number in sorted(numbers, key=lambda n: int(n) if n.isdigit() else math.inf)]
 
     @cached_property
     def complete(self) -> bool:

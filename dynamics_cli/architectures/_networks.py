@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from dynamics_cli.architectures.gan import Gan
     from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
     from dynamics_cli.architectures.residual import Residual
+    from dynamics_cli.architectures.transformer import Transformer
     from dynamics_cli.architectures.two_layer import TwoLayer
     from dynamics_cli.architectures.vgg16 import Vgg16
 
@@ -192,7 +194,7 @@ class Vgg16Network(nn.Module):
         """Return the outputs for flat images (n, pixels): (n,) for one output, (n, C) for several."""
         x = x.view(len(x), *self.image).contiguous(memory_format=torch.channels_last)
         for layer in range(1, self.depth + 1):
-            weight, bias = (self.get_parameter(f"{kind}_{layer}") for kind in ("weight", "bias"))
+            weight, bias = (getattr(self, f"{kind}_{layer}") for kind in ("weight", "bias"))
             if layer <= self.convolutions:
                 kernels = weight.contiguous(memory_format=torch.channels_last)
                 x = torch.relu(nn.functional.conv2d(x, kernels, bias, padding=1))
@@ -201,6 +203,55 @@ class Vgg16Network(nn.Module):
                 x = nn.functional.linear(x.flatten(1), weight, bias)
                 x = torch.relu(x) if layer < self.depth else x
         return x.squeeze(-1) if self.outputs == 1 else x
+
+
+class TransformerNetwork(nn.Module):
+    """Attention and MLPs on a residual stream, normalised before each of them; see `Transformer`."""
+
+    def __init__(self, config: Transformer, d: int) -> None:
+        super().__init__()
+        self.config, self.sigma = config, config.sigma.value
+        for name, shape in config.shapes(d).items():
+            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the outputs for samples (n, tokens V): (n,) for one output, (n, C) for several."""
+        config = self.config
+        r = x.reshape(len(x), config.tokens, -1)  # (n, T, V)
+        r = self._map("embedding", r) if config.embedding == "learned" else r  # (n, T, D)
+        if config.readout == "appended":
+            token = self._weight("appended")
+            r = torch.cat([r, token.expand(len(x), *token.shape)], 1)
+        if config.positions == "learned":
+            r = r + self._weight("positions")
+        for layer in range(1, config.layers + 1):
+            r = r + self._attention(layer, self._normal(r))
+            if config.mlp_width != 0:
+                r = r + self._map(f"out{layer}", self.sigma(self._map(f"in{layer}", self._normal(r))))
+        r = self._normal(r)
+        h = self._map("unembedding", r.mean(1) if config.readout == "mean" else r[:, -1])
+        return h.squeeze(-1) if config.outputs == 1 else h
+
+    def _weight(self, name: str) -> Tensor:
+        weight: Tensor = getattr(self, f"weight_{name}")
+        return weight
+
+    def _map(self, name: str, r: Tensor) -> Tensor:
+        return nn.functional.linear(r, self._weight(name), getattr(self, f"bias_{name}", None))
+
+    def _normal(self, r: Tensor) -> Tensor:
+        return nn.functional.layer_norm(r, r.shape[-1:]) if self.config.layer_norm else r
+
+    def _attention(self, layer: int, r: Tensor) -> Tensor:
+        """Return what attention adds to the stream (n, T, D), written out: fused kernels have no second derivative."""
+        n, T, _ = r.shape
+        parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
+        q, k, v = (part.reshape(n, T, self.config.heads, -1).transpose(1, 2) for part in parts)  # (n, H, T, k)
+        scores = q @ k.mT / math.sqrt(q.shape[-1])  # (n, H, T, T)
+        if self.config.causal:
+            later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
+            scores = scores.masked_fill(later, -math.inf)
+        return self._map(f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1))
 
 
 class GanNetwork(nn.Module):

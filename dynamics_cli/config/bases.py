@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from types import ModuleType
+from types import ModuleType, new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from dynamics_cli.config.clocks import Clock
-    from dynamics_cli.config.streams import Streams
+    from dynamics_cli.config.streams import FreshStreams, Streams
     from dynamics_cli.datasets.samples import Samples
     from dynamics_cli.training.problem import Problem
 
@@ -61,6 +61,8 @@ class Dataset(Kind):
     section: ClassVar[str] = "dataset"
     random: ClassVar[bool] = True
     """Whether the samples may depend on the seed."""
+    endless: ClassVar[bool] = False
+    """Whether `load` draws `n` independent samples from `data` and noise streams alone, so that there are ever more."""
 
     random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
@@ -93,6 +95,11 @@ class Dataset(Kind):
         if self.label_noise is not None:
             y += self.label_noise * rng.standard_normal(y.shape)
         return replace(samples, y=y)
+
+    def fresh(self, streams: FreshStreams, count: int) -> Samples:
+        """Return `count` samples of the same law as those of `load`; of data sets that are `endless`."""
+        keys = {"n": count, "n_test": None}
+        return self.model_copy(update={k: v for k, v in keys.items() if k in type(self).model_fields}).samples(streams)
 
     @abstractmethod
     def load(self, streams: Streams) -> Samples:
@@ -296,6 +303,22 @@ class Loss(Kind):
     """Whether it has no kinks."""
     reduction: Literal["mean", "sum"] = "mean"
     """Mean or sum over the samples."""
+    divide_by: Literal["output_scale_squared"] | None = None
+    """Divide the loss by `alpha^2`, `alpha = architecture.output_scale` (Chizat et al. 2019, Eq. 2); by default not."""
+
+    def of(self, architecture: Architecture) -> Loss:
+        """Return the loss that trains a network: this one, divided as `divide_by` says, derivatives and all."""
+        if self.divide_by is None:
+            return self
+        cls, share = type(self), 1 / (architecture.output_scale or 1.0) ** 2
+        body = {
+            "__doc__": cls.__doc__,
+            "__module__": __name__,
+            "values": lambda self, h, y: share * cls.values(self, h, y),
+            "derivatives": lambda self, h, y: share * cls.derivatives(self, h, y),
+        }
+        divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
+        return divided(**self.model_dump())
 
     @abstractmethod
     def values(self, h: Array, y: Array) -> Array:
@@ -312,6 +335,8 @@ class Loss(Kind):
         """Yield whether the network has one output or, for losses of `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
+        if self.divide_by is not None and architecture is not None and architecture.output_scale is None:
+            yield ("loss", "divide_by"), "needs architecture.output_scale, the alpha whose square divides the loss"
         if architecture is not None and self.many_outputs and outputs is None and architecture.kind != "gan":
             able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
             needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"
@@ -444,6 +469,8 @@ class Minibatch(Descent):
     """Samples per update; all of them when absent."""
     replacement: bool = False
     """Draw every batch with replacement instead of splitting a permutation per epoch."""
+    samples: Literal["fresh"] | None = None
+    """`fresh`: every update draws new samples (online); the `n` of the data set are for the recorded loss alone."""
 
     def count(self, steps_per_epoch: int) -> int:
         """Return the number of updates."""
@@ -457,6 +484,25 @@ class Minibatch(Descent):
             yield ("optimizer", "epochs"), "exactly one of iterations and epochs must be given, not both"
         if self.replacement and self.batch_size is None:
             yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
+        if self.samples == "fresh":
+            yield from self._check_fresh(sections.get("dataset"))
+
+    def _check_fresh(self, dataset: Dataset | None) -> Iterator[Finding]:
+        """Yield what does not go with fresh samples."""
+        if self.batch_size is None:
+            yield ("optimizer", "batch_size"), "is missing; fresh samples need their number per update, e.g. 1"
+        if self.epochs is not None:
+            yield ("optimizer", "epochs"), "there are none of fresh samples; give iterations"
+        if self.replacement:
+            yield ("optimizer", "replacement"), "does not go with fresh samples, which are never drawn twice"
+        if dataset is None:
+            return
+        if not dataset.endless:
+            able = alternatives([repr(name) for name, cls in all_kinds("dataset").items() if cls.endless])  # type: ignore[attr-defined]
+            yield ("optimizer", "samples"), f"fresh needs dataset.kind {able}; {dataset.kind} has only its own samples"
+        for key in ("whiten", "random_labels"):
+            if getattr(dataset, key):
+                yield ("dataset", key), "is of the samples as a whole, it does not go with optimizer.samples: fresh"
 
 
 class State:

@@ -28,3 +28,18 @@ class Streams:
     def rng(self, name: str, *position: int) -> np.random.Generator:
         """Return the generator of a stream at its beginning, or at `position`."""
         return stream(self.seed, name, *position)
+
+
+@dataclass(frozen=True)
+class FreshStreams(Streams):
+    """Those of a block of fresh samples: inputs and noise of its own; what labels them, such as a teacher, the same."""
+
+    block: int
+
+    def rng(self, name: str, *position: int) -> np.random.Generator:
+        """Return the generator of a stream; that of samples is a fast one, which takes most of the time of a step."""
+        if name not in ("data", "label noise", "labels"):
+            return super().rng(name, *position)
+        number = zlib.crc32(f"fresh {name}".encode()) | 2**32
+        sequence = np.random.SeedSequence([self.seed, number, self.block, *position])
+        return np.random.Generator(np.random.SFC64(sequence))

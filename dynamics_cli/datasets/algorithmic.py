@@ -136,6 +136,7 @@ dataset: {kind: matrix_sensing, rows: 10, rank: 1, n: 50}
 architecture: {kind: matrix_product, rows: 10, depth: 2, samples: measurements}
 initialization: {kind: unbalanced, scale: 0.01}
 """
+    endless = True
     n: PositiveInt
     """Number of measurements."""
 

@@ -120,8 +120,8 @@ def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floa
     if len(x) == 0 or x.shape[1] == 0:
         raise InputError(f"{x_name} is empty")
     for array, name in ((x, x_name), (y, y_name)):
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):
+        if not np.isfinite(array).all():
+            bad = np.argwhere(~np.isfinite(array))
             raise InputError(
                 f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all values must be finite"
             )

@@ -21,6 +21,7 @@ class Teacher(Dataset, kind="teacher"):
     example = (
         "{kind: teacher, n: 200, dim: 10, n_test: 200, architecture: {kind: two_layer, width: 2, activation: erf}}"
     )
+    endless = True
     n: PositiveInt
     """Number of training samples."""
     dim: PositiveInt
@@ -82,6 +83,7 @@ dataset: {kind: linear_map, inputs: 8, outputs: 5, singular_values: [4.0, 2.0, 1
 architecture: {kind: fully_connected, widths: [8], outputs: 5, activation: linear, bias: false}
 initialization: {kind: unbalanced, scale: 0.01}
 """
+    endless = True
     inputs: PositiveInt
     """Input dimension."""
     outputs: PositiveInt
@@ -98,6 +100,11 @@ initialization: {kind: unbalanced, scale: 0.01}
         if len(self.singular_values) > min(self.inputs, self.outputs):
             most = min(self.inputs, self.outputs)
             yield ("dataset", "singular_values"), f"has {len(self.singular_values)} values, the map at most {most}"
+        if self.n is None and getattr(sections.get("optimizer"), "samples", None) == "fresh":
+            yield (
+                ("dataset", "n"),
+                "is missing; fresh samples are Gaussian, as those that the loss is recorded on must be",
+            )
 
     def vectors(self, streams: Streams) -> tuple[Floats, Floats]:
         """Return `U` (outputs, r) and `V` (inputs, r), drawn from the Haar measure."""

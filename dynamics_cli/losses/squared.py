@@ -1,9 +1,15 @@
-"""Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not averaged."""
+"""Square losses; of vectors the squared Euclidean norm of `h - y`, summed over the outputs, not averaged.
+
+Masked entries of a matrix are labels of pairs (data set `matrix_completion`), linear measurements of it are labels of
+measurement matrices (`matrix_sensing`), both for `architecture: {kind: matrix_product}`; `missing` masks any labels.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 
+from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Array, Loss
 
 
@@ -11,15 +17,38 @@ class SquareLoss(Loss):
     """What square losses share."""
 
     vector_labels = True
+    missing: float | None = None
+    """Number that stands for unknown labels, such as -1: they count 0 (masked loss), but in means as samples."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield noise, which would hide what labels are missing."""
+        yield from super().check(sections)
+        for name in ("dataset", "optimizer"):
+            if self.missing is not None and getattr(sections.get(name), "label_noise", None) is not None:
+                yield (
+                    (name, "label_noise"),
+                    "would hide what labels are missing; add it to the data, or leave out loss.missing",
+                )
 
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`, of vectors (..., n, C) that of its norm."""
-        squares = self.squares(h, y)
+        squares = self._seen(self.squares(h, y), y)
         return squares.sum(-1) if y.ndim == 2 else squares
+
+    def derivatives(self, h: Array, y: Array) -> Array:
+        """Return the derivatives of `squares`, 0 where the label is missing."""
+        return self._seen(self.slopes(h, y), y)
+
+    def _seen(self, numbers: Array, y: Array) -> Array:
+        return numbers if self.missing is None else numbers * (y != self.missing)
 
     @abstractmethod
     def squares(self, h: Array, y: Array) -> Array:
         """Return the square of every number of `h - y`."""
+
+    @abstractmethod
+    def slopes(self, h: Array, y: Array) -> Array:
+        """Return the derivatives of `squares` by `h`."""
 
 
 class Mse(SquareLoss, kind="mse"):
@@ -29,7 +58,7 @@ class Mse(SquareLoss, kind="mse"):
         """Return `(h - y)^2`."""
         return (h - y) ** 2
 
-    def derivatives(self, h: Array, y: Array) -> Array:
+    def slopes(self, h: Array, y: Array) -> Array:
         """Return `2 (h - y)`."""
         return 2.0 * (h - y)
 
@@ -41,6 +70,6 @@ class HalfMse(SquareLoss, kind="half_mse"):
         """Return `(h - y)^2 / 2`."""
         return 0.5 * (h - y) ** 2
 
-    def derivatives(self, h: Array, y: Array) -> Array:
+    def slopes(self, h: Array, y: Array) -> Array:
         """Return `h - y`."""
         return h - y

@@ -14,7 +14,12 @@ from dynamics_cli.config.clocks import Clock, GridClock
 
 
 class GradientFlow(Optimizer, kind="gradient_flow"):
-    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`."""
+    """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`.
+
+    `run.json` says under `flow` what the error control achieved, and `dyn show` shows it: the tolerance kept, steps
+    done and rejected, and the local errors summed. The sum estimates the error of the weights where the flow neither
+    contracts (there it is too large) nor leaves a saddle (there the time of escape is less certain than the path).
+    """
 
     example = "{kind: gradient_flow, until: 10.0, points: 1000}"
     until: Positive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -238,10 +238,13 @@ class TeacherOverlaps(Overlaps, kind="teacher_overlaps"):
 class FourierConcentration(Measure, kind="fourier_concentration"):
     """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov 2023, Eq. 12).
 
-    1 for a neuron that is periodic in its first number, `2 / p` for weights without structure.
+    1 for a neuron that is periodic in its first number, `2 / p` for weights without structure; of a transformer the
+    neurons are the rows of its embedding.
     """
 
-    example = """\\
+    FIRST: ClassVar[frozenset[str]] = frozenset({"hidden_weight", "weight_1", "weight_embedding"})
+
+    example = """\
 dataset: {kind: modular_arithmetic, p: 23}
 architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
 initialization: {kind: unbalanced, scale: 0.1}
@@ -249,8 +252,8 @@ record: {measures: [fourier_concentration]}
 """
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the data are pairs of numbers modulo p."""
-        return problem.config.dataset.kind == "modular_arithmetic" and len(problem.shapes) > 0
+        """Return whether the data are pairs of numbers modulo p, and weights see them first."""
+        return problem.config.dataset.kind == "modular_arithmetic" and bool(self.FIRST & problem.shapes.keys())
 
     def measure(self, state: State) -> float:
         """Return the mean over neurons of `sum_f P_f^2 / (sum_f P_f)^2`, constants left out."""
@@ -286,7 +289,7 @@ def linear_cka(a: Floats, b: Floats) -> float:
 class Margin(Measure, kind="margin"):
     """Smallest margin `min_k y_k h(x_k)` of the training samples, of classes the gap to the largest other output."""
 
-    example = """\\
+    example = """\
 loss: {kind: logistic}
 record: {measures: [margin]}
 """

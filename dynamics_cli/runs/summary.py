@@ -48,6 +48,7 @@ def describe(run: Run) -> dict[str, Any]:
         "messages": run.info.get("messages", []),
         "hash": run.hash,
         **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
+        **({"flow": run.info["flow"]} if "flow" in run.info else {}),
         "snapshots": len(run.snapshot_iterations),
         "losses": len(run.losses),
         "config": to_plain(run.config),

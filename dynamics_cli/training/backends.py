@@ -14,7 +14,7 @@ from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.optimizers.descent import GradientDescent, StochasticGradientDescent
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.training.kernels import UNROLLED, known
+from dynamics_cli.training.kernels import UNROLLED, known, known_online
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
@@ -27,6 +27,8 @@ _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
 _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
 """Keys of gradient descent and SGD that fast steppers know; where another is given, autograd trains."""
+_ONLINE_KEYS = frozenset({"samples", "layer_lr"})
+"""Further keys that the stepper of fresh samples knows."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def choose(problems: Sequence[Problem]) -> Choice:
 
 def possible(problem: Problem) -> list[Choice]:
     """Return every device and backend that can train a problem, with the predicted time of one iteration."""
-    choices = [Choice("cpu", backend, cost(problem)) for backend, cost in _CPU_COSTS.items() if _able(backend, problem)]
+    drawn = 20e-9 * _samples(problem) * problem.dataset.d if problem.fresh else 0.0
+    able = [(backend, cost(problem)) for backend, cost in _CPU_COSTS.items() if _able(backend, problem)]
+    choices = [Choice("cpu", backend, drawn + seconds) for backend, seconds in able]
     # without the work of a network to speak of, a GPU is not even looked for: that would import torch's CUDA part
     worth_looking = problem.config.device == "cuda" or _work(problem) > 1e8
     if worth_looking and cuda_available():
@@ -112,9 +116,10 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.gram import GramStepper
 
         return GramStepper(problems)
-    from dynamics_cli.training.steppers.compiled import CompiledStepper, WideStepper
+    from dynamics_cli.training.steppers.compiled import CompiledStepper, FreshStepper, WideStepper
 
-    return CompiledStepper(problems) if choice.backend == "compiled" else WideStepper(problems)
+    compiled = FreshStepper if problems[0].fresh else CompiledStepper
+    return WideStepper(problems) if choice.backend == "wide" else compiled(problems)
 
 
 def _able(backend: str, problem: Problem) -> bool:
@@ -124,8 +129,9 @@ def _able(backend: str, problem: Problem) -> bool:
     if backend == "flow":
         n, is_flow = problem.dataset.n, type(optimizer) is GradientFlow
         return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
-    if not known(config) or not plain(optimizer):
-        return False
+    if problem.fresh or not known(config) or not plain(optimizer):
+        online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
+        return online and backend == "compiled"
     full_batch, d = problem.batch_size is None, problem.dataset.d
     if backend == "gram":
         return full_batch and problem.dataset.n < d
@@ -134,10 +140,13 @@ def _able(backend: str, problem: Problem) -> bool:
     return True
 
 
-def plain(optimizer: Optimizer) -> bool:
-    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else."""
+def plain(optimizer: Optimizer, *, also: frozenset[str] = frozenset()) -> bool:
+    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else.
+
+    `also` names further keys that the stepper in question knows.
+    """
     known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
-    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS
+    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS - also
     return known_type and all(getattr(optimizer, key) is None for key in added)
 
 

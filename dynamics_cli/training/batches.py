@@ -1,4 +1,4 @@
-"""Random batches as a function of (seed, epoch, step)."""
+"""Random batches as a function of (seed, epoch, step), or of new samples, of (seed, iteration)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.bases import Minibatch
-from dynamics_cli.config.streams import stream
+from dynamics_cli.config.streams import FreshStreams, stream
 from dynamics_cli.training.problem import Problem
+
+Weights = NDArray[np.floating]
+BLOCK, NUMBERS = 1024, 2**20
+"""Fresh samples that are drawn together, and the most numbers of their inputs."""
 
 
 class Batches:
@@ -34,6 +38,32 @@ class Batches:
         """Return the sample numbers of the update that leads from state `iteration` to the next."""
         epoch, step = divmod(iteration, self.steps_per_epoch)
         return self.order(epoch)[step * self.batch_size : (step + 1) * self.batch_size]
+
+
+class Fresh:
+    """New samples for every update, a function of (seed, iteration): they are drawn in blocks of many updates."""
+
+    def __init__(self, problem: Problem) -> None:
+        assert problem.batch_size is not None
+        self.batch_size, self._problem, self._number = problem.batch_size, problem, -1
+        # the size of a block is part of what is drawn: it must not depend on the machine
+        self._updates = max(1, min(BLOCK, NUMBERS // problem.dataset.d) // self.batch_size)
+        self._x = self._y = np.empty(0)
+
+    def at(self, iteration: int, most: int = 1) -> tuple[Weights, Weights, int]:
+        """Return the samples of up to `most` updates from state `iteration` on, and how many updates they are for.
+
+        `x (k b, d)` and `y (k b,)` or `(k b, C)`, in the precision of the run.
+        """
+        number, first = divmod(iteration, self._updates)
+        if number != self._number:
+            problem, count = self._problem, self._updates * self.batch_size
+            drawn = problem.config.dataset.fresh(FreshStreams(problem.config.seed, number), count)
+            self._x, self._y = (array.astype(problem.dtype, copy=False) for array in (drawn.x, drawn.y))
+            self._number = number
+        k = min(most, self._updates - first)
+        rows = slice(first * self.batch_size, (first + k) * self.batch_size)
+        return self._x[rows], self._y[rows], k
 
 
 def batches_of(problem: Problem) -> Batches:

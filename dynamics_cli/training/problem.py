@@ -37,6 +37,11 @@ class Problem:
         return np.dtype(self.config.dtype)
 
     @property
+    def fresh(self) -> bool:
+        """Whether every update draws new samples, and those of the data set are only looked at."""
+        return getattr(self.config.optimizer, "samples", None) == "fresh"
+
+    @property
     def steps_per_epoch(self) -> int:
         """Updates in one pass over the training set."""
         return 1 if self.batch_size is None else -(-self.dataset.n // self.batch_size)
@@ -65,6 +70,19 @@ class Problem:
         """Return how many samples the network takes at once."""
         return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
 
+    def step_factors(self, *, adaptive: bool = False) -> dict[str, float]:
+        """Return name -> factor of the step size of weights, of the parametrisation and of `optimizer.layer_lr`.
+
+        Raises:
+            InputError: `layer_lr` names a weight that the network does not have.
+        """
+        factors = dict(self.config.architecture.rates(self.shapes, adaptive=adaptive))
+        for weight, factor in (getattr(self.config.optimizer, "layer_lr", None) or {}).items():
+            if weight not in self.shapes:
+                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
+            factors[weight] = factors.get(weight, 1.0) * factor
+        return factors
+
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
         drawn = self.config.initialization.draw(self, Streams(self.config.seed))
@@ -87,7 +105,7 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
     dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
-    loss = config.loss
+    loss = config.loss.of(config.architecture)
     _check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
@@ -105,7 +123,7 @@ def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, ND
 
 def _batch_size(config: RunConfig, n: int) -> int | None:
     size: int | None = getattr(config.optimizer, "batch_size", None)
-    if size is not None and size > n:
+    if size is not None and size > n and getattr(config.optimizer, "samples", None) is None:
         raise InputError(f"optimizer.batch_size is {size}, the training set has {n} samples")
     return size
 

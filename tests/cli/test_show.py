@@ -58,6 +58,18 @@ def test_the_message_of_a_diverged_run_is_shown(dyn: Dyn) -> None:
     assert shown["messages"][-1].endswith("Try a smaller step, e.g. --set optimizer.lr=1")
 
 
+def test_a_flow_says_what_its_error_control_achieved(dyn: Dyn) -> None:
+    answer = dyn(
+        "train", "toy.yaml", "--set", "optimizer={kind: gradient_flow, until: 1.0, points: 5}", "--out", "here"
+    )
+    assert answer.code == 0
+    flow = dyn("show", "here", "--json").json["flow"]
+    assert flow["tolerance"] == 1e-6
+    assert 0 < flow["error_estimate"] <= flow["steps"] * 1e-6
+    told = f" at tolerance 1e-06, {flow['steps']} steps and {flow['rejected']} rejected\n"
+    assert told in dyn("show", "here").out
+
+
 def test_neither_a_run_nor_a_config(dyn: Dyn, place: Path) -> None:
     answer = dyn("show", "nothing")
     assert answer.code == 3

@@ -33,7 +33,7 @@ def many_outputs(architecture: dict[str, Any], **keys: Any) -> dict[str, Any]:
 
 NEEDS_MANY = (
     "loss.kind: cross_entropy needs architecture.kind 'convolutional', 'fully_connected', "
-    "'two_layer' or 'vgg16' with outputs >= 2"
+    "'transformer', 'two_layer' or 'vgg16' with outputs >= 2"
 )
 CASES: list[tuple[dict[str, Any], list[str]]] = [
     (

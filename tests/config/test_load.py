@@ -48,12 +48,12 @@ BAD_LINES = {
     "kind of a wrong type": (
         {"architecture": "architecture: {kind: 2, width: 3}"},
         "run.yaml:3: architecture.kind: must be 'convolutional', 'diagonal_linear', 'fully_connected', 'gan', "
-        "'matrix_product', 'residual', 'two_layer' or 'vgg16', not 2",
+        "'matrix_product', 'residual', 'transformer', 'two_layer' or 'vgg16', not 2",
     ),
     "kind missing": (
         {"architecture": "architecture: {width: 3}"},
         "run.yaml:3: architecture.kind: is missing; allowed are 'convolutional', 'diagonal_linear', "
-        "'fully_connected', 'gan', 'matrix_product', 'residual', 'two_layer', 'vgg16'",
+        "'fully_connected', 'gan', 'matrix_product', 'residual', 'transformer', 'two_layer', 'vgg16'",
     ),
     "key missing": (
         {"optimizer": "optimizer:\n  kind: gd\n  lr: 0.1"},

@@ -150,7 +150,7 @@ def test_questions(base: dict[str, Any]) -> None:
     assert kinds(("optimizer",)) == sorted(kinds(("optimizer",)))
     assert kinds(("record", "snapshots")) == ["every", "geometric", "list"]
     assert kinds(()) == kinds(("name",)) == kinds(("none",)) == []
-    assert known_keys(("loss",), "mse") == ["kind", "reduction"]
+    assert known_keys(("loss",), "logistic") == ["kind", "reduction", "divide_by"]
     assert known_keys(("loss",), "none") is None
     assert known_keys(("none",)) is None
     node = node_at(("dataset", "x", 0, 0), base)

@@ -10,10 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config.bases import State
+from dynamics_cli.config.registry import all_kinds, get_kind
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.losses.squared import HalfMse, Mse
+from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.problem import build_problem
 
 LOSSES: dict[str, Any] = all_kinds("loss")
 SCALAR = [name for name in LOSSES if name != "cross_entropy"]
@@ -94,3 +98,79 @@ def test_regression_losses_do_not_classify():
     with pytest.raises(TypeError, match="Mse does not classify"):
         Mse().predictions(np.zeros(2))
     np.testing.assert_array_equal(Hinge().predictions(np.array([-2.0, 0.5])), [-1, 1])
+
+
+@pytest.mark.parametrize("loss", [Mse(missing=-1.0), HalfMse(missing=-1.0)])
+def test_missing_labels_count_nothing(loss):
+    h = np.array([[1.0, 2.0, 5.0], [0.5, -1.0, 3.0]])
+    y = np.array([[0.0, -1.0, 4.0], [-1.0, -1.0, 1.0]])
+    half = 0.5 if isinstance(loss, HalfMse) else 1.0
+    np.testing.assert_allclose(loss.values(h, y), half * np.array([1.0 + 1.0, 4.0]))
+    np.testing.assert_allclose(loss.derivatives(h, y), 2 * half * np.array([[1.0, 0, 1.0], [0, 0, 2.0]]))
+    tensors = [torch.from_numpy(array).float() for array in (h, y)]
+    assert loss.total(*tensors) == pytest.approx(float(loss.total(h, y)))
+
+
+def settings_of(loss: dict[str, Any], lr: float = 0.1, **changes: Any) -> dict[str, Any]:
+    return {
+        "name": "loss",
+        "dtype": "float64",
+        "dataset": {"kind": "points", "x": [[0.3, 1.0], [-1.0, 0.4], [0.5, -0.2]], "y": [1.0, -1.0, 1.0]},
+        "architecture": {"kind": "two_layer", "width": 4, "output_scale": 5.0},
+        "initialization": {"kind": "unbalanced", "scale": 0.3},
+        "loss": loss,
+        "optimizer": {"kind": "gd", "lr": lr, "iterations": 40},
+    } | changes
+
+
+def test_a_missing_label_is_the_same_as_none() -> None:
+    """Of the three labels the one that is missing pulls the network nowhere; sums do not see it at all."""
+    two = {"kind": "points", "x": [[0.3, 1.0], [0.5, -0.2]], "y": [1.0, 1.0]}
+    without = build_problem(load_config(settings_of({"kind": "mse", "reduction": "sum"}, dataset=two)))
+    masked = build_problem(load_config(settings_of({"kind": "mse", "reduction": "sum", "missing": -1.0})))
+    plain = {"kind": "two_layer", "width": 4}  # which fast steppers know
+    assert choose([build_problem(load_config(settings_of({"kind": "mse"}, architecture=plain)))]).backend != "autograd"
+    fast = build_problem(load_config(settings_of({"kind": "mse", "missing": -1.0}, architecture=plain)))
+    assert choose([fast]).backend == "autograd"
+    ends = [build_stepper([one], Choice("cpu", "autograd", 0.0)) for one in (without, masked)]
+    for end in ends:
+        end.advance(40)
+    np.testing.assert_allclose(*[end.parameters()["hidden_weight"] for end in ends], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["mse", "logistic"])
+@pytest.mark.parametrize("architecture", [{"kind": "two_layer", "width": 4}, {"kind": "residual", "width": 4}])
+def test_a_loss_divided_by_the_scale_squared_is_so_everywhere(kind: str, architecture: dict[str, Any]) -> None:
+    """`F = R(alpha h) / alpha^2` (Chizat et al. 2019, Eq. 2): values, steps, measures; noise by `alpha^4`."""
+    alpha, scaled = 5.0, {"architecture": {**architecture, "output_scale": 5.0}}
+    divided = build_problem(load_config(settings_of({"kind": kind, "divide_by": "output_scale_squared"}, **scaled)))
+    whole = build_problem(load_config(settings_of({"kind": kind}, lr=0.1 / alpha**2, **scaled)))
+    steppers = [build_stepper([one], choose([one])) for one in (divided, whole)]
+    losses = [stepper.advance(40) for stepper in steppers]
+    np.testing.assert_allclose(losses[0], losses[1] / alpha**2, rtol=1e-9)
+    ends = [stepper.parameters() for stepper in steppers]
+    for name in divided.shapes:
+        np.testing.assert_allclose(ends[0][name], ends[1][name], rtol=1e-9, err_msg=name)
+    powers = {"sharpness": 2, "hessian_trace": 2, "gauss_newton": 2, "gradient_norm": 2, "gradient_noise": 4}
+    for name, power in powers.items():
+        states = [State(one, ends[0], ends[0].copy, 40) for one in (divided, whole)]
+        small, large = (get_kind("measure", name)().measure(state) for state in states)
+        assert small * alpha**power == pytest.approx(large, rel=1e-6), name
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"architecture": {"kind": "two_layer", "width": 4}}, "loss.divide_by: needs architecture.output_scale"),
+        (
+            {
+                "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0], "label_noise": 0.1},
+                "loss": {"kind": "mse", "missing": 0.0},
+            },
+            "dataset.label_noise: would hide what labels are missing",
+        ),
+    ],
+)
+def test_what_does_not_go_together(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(settings_of({"kind": "mse", "divide_by": "output_scale_squared"}) | changes)

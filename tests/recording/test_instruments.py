@@ -53,6 +53,19 @@ CASES = {
     "vectors": (REGRESSION, {"kind": "two_layer", "width": 4, "outputs": 3}, "half_mse"),
     "diagonal": (POINTS, {"kind": "diagonal_linear", "depth": 3}, "mse"),
     "residual": (POINTS, {"kind": "residual", "width": 3, "depth": 3}, "mse"),
+    "transformer": (
+        CLASSES,
+        {
+            "kind": "transformer",
+            "tokens": 3,
+            "width": 4,
+            "heads": 2,
+            "mlp_width": 3,
+            "activation": "gelu",
+            "outputs": 3,
+        },
+        "cross_entropy",
+    ),
 }
 
 
@@ -66,7 +79,7 @@ def problem_of(case: str) -> Problem:
         "dtype": "float64",
         "dataset": dataset,
         "architecture": architecture,
-        "initialization": deep if "fully" in architecture["kind"] or architecture["kind"] == "residual" else unit,
+        "initialization": unit if architecture["kind"] in ("two_layer", "diagonal_linear") else deep,
         "loss": {"kind": loss},
         "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 5},
     }
@@ -115,7 +128,7 @@ class Reference:
 def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     state = moved(problem_of(case))
     derivatives = derivatives_of(state)
-    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual") else ByHand)
+    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByHand)
     reference = Reference(state, derivatives.names)
     np.testing.assert_allclose(derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12)
     H = torch.func.hessian(reference.loss)(reference.theta).numpy()

@@ -35,6 +35,12 @@ RUNS: dict[str, dict[str, Any]] = {
     "double": {"dataset": FEW, "dtype": "float64"},
     "sgd": {"dataset": FEW, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 7, "epochs": 20}},
     "single-sample": {"dataset": FEW, "optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 1, "epochs": 3}},
+    "fresh": {
+        "dataset": {"kind": "teacher", "n": 20, "dim": 30, "architecture": {"kind": "two_layer", "width": 2}},
+        "architecture": {"kind": "two_layer", "width": 5, "activation": "erf"},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "sgd", "lr": 0.01, "iterations": 5000, "samples": "fresh"},
+    },
     "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 20_000}, "backend": "wide"},
     "gram": {"dataset": FEW, "backend": "gram"},
     "flow": {"dataset": POINTS, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},

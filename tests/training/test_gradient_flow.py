@@ -76,6 +76,26 @@ def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol, tmp_pat
     np.testing.assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8])
+def test_what_the_error_control_achieved_is_told(backend, rtol, tmp_path):
+    """The same neuron: from 0.1 on, `w = sqrt(u)` grows, then settles; its relative errors beside what is estimated."""
+    start = {"hidden": [[0.1]], "output": [0.1], "architecture": {"activation": "linear"}}
+    problem = network([[1.0]], [1.0], start.pop("hidden"), start.pop("output"), flow(2.0, rtol=rtol), tmp_path, **start)
+    stepper = FlowStepper([problem], backend, "cpu")
+    errors = []
+    for time in stepper.times:
+        exact = np.sqrt(1.0 / (1.0 + (1.0 / 1e-2 - 1.0) * np.exp(-2.0 * time)))
+        errors.append(abs(stepper.parameters()["hidden_weight"][0, 0] / exact - 1.0))
+        stepper.advance(1)
+    told = stepper.numbers()["flow"]
+    assert told["tolerance"] == rtol
+    assert told["steps"] >= 3
+    assert told["rejected"] >= 0
+    assert max(errors) <= 3 * told["error_estimate"] <= 3 * rtol * told["steps"]
+    assert told["error_estimate"] > 0.01 * rtol
+
+
 def test_aligned_neurons_grow_logistically(tmp_path):
     """Section 4.2 of Boursier et al. 2022, from a squared norm of 1e-12."""
     x, y = np.eye(5)[:4], np.array([1.0, -0.5, 0.8, -1.2])
@@ -324,7 +344,8 @@ def test_chunks_and_resumption_are_invisible(backend, dtype):
             seen.append(stepper.parameters()["hidden_weight"].dtype)
         assert set(seen) == {np.dtype(dtype)}
         weights = b"".join(value.tobytes() for value in stepper.parameters().values())
-        return np.concatenate(losses).tobytes(), np.float64(stepper.loss()).tobytes(), weights
+        last = np.float64(stepper.loss()).tobytes(), str(stepper.numbers()["flow"]).encode()
+        return np.concatenate(losses).tobytes(), weights, *last
 
     whole = path([60], through_state=False)
     assert path([1, 2, 30, 27], through_state=False) == whole

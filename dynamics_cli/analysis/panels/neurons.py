@@ -176,9 +176,9 @@ def _draw_layer_norms(axes: Axes, view: View) -> None:
 
 
 def layer_title(name: str) -> str:
-    """Return `W_2` in mathtext for the parameter `weight_2`, and `W` for the hidden weights of two layers."""
+    """Return `W_2` in mathtext for `weight_2`, `query1` for `weight_query1`, and `W` for the weights of two layers."""
     number = name.rpartition("_")[2]
-    return f"$W_{{{number}}}$" if number.isdigit() else "$W$"
+    return f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
 
 
 @panel("directions", "directions of neurons over training", no_hidden_weights, _one_column, no_states)

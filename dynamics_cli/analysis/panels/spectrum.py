@@ -42,7 +42,8 @@ def spectrum_figure(view: View, iteration: int | None) -> Figure:
     drawn: list[SpectrumPanel] = []
 
     def drawer(spectrum: Spectrum, title: str) -> Callable[[Axes], None]:
-        label = rf"singular values $\sigma_i({title.strip('$')})$"
+        of = f"({title.strip('$')})" if "$" in title else ""
+        label = rf"singular values $\sigma_i{of}$"
         log = value_scale(spectrum.values[:, 0]) == "log"
         return lambda axes: drawn.append(draw_spectrum(axes, *spectrum, ylabel=label, log=log, time_scale=scale))
 

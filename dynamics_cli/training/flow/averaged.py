@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
+from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.totals import total, total_and_gradients
@@ -54,7 +54,7 @@ class AveragedFlow(Integrator):
         self.now = torch.cat([p.detach().flatten() for p in self._trained.values()]).cpu().numpy()  # (P,)
         self.before, self.began, self.length = self.now, 0.0, 0.0
         self.stages = np.zeros((self.pair.n_stages + 1, len(self.now)))
-        self.steps = self.evaluations = 0
+        self.evaluations = 0
         self.stages[-1] = self._slope(self.now)
         speed = float(np.max(self._ratios(self.stages[-1], self.now)))
         self.next = self.first = FIRST_STEP / speed if 0 < speed < np.inf else optimizer.until
@@ -73,11 +73,13 @@ class AveragedFlow(Integrator):
             self.next = h * growth
             if error <= 1.0:
                 break
+            self.rejected += 1
             if not self.next > SMALLEST_STEP * max(self.time, self.first):
                 raise too_small(self.next, self.time, self.rtol)
         self.before, self.now, self.stages = self.now, end, K
         self.began, self.length = self.time, h
         self.time += h
+        self.error += error * self.rtol
         self.steps += 1
 
     def losses(self, times: Floats) -> Floats:
@@ -102,6 +104,7 @@ class AveragedFlow(Integrator):
             "stages": self.stages.copy(),
             "times": np.array([self.time, self.began, self.length, self.next]),
             "counters": np.array([self.steps, self.evaluations]),
+            "achieved": np.array([self.error, self.rejected]),
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -109,6 +112,7 @@ class AveragedFlow(Integrator):
         self.now, self.before, self.stages = (np.array(state[k], np.float64) for k in ("now", "before", "stages"))
         self.time, self.began, self.length, self.next = (float(t) for t in state["times"])
         self.steps, self.evaluations = (int(c) for c in state["counters"])
+        self.error, self.rejected = error_of(state)
 
     def numbers(self) -> dict[str, float]:
         """Return the work done, and the tolerance that was kept."""

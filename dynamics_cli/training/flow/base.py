@@ -18,6 +18,14 @@ class Integrator(ABC):
 
     time: float = 0.0
     """The end of the last step."""
+    rtol: float
+    """Local error allowed in a step, relative to the sizes of neurons."""
+    error: float = 0.0
+    """Local errors of the steps done, summed: the error of the weights where the flow neither contracts nor expands."""
+    steps: int = 0
+    """Number of steps done."""
+    rejected: int = 0
+    """Number of steps that did not meet the tolerance and were tried again, shorter."""
 
     @abstractmethod
     def step(self) -> None:
@@ -44,6 +52,11 @@ class Integrator(ABC):
     def load_state_dict(self, state: State) -> None:
         """Go on from a former `state_dict()`."""
 
+    def achieved(self) -> dict[str, float]:
+        """Return the tolerance that was kept, and what keeping it took and gave."""
+        numbers = {"tolerance": self.rtol, "error_estimate": self.error}
+        return {**numbers, "steps": self.steps, "rejected": self.rejected}
+
     @abstractmethod
     def numbers(self) -> dict[str, float]:
         """Return what the integration took."""
@@ -55,3 +68,9 @@ def too_small(step: float, time: float, rtol: float) -> FloatingPointError:
         f"gradient flow needs steps below {step:.1e} at time {time:.6g} for rtol {rtol:g}; "
         "a larger optimizer.rtol may pass"
     )
+
+
+def error_of(state: State) -> tuple[float, int]:
+    """Return the summed error and the number of rejected steps; 0 of checkpoints that are older than these numbers."""
+    error, rejected = state.get("achieved", (0.0, 0))
+    return float(error), int(rejected)

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
+from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
 from dynamics_cli.training.kernels.arcs import evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING
 from dynamics_cli.training.kernels.tangent import tangent_kernel
@@ -100,7 +100,7 @@ class LocatedFlow(Integrator):
         self.r = self._derivatives(self._outputs(self.now)[None])[0]
         speed = self.spectral_norm * float(np.linalg.norm(self.r))
         self.next = self.first = FIRST_STEP / speed if 0 < speed < np.inf else optimizer.until
-        self.steps = self.sweeps = self.jacobians = self.changes = self.restarts = 0
+        self.sweeps = self.jacobians = self.changes = self.restarts = 0
         self._sweep(self.now, self.nodes, 0.0, np.empty(0), 0.0)  # so that kernels are compiled before the clock starts
         self._kernel()
 
@@ -108,6 +108,7 @@ class LocatedFlow(Integrator):
         """Do one step; see `Integrator.step`."""
         with threadpool_limits(1, "blas"):  # products this small only lose by a second thread
             while not self._try(self.next):
+                self.rejected += 1
                 if not self.next > SMALLEST_STEP * max(self.time, self.first):
                     raise too_small(self.next, self.time, self.rtol)
 
@@ -137,6 +138,7 @@ class LocatedFlow(Integrator):
         state["times"] = np.array([self.time, self.began, self.length, self.next])
         state["nodes"], state["r"] = self.nodes, self.r
         state["counters"] = np.array([self.steps, self.sweeps, self.jacobians, self.changes, self.restarts])
+        state["achieved"] = np.array([self.error, self.rejected])
         return {name: np.array(value) for name, value in state.items()}
 
     def load_state_dict(self, state: State) -> None:
@@ -148,6 +150,7 @@ class LocatedFlow(Integrator):
         self.time, self.began, self.length, self.next = (float(t) for t in state["times"])
         self.nodes, self.r = np.array(state["nodes"], np.float64), np.array(state["r"], np.float64)
         self.steps, self.sweeps, self.jacobians, self.changes, self.restarts = (int(c) for c in state["counters"])
+        self.error, self.rejected = error_of(state)
 
     def numbers(self) -> dict[str, float]:
         """Return the work done; a sweep costs three gradients, a tangent kernel and m activation changes one each."""
@@ -209,6 +212,7 @@ class LocatedFlow(Integrator):
         self.before, self.now = self.now, neurons
         self.began, self.length, self.nodes, self.r = self.time, length, nodes, ends
         self.time += length
+        self.error += error * self.rtol
         self.steps += 1
         self.changes += changes
         return True

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from dynamics_cli.config.bases import Descent
 from dynamics_cli.config.streams import stream
-from dynamics_cli.errors import InputError
-from dynamics_cli.training.batches import Batches, batches_of
+from dynamics_cli.training.batches import Fresh, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 from dynamics_cli.training.totals import total, total_and_gradients
@@ -40,11 +39,7 @@ class TorchStepper(Stepper):
         assert isinstance(optimizer, Descent)
         self._groups: dict[str, list[str]] = {}
         self._order: dict[str, list[str]] = {}
-        self._factors = dict(problem.config.architecture.rates(problem.shapes, adaptive=optimizer.adaptive))
-        for weight, factor in (optimizer.layer_lr or {}).items():
-            if weight not in problem.shapes:
-                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(problem.shapes)}")
-            self._factors[weight] = self._factors.get(weight, 1.0) * factor
+        self._factors = problem.step_factors(adaptive=optimizer.adaptive)
 
     def _add_optimizer(self, name: str, optimizer: Descent, trained: Mapping[str, Tensor]) -> None:
         """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers.
@@ -117,7 +112,8 @@ class AutogradStepper(TorchStepper):
         self._trained = list(trained.values())
         self._add_optimizer(self._optimizer, optimizer, trained)
         self._seed, self._label_noise = problem.config.seed, getattr(optimizer, "label_noise", None) or 0.0
-        self._batches: Batches | None = None if problem.batch_size is None else batches_of(problem)
+        self._fresh = Fresh(problem) if problem.fresh else None
+        self._batches = None if problem.batch_size is None or problem.fresh else batches_of(problem)
 
     def advance(self, n: int) -> Floats:
         """Do `n` updates; see `Stepper.advance`."""
@@ -151,6 +147,10 @@ class AutogradStepper(TorchStepper):
         return losses.double().cpu().numpy()
 
     def _step_batch(self) -> None:
+        if self._fresh is not None:
+            x, y, _ = self._fresh.at(self.iteration)
+            self._step(torch.from_numpy(x).to(self._x), torch.from_numpy(y).to(self._y))
+            return
         assert self._batches is not None
         samples = torch.from_numpy(self._batches.at(self.iteration)).to(self.device)
         self._step(self._x[samples], self._y[samples])

@@ -70,8 +70,8 @@ class FlowStepper(Stepper):
         self.integrator.load_state_dict(state)
 
     def numbers(self) -> dict[str, Any]:
-        """Return what the integration took."""
-        return dict(self.integrator.numbers())
+        """Return what the integration took, and what its error control achieved."""
+        return {**self.integrator.numbers(), "flow": self.integrator.achieved()}
 
     def _reach(self, i: int) -> None:
         """Integrate until the last step ends at `t_i` or later."""

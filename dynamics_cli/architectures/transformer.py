@@ -1,0 +1,147 @@
+"""A small transformer for sequences of few tokens, such as those of algorithmic tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from dynamics_cli.architectures.activations import Activated, Linear
+from dynamics_cli.config.base import Finding, PositiveInt, Sections
+from dynamics_cli.config.bases import Activation, Shapes
+from dynamics_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Transformer(Activated, kind="transformer"):
+    """`r = W_E x_t + p_t`, in every layer `r <- r + attention(N r)`, `r <- r + MLP(N r)`, then `h = W_U N r`.
+
+    A sample is `tokens` blocks `x_t` of equally many numbers. The one-hot blocks of `modular_arithmetic` choose columns
+    of the embedding `W_E`; blocks of real numbers are tokens as well. With heads of width k, side by side,
+    `attention(r)_t = W_O [sum_s softmax_s(<q_t, k_s> / sqrt(k)) v_s]` for `q, k, v = W_Q r, W_K r, W_V r` (Vaswani et
+    al. 2017, Eq. 1), and `MLP(r) = W_out sigma(W_in r)`. `N` is layer normalisation without gain and shift, before each
+    part (pre-LN: Xiong et al. 2020, Figure 1b).
+
+    Weights are `weight_embedding`, `weight_positions`, in layer 1 `weight_query1`, `weight_key1`, `weight_value1`,
+    `weight_attention1` (`W_O`), `weight_in1`, `weight_out1`, at last `weight_unembedding`; `initialization.scales` can
+    name them. Every initialisation of matrices of any shape will do, such as `lecun` or `default_scaled`.
+    """
+
+    example = """\
+dataset: {kind: modular_arithmetic, p: 7, train_fraction: 0.7, labels: classes}
+architecture: {kind: transformer, tokens: 2, width: 16, heads: 2, outputs: 7}
+initialization: {kind: lecun, scales: {weight_embedding: 2.0}}
+loss: {kind: cross_entropy}
+"""
+    tokens: PositiveInt
+    """Number T of blocks that a sample is split into: 2 for the pairs of `modular_arithmetic`."""
+    width: PositiveInt | None = None
+    """Numbers D of the residual stream; not for one-hot embeddings, where a token is the stream itself."""
+    heads: PositiveInt = 1
+    """Attention heads of every layer."""
+    head_width: PositiveInt | None = None
+    """Width k of a head; by default D / heads."""
+    layers: Annotated[int, Field(ge=1, le=100)] = 1
+    """Number of layers, each of attention and MLP."""
+    causal: bool = True
+    """Whether a token sees only itself and those before it."""
+    embedding: Literal["learned", "one_hot"] = "learned"
+    """`W_E` is learned, or the identity: one-hot tokens then enter as they are."""
+    positions: Literal["learned", "none"] = "learned"
+    """A learned vector `p_t` (a row of `weight_positions`) for every place, or none."""
+    mlp_width: Annotated[int, Field(ge=0)] | None = None
+    """Neurons of every MLP; by default 4 D, 0 for attention alone."""
+    layer_norm: bool = True
+    """Whether there is a normalisation `N`."""
+    bias: bool = False
+    """Whether attention, MLPs and the output have bias vectors."""
+    readout: Literal["last", "mean", "appended"] = "last"
+    """Which token gives the output: the last, the mean of all, or a learned one appended (`=` in Nanda et al. 2023)."""
+    outputs: PositiveInt = 1
+    """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
+
+    @property
+    def sigma(self) -> Activation:
+        """The activation of the MLPs; without MLPs nothing has a kink."""
+        return Linear() if self.mlp_width == 0 else super().sigma
+
+    @property
+    def length(self) -> int:
+        """Number of tokens, an appended one included."""
+        return self.tokens + (self.readout == "appended")
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield a width that is missing, is not chosen freely, or is not that of whole heads."""
+        yield from super().check(sections)
+        if self.embedding == "learned" and self.width is None:
+            yield ("architecture", "width"), "is missing; a learned embedding needs the number of its columns, e.g. 32"
+        if self.embedding == "one_hot" and self.width is not None:
+            yield (
+                ("architecture", "width"),
+                "is that of a token for embedding one_hot; leave it out, or learn embeddings",
+            )
+        if self.embedding == "learned" and self.width and self.head_width is None and self.width % self.heads:
+            what = f"{self.width} is not a multiple of heads = {self.heads}"
+            yield ("architecture", "width"), f"{what}; change one of them, or give head_width"
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all weights, for samples of `d` columns.
+
+        Raises:
+            InputError: samples cannot be split into the tokens, or tokens into heads.
+        """
+        if d % self.tokens:
+            divisors = ", ".join(str(k) for k in range(1, min(d, 1000) + 1) if d % k == 0)
+            raise InputError(
+                f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal length; "
+                f"what divides {d} will do: {divisors}"
+            )
+        vocabulary = d // self.tokens
+        D = self.width or vocabulary
+        k = self.head_width or D // self.heads
+        if self.head_width is None and D % self.heads:
+            what = f"tokens of {D} numbers are no {self.heads} heads of equal width"
+            raise InputError(f"architecture.heads: {what}; give head_width, or learn embeddings of a width that is")
+        M = 4 * D if self.mlp_width is None else self.mlp_width
+        found: dict[str, tuple[int, ...]] = {}
+
+        def matrix(name: str, rows: int, columns: int, *, bias: bool = self.bias) -> None:
+            found[f"weight_{name}"] = (rows, columns)
+            if bias:
+                found[f"bias_{name}"] = (rows,)
+
+        if self.embedding == "learned":
+            matrix("embedding", D, vocabulary, bias=False)
+        if self.readout == "appended":
+            matrix("appended", 1, D, bias=False)
+        if self.positions == "learned":
+            matrix("positions", self.length, D, bias=False)
+        for layer in range(1, self.layers + 1):
+            for part in ("query", "key", "value"):
+                matrix(f"{part}{layer}", self.heads * k, D)
+            matrix(f"attention{layer}", D, self.heads * k)
+            if M:
+                matrix(f"in{layer}", M, D)
+                matrix(f"out{layer}", D, M)
+        matrix("unembedding", self.outputs, D)
+        return found
+
+    def build(self, d: int) -> nn.Module:
+        """Return the network for samples of `d` columns."""
+        from dynamics_cli.architectures._networks import TransformerNetwork
+
+        return TransformerNetwork(self, d)
+
+    def multiply_adds(self, shapes: Shapes, d: int) -> int:
+        """Return those of one sample: every token goes through the matrices and meets the others in every head."""
+        matrices = sum(rows[0] * rows[-1] for name, rows in shapes.items() if len(rows) > 1)
+        inner = shapes["weight_query1"][0]
+        return self.length * matrices + 2 * self.layers * self.length**2 * inner
+
+    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
+        """Return the numbers that matrices give for all tokens, and the attention of every layer."""
+        attention = [self.heads * self.length**2] * self.layers
+        return [self.length * size for size in super().layer_sizes(shapes, d)] + attention

@@ -1,0 +1,132 @@
+"""The transformer against PyTorch's own, with its gradients; what it cannot take; pairs modulo p."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from dynamics_cli.architectures.transformer import Transformer
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import InputError
+from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.session import obtain_run, plan_run
+
+V, D, C = 5, 6, 4
+PAIRS: dict[str, Any] = {
+    "name": "pairs",
+    "dataset": {"kind": "modular_arithmetic", "p": 7, "train_fraction": 0.8, "labels": "classes"},
+    "architecture": {"kind": "transformer", "tokens": 2, "width": 16, "heads": 2, "outputs": 7},
+    "initialization": {"kind": "lecun", "scales": {"weight_embedding": 2.0}},
+    "loss": {"kind": "cross_entropy"},
+    "optimizer": {"kind": "adamw", "lr": 0.01, "weight_decay": 0.1, "iterations": 60},
+    "record": {"snapshots": {"kind": "every", "interval": 20}, "measures": ["test_accuracy", "fourier_concentration"]},
+}
+
+
+def plain(config: Transformer, weights: dict[str, Tensor]) -> nn.Module:
+    """Return PyTorch's encoder with the same weights: each of its layers is attention, then an MLP, after norms."""
+    layers = []
+    for k in range(1, config.layers + 1):
+        layer = nn.TransformerEncoderLayer(
+            D, config.heads, config.mlp_width, 0.0, nn.functional.gelu, batch_first=True, norm_first=True
+        ).double()
+        if not config.layer_norm:
+            layer.norm1, layer.norm2 = nn.Identity(), nn.Identity()
+        own = layer.self_attn
+        with torch.no_grad():
+            for kind in ("weight", "bias"):
+                several = torch.cat([weights[f"{kind}_{part}{k}"] for part in ("query", "key", "value")])
+                getattr(own, f"in_proj_{kind}").copy_(several)
+                getattr(own.out_proj, kind).copy_(weights[f"{kind}_attention{k}"])
+                getattr(layer.linear1, kind).copy_(weights[f"{kind}_in{k}"])
+                getattr(layer.linear2, kind).copy_(weights[f"{kind}_out{k}"])
+        layers.append(layer)
+    return nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(
+    ("layers", "readout", "layer_norm"), [(1, "last", True), (2, "mean", True), (2, "last", False)]
+)
+def test_outputs_and_gradients_are_those_of_pytorch(causal: bool, layers: int, readout: str, layer_norm: bool) -> None:
+    config = Transformer(
+        tokens=3, width=D, heads=2, layers=layers, causal=causal, readout=readout, layer_norm=layer_norm,
+        mlp_width=7, activation="gelu", bias=True, outputs=C,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = config.build(3 * V).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    weights = dict(model.named_parameters())
+    numbers = torch.randint(V, (8, 3))
+    h = model(nn.functional.one_hot(numbers, V).double().flatten(1))
+
+    table = weights["weight_embedding"].detach().T.clone().requires_grad_()
+    reference = plain(config, weights)
+    r = nn.functional.embedding(numbers, table) + weights["weight_positions"].detach()
+    for layer in reference:  # causal masks are added to the scores: -inf above the diagonal
+        r = layer(r, src_mask=torch.full((3, 3), -torch.inf, dtype=r.dtype).triu(1) if causal else None)
+    r = nn.functional.layer_norm(r, (D,)) if layer_norm else r
+    r = r.mean(1) if readout == "mean" else r[:, -1]
+    expected = nn.functional.linear(r, weights["weight_unembedding"].detach(), weights["bias_unembedding"].detach())
+    np.testing.assert_allclose(h.detach(), expected.detach(), rtol=1e-12, atol=1e-12)
+
+    for outputs in (h, expected):
+        outputs.square().sum().backward()
+    np.testing.assert_allclose(weights["weight_embedding"].grad, table.grad.T, rtol=1e-11, atol=1e-11)
+    for k, layer in enumerate(reference, 1):
+        own = layer.self_attn.in_proj_weight.grad.split(D)
+        parts = dict(zip(("query", "key", "value"), own, strict=True))
+        parts |= {"attention": layer.self_attn.out_proj.weight.grad, "in": layer.linear1.weight.grad}
+        for part, gradient in parts.items():
+            np.testing.assert_allclose(weights[f"weight_{part}{k}"].grad, gradient, rtol=1e-11, atol=1e-11)
+
+
+def test_one_hot_tokens_enter_as_they_are_and_an_appended_one_reads() -> None:
+    common = {"tokens": 2, "mlp_width": 0, "layer_norm": False, "positions": "none", "head_width": 2, "outputs": C}
+    config = Transformer(embedding="one_hot", readout="appended", **common)
+    assert config.shapes(2 * V) == {
+        "weight_appended": (1, V),
+        **{f"weight_{part}1": (2, V) for part in ("query", "key", "value")},
+        "weight_attention1": (V, 2),
+        "weight_unembedding": (C, V),
+    }
+    rng = np.random.default_rng(0)
+    w = {name.removeprefix("weight_"): rng.standard_normal(shape) for name, shape in config.shapes(2 * V).items()}
+    x = np.eye(V)[[[1, 3], [3, 1]]]  # (2, 2, V)
+    seen = np.concatenate([x, np.tile(w["appended"], (2, 1, 1))], 1)  # (2, 3, V)
+    scores = np.exp(seen @ w["key1"].T @ w["query1"] @ w["appended"][0] / np.sqrt(2))
+    shares = scores / scores.sum(1, keepdims=True)
+    r = w["appended"] + np.einsum("ns,nsv->nv", shares, seen) @ w["value1"].T @ w["attention1"].T
+    h = config.function({f"weight_{name}": value for name, value in w.items()})(x.reshape(2, -1))
+    np.testing.assert_allclose(h, r @ w["unembedding"].T, rtol=1e-13)
+    np.testing.assert_allclose(h[0], h[1], rtol=1e-13)  # without positions the order does not matter
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"tokens": 3}, "samples of 14 columns are not 3 tokens of equal length; what divides 14 will do: 1, 2, 7, 14"),
+        ({"embedding": "one_hot", "width": None}, "tokens of 7 numbers are no 2 heads of equal width; give head_width"),
+        ({"heads": 3}, "architecture.width: 16 is not a multiple of heads = 3"),
+        ({"width": None}, "architecture.width: is missing; a learned embedding needs the number of its columns"),
+        ({"embedding": "one_hot"}, "architecture.width: is that of a token for embedding one_hot"),
+        ({"outputs": 3}, r"y\[\d+\] is \d, the cross_entropy loss needs a class number 0..2"),
+    ],
+)
+def test_what_does_not_fit_says_what_would(changes: dict[str, Any], told: str) -> None:
+    architecture = {key: value for key, value in (PAIRS["architecture"] | changes).items() if value is not None}
+    with pytest.raises(InputError, match=told):
+        build_problem(load_config(PAIRS | {"architecture": architecture}))
+
+
+def test_pairs_modulo_seven_are_learned(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    run = obtain_run(plan_run(load_config(PAIRS))).run
+    assert run.losses[-1] < 0.05 < np.log(7) * 0.9 < run.losses[0]
+    assert 2 / 7 < run.measures["fourier_concentration"][0] < 1
+    assert set(run.parameters) == set(load_config(PAIRS).architecture.shapes(14))

@@ -1,0 +1,109 @@
+"""Kills a small run of every kind twice, goes on with it, and compares it with one that was left alone.
+
+Called by `test_kinds_resume.py` in a process of its own: `python kinds_script.py FOLDER [SECTION.KIND ...]`, all kinds
+by default. The configs are the examples of the kinds, shortened; children are forked and kill themselves. Prints what
+came of each kind: `same`, or why there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.config.describe import example
+from dynamics_cli.config.registry import SECTIONS, all_kinds, get_kind
+from dynamics_cli.errors import DataMissingError
+from dynamics_cli.runs.store import files
+from dynamics_cli.training import loop
+from dynamics_cli.training.session import obtain_run, plan_run
+from tests.training.kill_script import arrays
+
+STATES, CHUNK = 24, 5
+SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
+VARIANTS: dict[str, tuple[str, list[str]]] = {
+    "optimizer.gd with momentum": ("optimizer.gd", ["optimizer.momentum=0.9", "optimizer.label_noise=0.1"]),
+    "optimizer.sgd with momentum": ("optimizer.sgd", ["optimizer.momentum=0.9", "optimizer.weight_decay=0.1"]),
+    "optimizer.rmsprop with momentum": ("optimizer.rmsprop", ["optimizer.momentum=0.9"]),
+    "dataset.teacher, fresh": ("dataset.teacher", ["optimizer={kind: sgd, lr: 0.01, samples: fresh, iterations: 24}"]),
+    "dataset.linear_map, fresh": (
+        "dataset.linear_map",
+        ["dataset.n=9", "optimizer={kind: adam, lr: 0.01, samples: fresh, batch_size: 5, iterations: 24}"],
+    ),
+}
+"""Name -> the kind and what is changed of its example."""
+
+
+def every_kind() -> list[str]:
+    """Return the names of all kinds that a run is made of, and of the variants."""
+    return [f"{section}.{name}" for section in SECTIONS if section != "theory" for name in all_kinds(section)] + [
+        *VARIANTS
+    ]
+
+
+def config_of(name: str, folder: Path) -> RunConfig:
+    """Return the example of a kind, shortened to some states."""
+    of, changes = VARIANTS.get(name, (name, []))
+    section, _, kind = of.partition(".")
+    file = folder / "example.yaml"
+    file.write_text(example(get_kind(section, kind)), encoding="utf-8")
+    optimizer = load_config(file, changes).optimizer.kind
+    if not any(change.startswith("optimizer={") for change in changes):
+        changes = [*changes, f"optimizer.{SHORT.get(optimizer, f'iterations={STATES}')}"]
+    if section != "snapshots":
+        changes = [*changes, "record.snapshots={kind: every, interval: 2}"]
+    return load_config(file, [*changes, "name=kind"])
+
+
+def killed_at(iteration: int) -> Callable[[int, float], None]:
+    def progress(reached: int, loss: float) -> None:
+        if reached >= iteration:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return progress
+
+
+def outcome(name: str, folder: Path) -> str:
+    """Train, kill and go on; return `same`, or what is different."""
+    folder.mkdir(parents=True)
+    try:
+        config = config_of(name, folder)
+        whole = obtain_run(plan_run(config, folder / "whole")).run
+    except DataMissingError as error:
+        return f"no data: {error}"
+    plan, last = plan_run(config, folder / "killed"), whole.iterations
+    for iteration in (last // 3, 2 * last // 3):
+        pid = os.fork()
+        if not pid:
+            try:
+                obtain_run(plan, resume=True, progress=killed_at(iteration))
+            finally:
+                os._exit(1)
+        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if ended != -signal.SIGKILL:
+            return f"the child that was to die at iteration {iteration} ended with {ended}"
+    obtain_run(plan, resume=True)
+    different = [key for key, found in arrays(folder / "whole").items() if arrays(folder / "killed").get(key) != found]
+    return f"different: {', '.join(different)}" if different else "same"
+
+
+def main() -> None:
+    folder, names = Path(sys.argv[1]), sys.argv[2:] or every_kind()
+    loop._next_chunk = lambda chunk, done, seconds: CHUNK
+    loop.CHECKPOINT_SECONDS = -1.0  # after every chunk
+    files.sync = files.sync_directory = lambda handle: None  # a kill leaves what the system has taken
+    found = {}
+    for number, name in enumerate(names):
+        try:
+            found[name] = outcome(name, folder / str(number))
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

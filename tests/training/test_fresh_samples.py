@@ -1,0 +1,166 @@
+"""Online SGD: new samples in every update, as a function of seed and iteration; all steppers agree with plain loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import erf
+
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.training import batches
+from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.batches import Fresh
+from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.steppers.base import Stepper
+
+N = 12
+ERF = {"kind": "erf", "beta": float(np.sqrt(0.5))}
+TEACHER = {
+    "kind": "teacher", "n": 40, "dim": N, "noise": 0.3, "divide_inputs": True,
+    "architecture": {"kind": "two_layer", "width": 2, "activation": ERF},
+}  # fmt: skip
+SGD = {"kind": "sgd", "lr": 0.5 / N, "iterations": 1000, "samples": "fresh"}
+SETTINGS: dict[str, Any] = {
+    "name": "online",
+    "dtype": "float64",
+    "dataset": TEACHER,
+    "architecture": {"kind": "two_layer", "width": 3, "activation": ERF},
+    "initialization": {"kind": "unbalanced", "scale": 1.0, "divide_by": "sqrt_dim"},
+    "loss": {"kind": "half_mse"},
+    "optimizer": SGD,
+}
+
+
+def problem_of(**changes: Any) -> Problem:
+    return build_problem(load_config(SETTINGS | changes))
+
+
+def stepper_of(problem: Problem, backend: str) -> Stepper:
+    return build_stepper([problem], Choice("cpu", backend, 0.0))
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BLOCK", 8)
+
+
+def test_every_sample_is_new_and_the_teacher_the_same() -> None:
+    problem = problem_of(optimizer=SGD | {"batch_size": 3})
+    fresh = Fresh(problem)
+    drawn = [fresh.at(i) for i in range(30)]
+    x, y = np.concatenate([one[0] for one in drawn]), np.concatenate([one[1] for one in drawn])
+    assert len(np.unique(np.concatenate([x, problem.dataset.x]), axis=0)) == 3 * 30 + 40
+    weights = problem.config.dataset.weights(Streams(problem.config.seed))
+    noise = y - erf(x @ weights["hidden_weight"].T / np.sqrt(2)) @ weights["output_weight"]
+    assert 0.2 < np.std(noise) < 0.4
+    x, y, k = Fresh(problem).at(2, 100)  # to the end of a block of two updates
+    assert (k, x.tobytes()) == (2, np.concatenate([one[0] for one in drawn[2:4]]).tobytes())
+
+
+@pytest.mark.parametrize("backend", ["autograd", "compiled"])
+def test_steps_are_those_of_the_released_code(backend: str) -> None:
+    """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x / sqrt N` (nn2pp)."""
+    problem = problem_of(optimizer=SGD | {"layer_lr": {"output_weight": 0.2}})
+    assert choose([problem]).backend == "compiled"
+    stepper, fresh, eta = stepper_of(problem, backend), Fresh(problem), 0.5
+    start = stepper.parameters()
+    w, v = np.sqrt(N) * start["hidden_weight"], start["output_weight"].copy()
+    for i in range(50):
+        (x,), (y,), _ = fresh.at(i)
+        lam = w @ x / np.sqrt(N)
+        d = v @ erf(lam / np.sqrt(2)) - y
+        slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
+        w, v = w - eta / np.sqrt(N) * d * np.outer(v * slope, x), v - 0.2 * eta / N * d * erf(lam / np.sqrt(2))
+    stepper.advance(50)
+    np.testing.assert_allclose(stepper.parameters()["hidden_weight"], w / np.sqrt(N), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(stepper.parameters()["output_weight"], v, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": SGD | {"batch_size": 5}, "loss": {"kind": "mse", "reduction": "sum"}},
+        {"architecture": {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.3}},
+        {"architecture": {"kind": "two_layer", "width": 4, "train_output": False}, "dtype": "float32"},
+        {"dataset": TEACHER | {"sign": True, "noise": 0.0}, "loss": {"kind": "logistic"}},
+    ],
+)
+def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> None:
+    problem = problem_of(**changes)
+    ends = []
+    for backend in ("autograd", "compiled"):
+        whole, parts, other = (stepper_of(problem, backend) for _ in range(3))
+        whole.advance(60)
+        parts.advance(7)
+        parts.advance(30)
+        other.load_state_dict(parts.state_dict())
+        other.advance(23)
+        ends.append(whole.parameters() | {"loss": np.array(whole.loss())})
+        assert whole.loss() == other.loss()
+        for name, value in other.parameters().items():
+            assert value.tobytes() == ends[-1][name].tobytes(), name
+    tolerance = 1e-11 if problem.dtype == np.float64 else 2e-5
+    for name, value in ends[0].items():
+        np.testing.assert_allclose(ends[1][name], value, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`E ||e||^2` shrinks by `1 - 2 lr + lr^2 (d + 2)` a step, `e` the distance to the teacher: x is Gaussian."""
+    monkeypatch.undo()
+    d, lr, steps = 400, 0.5 / 400, 1000
+    linear = {"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False}
+    data = {"kind": "teacher", "n": 10, "dim": d, "divide_inputs": True, "output_value": 1.0, "architecture": linear}
+    initial = {"kind": "unbalanced", "scale": 1.0, "divide_by": "sqrt_dim", "output_value": 1.0}
+    sgd = SGD | {"lr": lr, "iterations": steps}
+    problem = problem_of(dataset=data, architecture=linear, initialization=initial, optimizer=sgd)
+    stepper = stepper_of(problem, "compiled")
+    goal = problem.config.dataset.weights(Streams(0))["hidden_weight"]
+
+    def error() -> float:
+        now = stepper.parameters()
+        return float(np.sum((now["output_weight"][0] * now["hidden_weight"] - goal) ** 2))
+
+    before = error()
+    stepper.advance(steps)
+    expected = (1 - 2 * lr + lr**2 * (d + 2)) ** steps  # 0.15
+    assert error() / before == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]}},
+            "fresh needs dataset.kind 'linear_map', 'matrix_sensing' or 'teacher'; points has only its own samples",
+        ),
+        ({"dataset": TEACHER | {"whiten": True}}, "dataset.whiten: is of the samples as a whole"),
+        (
+            {"dataset": {"kind": "linear_map", "inputs": 2, "outputs": 1, "singular_values": [1.0]}},
+            "dataset.n: is missing; fresh samples are Gaussian",
+        ),
+        (
+            {"optimizer": {"kind": "sgd", "lr": 0.1, "epochs": 3, "samples": "fresh", "replacement": True}},
+            "optimizer.epochs: there are none of fresh samples; give iterations",
+        ),
+        (
+            {"optimizer": {"kind": "adam", "lr": 0.1, "iterations": 3, "samples": "fresh"}},
+            "optimizer.batch_size: is missing; fresh samples need their number per update, e.g. 1",
+        ),
+    ],
+)
+def test_what_does_not_go_with_fresh_samples(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(SETTINGS | changes)
+
+
+def test_other_optimizers_take_fresh_samples_too() -> None:
+    adam = {"kind": "adam", "lr": 0.01, "iterations": 9, "batch_size": 50, "samples": "fresh"}  # more than dataset.n
+    problem = problem_of(optimizer=adam)
+    assert choose([problem]).backend == "autograd"
+    stepper = stepper_of(problem, "autograd")
+    before = stepper.loss()
+    stepper.advance(200)
+    assert stepper.loss() < 0.8 * before
