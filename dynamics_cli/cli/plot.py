@@ -80,7 +80,7 @@ def plot(
     sweep = api.sweep_directory(run)
     if sweep is not None and (animate or iterations):
         raise click.UsageError("a sweep has no states: --at and --animate go with a run")
-    drawn = sweep or named.load_run(run)
+    drawn = sweep or named.load_run(run, whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
         if as_json:

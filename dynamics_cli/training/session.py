@@ -24,7 +24,7 @@ from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter, check_space
@@ -136,10 +136,10 @@ def obtain_run(
         Interrupted: SIGINT or SIGTERM came; the state is saved.
 
     """
-    began = time.monotonic()
+    began, remedy = time.monotonic(), "the same command" if resume else files.RESUME
     _make_directory(plan.directory)
     check_space(plan.directory, len(plan.problems) * plan.needs.disk_bytes, force=force)
-    with run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
+    with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
@@ -164,8 +164,10 @@ def obtain_run(
                 _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         with writer:
-            _train(plan, writer, progress, "the same command" if resume else "--resume")
-        return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
+            _train(plan, writer, progress, remedy)
+        run, seconds = Run(plan.directory), time.monotonic() - began
+        run.check_all()  # while the lock is held: whoever waits for it may start the run over
+        return Obtained(run, reused=False, seconds=seconds)
 
 
 def _refuse_other_code(run: Run, plan: Plan) -> None:
