@@ -189,7 +189,8 @@ def plan(
     from dynamics_cli.training.session import plan_run
 
     config = load_config(config, overrides, **settings)
-    return prospect(plan_run(config, None if out is None else Path(out)), resume=resume, force=force)
+    plan = plan_run(config, None if out is None else Path(out), drawn=False)
+    return prospect(plan, resume=resume, force=force)
 
 
 def sweep(

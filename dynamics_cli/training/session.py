@@ -81,19 +81,25 @@ class Obtained:
     """Wall time that obtaining it took now."""
 
 
-def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
+def plan_run(config: RunConfig, directory: Path | None = None, *, drawn: bool = True) -> Plan:
     """Resolve and check everything about a run of one network before it starts.
 
     Args:
         config: the validated config.
         directory: the run directory itself; by default one named after the config under the root of all runs.
+        drawn: without it the plan is the same, but much random data is not drawn for it, so that it cannot be trained.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
         DataMissingError: a data file is not there.
 
     """
-    return plan_problems([build_problem(config)], directory)
+    plan = plan_problems([build_problem(config, drawn=False)], directory)  # refuses what does not fit before any draw
+    return (
+        plan_problems([build_problem(config)], directory)
+        if drawn and plan.problem.dataset.x.strides == (0, 0)
+        else plan
+    )
 
 
 def plan_problems(problems: Sequence[Problem], directory: Path | None = None) -> Plan:
@@ -108,13 +114,18 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
     chosen_measures(first)
     needs = estimate(first, choice)
     refuse_if_too_large(first, needs)
-    hashes = [run_hash(p.config, device=choice.device, backend=choice.backend) for p in problems]
-    identity = hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    identity = identity_of([p.config for p in problems], choice.device, choice.backend)
     if directory is None:
         several = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
         name = several if len(problems) > 1 else run_directory_name(first.config, identity)
         directory = layout.runs_root() / name
     return Plan(problems, choice, needs, identity, directory)
+
+
+def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
+    """Return the identity of a run of one network, or of several, whose data sets are resolved."""
+    hashes = [run_hash(config, device=device, backend=backend) for config in configs]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def obtain_run(

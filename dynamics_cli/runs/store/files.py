@@ -50,7 +50,7 @@ def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[N
 
 @contextlib.contextmanager
 def continued_by(remedy: str) -> Iterator[None]:
-    """Let messages say by what a run is continued that cannot be written, where it is not `--resume`; "" for nothing."""
+    """Let messages say what continues a run that cannot be written, where it is not `--resume`; "" for nothing."""
     token = _REMEDY.set(remedy)
     try:
         yield
