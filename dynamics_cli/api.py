@@ -571,10 +571,11 @@ def list_panels(run: Which | Sweep) -> Table:
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
-def animate(run: Which, out: str | Path | None = None) -> list[Path]:
+def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:
     """Write the animation of a run, a GIF, and an MP4 where ffmpeg is installed: `dyn plot --animate`.
 
-    `out` is the folder, by default `plots` in the run directory. Returns the files.
+    `out` is the folder, by default `plots` in the run directory. `progress` is called with the number of frames that
+    are drawn, and of all. Returns the files.
 
     Raises:
         UsageError: nothing of the run can be animated.
@@ -585,7 +586,7 @@ def animate(run: Which, out: str | Path | None = None) -> list[Path]:
     from dynamics_cli.runs.store.layout import plots_folder
 
     loaded = named.load_run(run, whole=True)
-    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation")
+    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation", progress)
 
 
 # --- figures of papers

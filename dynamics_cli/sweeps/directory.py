@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
@@ -51,13 +53,39 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         described = read_sealed(path, FORMAT, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    axes = described.get("axes")
-    if not isinstance(axes, list) or not all(
-        isinstance(axis, dict) and isinstance(axis.get("key"), str) and isinstance(axis.get("values"), list)
-        for axis in axes
-    ):
-        raise CorruptRunError(path, "its settings are not those of a sweep", _DELETE)
+    try:
+        _Described.model_validate(described)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        problem = f"its settings are not those of a sweep: its entry {where!r} is not one that dyn writes"
+        raise CorruptRunError(path, problem, _DELETE) from error
     return described
+
+
+class _Axis(BaseModel):
+    """What a sweep says of an axis, where it is read again."""
+
+    model_config = ConfigDict(strict=True)
+
+    key: str
+    values: list[Any]
+    log: bool
+    leader: str = Field("", alias="with")
+
+
+class _Described(BaseModel):
+    """What a sweep says of itself, where it is read again; a file can fit its checksum and not be one that dyn wrote."""
+
+    model_config = ConfigDict(strict=True)
+
+    hash: str
+    name: str
+    axes: list[_Axis]
+    computed: dict[str, str] = {}
+    seeds: layout.Count
+    jobs: layout.Count
+    table: str = ""
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
