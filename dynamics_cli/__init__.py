@@ -21,8 +21,6 @@ complete 20001 True
 [-1.0, 1.0]
 """
 
-from __future__ import annotations
-
 # Nothing is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of Python's.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
 # fmt: on
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -75,7 +75,7 @@ class _Axis(BaseModel):
 
 
 class _Described(BaseModel):
-    """What a sweep says of itself, where it is read again; a file can fit its checksum and not be one that dyn wrote."""
+    """What a sweep says of itself, where it is read again; a file can fit its checksum and not be one of dyn's."""
 
     model_config = ConfigDict(strict=True)
 

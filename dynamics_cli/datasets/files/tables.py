@@ -61,7 +61,8 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
             wanted = {name: entries[name] for name in (*required, *optional) if name in entries}
             if twice := [name for name, entry in wanted.items() if entry.filename in there_twice]:
                 raise InputError(f"{path}: {twice[0]} is there twice")
-            needed, names = 0, []
+            needed = 0
+            names: list[str] = []
             for name, entry in wanted.items():  # a small file may claim, and be, large arrays
                 stored, numbers = _size(path, name, archive, entry)
                 needed, names = needed + stored + 8 * numbers, [*names, name]  # and their copy in float64
