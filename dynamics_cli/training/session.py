@@ -256,14 +256,15 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         clock=problem.config.optimizer.clock(problem.iterations),
     )
     try:
-        loop = TrainingLoop(
-            build_stepper(plan.problems, plan.choice),
-            recorder,
-            total=problem.iterations,
-            snapshots=recorded_iterations(problem),
-            progress=progress,
-        )
-        end = loop.run()
+        with np.errstate(all="ignore"):  # a loss that is not finite is told of in words
+            loop = TrainingLoop(
+                build_stepper(plan.problems, plan.choice),
+                recorder,
+                total=problem.iterations,
+                snapshots=recorded_iterations(problem),
+                progress=progress,
+            )
+            end = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or a second one
         raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
     except (MemoryError, RuntimeError, ArithmeticError) as error:  # torch tells of too little memory with the second

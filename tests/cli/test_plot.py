@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,15 @@ def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
 def test_the_animation_comes_alone_unless_panels_are_asked_for(
     dyn: Dyn, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def animate_run(run: Run, stem: Path) -> list[Path]:
+    def animate_run(run: Run, stem: Path, progress: Callable[[int, int], None]) -> list[Path]:
+        progress(1, 2)
         return [stem.with_suffix(".gif")]
 
     monkeypatch.setitem(vars(analysis), "animate_run", animate_run)
-    assert dyn("plot", "here", "--animate").out == "here/plots/animation.gif\n"
+    answer = dyn("plot", "here", "--animate")
+    assert answer.out == "here/plots/animation.gif\n"
+    assert "1/2" in answer.err
+    assert "frames" in answer.err
     assert drawn == []
     assert dyn("plot", "here", "--animate", "--panel", "loss").out == "here/plots/loss.png\nhere/plots/animation.gif\n"
     assert drawn == [("loss", None)]
