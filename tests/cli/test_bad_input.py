@@ -332,6 +332,13 @@ def test_a_diverging_loss_stops_and_keeps_everything(dyn: Dyn) -> None:
     assert not np.isfinite(run.losses[-1])
 
 
+def test_a_network_whose_neurons_all_die_says_so(dyn: Dyn) -> None:
+    answer = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--out", "here")
+    assert answer.code == 0
+    assert "the same output for every training sample (0): all neurons are dead" in answer.err
+    assert "all neurons are dead" in load_run("here").info["messages"][0]
+
+
 def test_a_diverged_run_says_so_again(dyn: Dyn) -> None:
     first = dyn("train", "toy.yaml", *DIVERGING, "--json")
     again = dyn("train", "toy.yaml", *DIVERGING, "--json")
