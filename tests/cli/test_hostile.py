@@ -23,7 +23,7 @@ from .conftest import Dyn
 
 OTHERS: list[Any] = [None, 3, -1, "x", [], {}, [3], "/dev/zero", 10**30, True]
 LONG = ["--set", "optimizer.iterations=20000000", "--set", "record.snapshots={kind: list, include: []}"]
-few = pytest.mark.parametrize("count", [12, pytest.param(100_000, marks=pytest.mark.long)])
+few = pytest.mark.parametrize("count", [5, pytest.param(100_000, marks=pytest.mark.long)])
 
 
 def changed(document: Any) -> Iterator[Any]:

@@ -82,7 +82,7 @@ def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: 
     assert arrays[0] == arrays[1]
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_runs_that_are_started_over_under_their_readers(place: Path, dyn: Dyn, rounds: int) -> None:
     """Who reads sees the run before or the run after, whole."""
     assert dyn("train", "toy.yaml", "--out", "outputs/runs/run").code == 0
@@ -99,7 +99,8 @@ def test_runs_that_are_started_over_under_their_readers(place: Path, dyn: Dyn, r
     assert verify_run(place / "outputs/runs/run") == []
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(14, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rounds", [4])
 def test_figures_of_runs_that_are_started_over(place: Path, dyn: Dyn, rounds: int) -> None:
     command = ["reproduce", "boursier2022-fig2", "--format", "png", "--quiet", "--set", "optimizer.iterations=2000"]
     said = together(place, f"2x{rounds}", *command, "+", *command, "--force", "+", "verify", "--all")
