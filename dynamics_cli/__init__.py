@@ -21,12 +21,11 @@ complete 20001 True
 [-1.0, 1.0]
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of Python's.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dynamics_cli.api import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -41,9 +40,11 @@ __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
 # fmt: on
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module("dynamics_cli.api"), name)  # when first used, so that `dyn --help` stays light
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
+import _signal  # type: ignore[import-not-found]  # `signal` itself takes milliseconds, in which Ctrl-C may come
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     # while modules are imported there is nothing to tidy up: Ctrl-C ends the program as it does others, without a word
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 from dynamics_cli.cli import main
 

@@ -189,7 +189,8 @@ def plan(
     from dynamics_cli.training.session import plan_run
 
     config = load_config(config, overrides, **settings)
-    return prospect(plan_run(config, None if out is None else Path(out)), resume=resume, force=force)
+    plan = plan_run(config, None if out is None else Path(out), drawn=False)
+    return prospect(plan, resume=resume, force=force)
 
 
 def sweep(
@@ -346,9 +347,10 @@ def load_run(which: Which, *, verify: bool = True) -> Run:
 
 def describe(run: Which) -> dict[str, Any]:
     """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
+    from dynamics_cli.runs.named import read_run
     from dynamics_cli.runs.summary import describe
 
-    return describe(load_run(run))
+    return read_run(run, describe, together=True)
 
 
 def compare(a: Which, b: Which) -> Comparison:
@@ -360,7 +362,7 @@ def compare(a: Which, b: Which) -> Comparison:
     from dynamics_cli.runs import named
     from dynamics_cli.runs.compare import compare_runs
 
-    return compare_runs(named.load_run(a), named.load_run(b))
+    return compare_runs(named.load_run(a, whole=True), named.load_run(b, whole=True))
 
 
 def prune_runs(
@@ -507,8 +509,8 @@ def pictures(
     from dynamics_cli.analysis import check_panel, draw_panel, panels_of
     from dynamics_cli.runs import named
 
-    loaded = named.load_run(run)  # type: ignore[arg-type]  # not a sweep
-    loaded.check_all()  # before the first picture, so that there is none of a damaged run
+    # all is checked before the first picture, so that there is none of a damaged run
+    loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
     for name in panels:
         check_panel(loaded, name)
     states = _states(loaded, iterations, messages) or [None]
@@ -565,14 +567,15 @@ def list_panels(run: Which | Sweep) -> Table:
     from dynamics_cli.analysis import panels_of
     from dynamics_cli.runs import named
 
-    loaded = named.load_run(run)  # type: ignore[arg-type]  # not a sweep
+    loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
-def animate(run: Which, out: str | Path | None = None) -> list[Path]:
+def animate(run: Which, out: str | Path | None = None, *, progress: Counted | None = None) -> list[Path]:
     """Write the animation of a run, a GIF, and an MP4 where ffmpeg is installed: `dyn plot --animate`.
 
-    `out` is the folder, by default `plots` in the run directory. Returns the files.
+    `out` is the folder, by default `plots` in the run directory. `progress` is called with the number of frames that
+    are drawn, and of all. Returns the files.
 
     Raises:
         UsageError: nothing of the run can be animated.
@@ -582,9 +585,8 @@ def animate(run: Which, out: str | Path | None = None) -> list[Path]:
     from dynamics_cli.runs import named
     from dynamics_cli.runs.store.layout import plots_folder
 
-    loaded = named.load_run(run)
-    loaded.check_all()
-    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation")
+    loaded = named.load_run(run, whole=True)
+    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation", progress)
 
 
 # --- figures of papers

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dynamics_cli.cli.arguments import complete_run, format_option, json_option, out_option, quiet_option
-from dynamics_cli.cli.output import emit, emit_files, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
 EXAMPLES = """\b
@@ -80,7 +80,7 @@ def plot(
     sweep = api.sweep_directory(run)
     if sweep is not None and (animate or iterations):
         raise click.UsageError("a sweep has no states: --at and --animate go with a run")
-    drawn = sweep or named.load_run(run)
+    drawn = sweep or named.load_run(run, whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
         if as_json:
@@ -97,8 +97,8 @@ def plot(
         for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, columns=columns, messages=message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path):
-        message("drawing the frames of the animation")
-        files += api.animate(drawn, folder)
+        with CountBar("frames", shown=not (quiet or as_json)) as bar:
+            files += api.animate(drawn, folder, progress=bar)
     if as_json:
         emit_json({"run": path, "files": files})
     else:

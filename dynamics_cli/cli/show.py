@@ -47,11 +47,12 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         return
     if overrides:
         raise click.UsageError("--set changes a config; a run is what it is")
-    run = api.load_run(run_or_config)
     if as_json:
-        emit_json(api.describe(run))
-    else:
-        _show_run(run)
+        emit_json(api.describe(run_or_config))
+        return
+    from dynamics_cli.runs.named import read_run
+
+    emit(read_run(run_or_config, _run_text, together=True))
 
 
 def _is_run(text: str) -> bool:
@@ -73,7 +74,7 @@ def _show_config(config: RunConfig, *, as_json: bool) -> None:
         emit(to_yaml(config).rstrip("\n"))
 
 
-def _show_run(run: Run) -> None:
+def _run_text(run: Run) -> str:
     from dynamics_cli.config import to_yaml
     from dynamics_cli.runs.summary import end_of, file_sizes, final_measures
 
@@ -86,7 +87,7 @@ def _show_run(run: Run) -> None:
     messages = "".join(f"\nmessage: {message}" for message in run.info.get("messages", []))
     settings = "\n".join(f"  {line}" for line in to_yaml(run.config).splitlines())
     files = "\n".join(f"  {size(count):>10}  {name}" for name, count in file_sizes(run.path).items())
-    emit(f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}")
+    return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
 
 def _show_sweep(found: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ def train(
     loaded = read_config(config, overrides, **settings)
     from dynamics_cli.training import session
 
-    plan = session.plan_run(loaded, out)
+    plan = session.plan_run(loaded, out, drawn=not dry_run)
     if dry_run:
         _show_prospect(plan, resume=resume, force=force, as_json=as_json)
         return

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dynamics_cli.config.clocks import Clock
     from dynamics_cli.config.streams import FreshStreams, Streams
-    from dynamics_cli.datasets.samples import Samples
+    from dynamics_cli.datasets.samples import Samples, Sizes
     from dynamics_cli.training.problem import Problem
 
 
@@ -109,6 +109,10 @@ class Dataset(Kind):
             DataMissingError: a file is not there; the message says how to get it.
             InputError: the samples cannot be used, or do not fit into memory.
         """
+
+    def sizes(self) -> Sizes | None:
+        """Return how many numbers the samples have, where all are drawn and none of the inputs is 0; else None."""
+        return None
 
     def resolve(self) -> Self:
         """Return this section with every `auto` replaced by what it stands for on this machine."""

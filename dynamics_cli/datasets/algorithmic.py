@@ -11,7 +11,7 @@ from pydantic import Field
 from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -139,6 +139,10 @@ initialization: {kind: unbalanced, scale: 0.01}
     endless = True
     n: PositiveInt
     """Number of measurements."""
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.rows * (self.columns or self.rows))
 
     def load(self, streams: Streams) -> Samples:
         """Return flattened measurement matrices (n, rows columns) and their inner products with the matrix (n,).

@@ -16,7 +16,7 @@ from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt
 from dynamics_cli.config.bases import Dataset, Floats
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.points import Coordinates, check_rows
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 from dynamics_cli.errors import InputError
 
 _ROUNDS = 1000
@@ -65,6 +65,11 @@ class Gaussians(Signed, kind="gaussians"):
             yield ("dataset", "mean"), "must not be 0: both classes would be in one place"
         yield from check_rows("outliers", self.outliers or [], dim, "the mean")
 
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        d, n = (self.dim or len(self.mean)) + self.append_bias, 2 * self.per_class + len(self.outliers or ())
+        return Sizes(n, d, n_test=2 * (self.test_per_class or 0), bias=self.append_bias, labels=1.0)
+
     def load(self, streams: Streams) -> Samples:
         """Return points ordered by class, positives (outliers last) first.
 
@@ -110,6 +115,10 @@ class LinearTeacher(Signed, kind="linear_teacher"):
     """Number of held-out points."""
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.dim + self.append_bias, 1, self.n_test or 0, self.append_bias, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:
         """Return standard Gaussian inputs at least `margin` away from the teacher's hyperplane.

@@ -11,7 +11,7 @@ import numpy as np
 from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset, Floats
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 
 
 class Mixture(Dataset, kind="mixture"):
@@ -41,6 +41,10 @@ class Mixture(Dataset, kind="mixture"):
         side = math.isqrt(self.modes)
         ticks = np.linspace(-self.radius, self.radius, side) if side > 1 else np.zeros(1)
         return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, 2, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:
         """Draw the points from the data stream of `seed`; all are labelled 1, real.

@@ -11,7 +11,7 @@ from pydantic import Field
 from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Dataset, Floats
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 from dynamics_cli.errors import InputError
 
 _DRAWS = 10_000
@@ -30,6 +30,10 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
     """Input dimension."""
     filtered: bool = True
     """Keep only points with `<x, z> >= 0` for `z = (1, -1, 1, -1, ...)`."""
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.dim, labels=1.0)
 
     def load(self, streams: Streams) -> Samples:
         """Draw `n` points `s |g|`, `g` Gaussian and `s` a fair sign, the label; keep those with `<x, z> >= 0`.

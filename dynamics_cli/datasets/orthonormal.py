@@ -10,7 +10,7 @@ from dynamics_cli.config.base import Finding, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.points import Labels, counted
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 
 
 class Orthonormal(Dataset, kind="orthonormal"):
@@ -34,6 +34,10 @@ class Orthonormal(Dataset, kind="orthonormal"):
         loss = sections.get("loss")
         if self.y is None and getattr(loss, "labels", "real") != "real":
             yield ("dataset", "y"), f"is missing; Gaussian labels do not suit the loss {sections['loss'].kind}"
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n, self.dim, labels=0.5 if self.y is None else np.array(self.y))
 
     def load(self, streams: Streams) -> Samples:
         """Draw `n` uniformly distributed orthonormal rows in `dim` dimensions, and labels where none are given.

@@ -14,6 +14,44 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """How many numbers a data set has, where that is known before they are drawn."""
+
+    n: int
+    """Number of training samples."""
+    d: int
+    """Columns of the inputs, the bias column included."""
+    outputs: int = 1
+    """Numbers of a label."""
+    n_test: int = 0
+    """Number of held-out samples."""
+    bias: bool = False
+    """Whether the last column of the inputs is the constant 1 of a bias."""
+    labels: Floats | float = 0.5
+    """The labels (n,), or one that they could have."""
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of all samples."""
+        return (self.n + self.n_test) * (self.d + self.outputs)
+
+    def samples(self) -> Samples:
+        """Return samples of these sizes that take no memory, for what does not depend on their values.
+
+        Raises:
+            InputError: there is no memory for those that will be drawn.
+        """
+        check_size(self.n + self.n_test, self.d)
+
+        def part(n: int, labels: Floats | float) -> tuple[Floats, Floats]:
+            y = np.broadcast_to(np.float64(labels), (n, self.outputs) if self.outputs > 1 else (n,))
+            return np.broadcast_to(np.float64(1.0), (n, self.d)), y
+
+        x_test, y_test = part(self.n_test, np.ravel(self.labels)[0]) if self.n_test else (None, None)
+        return Samples(*part(self.n, self.labels), x_test, y_test, self.bias)
+
+
+@dataclass(frozen=True)
 class Samples:
     """Training samples and, optionally, held-out ones; float64, whatever precision the run uses."""
 

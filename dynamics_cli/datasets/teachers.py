@@ -12,7 +12,7 @@ from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt
 from dynamics_cli.config.bases import Architecture, Dataset, Floats
 from dynamics_cli.config.choice import OneOf
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
+from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 
 
 class Teacher(Dataset, kind="teacher"):
@@ -53,6 +53,12 @@ class Teacher(Dataset, kind="teacher"):
         if self.divide_inputs:
             weights[next(iter(weights))] /= np.sqrt(self.dim)
         return weights
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        outputs = getattr(self.architecture, "outputs", None) or 1
+        label = 1.0 if self.sign and not self.noise else 0.5
+        return Sizes(self.n, self.dim + self.append_bias, outputs, self.n_test or 0, self.append_bias, label)
 
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
@@ -111,6 +117,10 @@ initialization: {kind: unbalanced, scale: 0.01}
         rng, r = streams.rng("teacher"), len(self.singular_values)
         U, V = (np.linalg.qr(rng.standard_normal((side, r)))[0] for side in (self.outputs, self.inputs))
         return U, V
+
+    def sizes(self) -> Sizes:
+        """Return the sizes of what is drawn."""
+        return Sizes(self.n or self.inputs, self.inputs, self.outputs)
 
     def load(self, streams: Streams) -> Samples:
         """Return inputs of unit covariance and their images.

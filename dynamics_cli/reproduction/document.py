@@ -15,6 +15,7 @@ from dynamics_cli.reproduction.obtain import ObtainedRun
 from dynamics_cli.runs import CorruptRunError, Finding, Run, outputs_root, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 FORMAT = 1
@@ -98,11 +99,12 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
     `check_run` checks a run directory; figures that share runs may hand in one that remembers.
     """
     file = Path(path)
-    try:
-        document = read_document(file)
-    except RunError as error:
-        return [Finding.of(error, file)]
-    findings = list(_files(file, document))
+    document, findings = _read_with_files(file)
+    if findings and file.is_file():  # perhaps another process was writing them
+        with alone_in(file.parent):
+            document, findings = _read_with_files(file)
+    if document is None:
+        return findings
     seen: set[tuple[Path, str | None]] = set()
     for run in document["runs"]:
         where = (run_path(file, run["path"]), run["hash"])
@@ -115,6 +117,15 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
 def list_figures(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
     return sorted(file for file in Path(folder).glob("*.json") if not file.name.startswith("."))
+
+
+def _read_with_files(file: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """Return the JSON of a figure, if it can be read, and what is wrong with it and with the files that it names."""
+    try:
+        document = read_document(file)
+    except RunError as error:
+        return None, [Finding.of(error, file)]
+    return document, list(_files(file, document))
 
 
 def _files(file: Path, document: Mapping[str, Any]) -> Iterator[Finding]:

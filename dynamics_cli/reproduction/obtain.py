@@ -15,10 +15,11 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.errors import DynError, InputError, RunError
 from dynamics_cli.reproduction.figure import Wanted
-from dynamics_cli.runs import Run, is_run, load_run
+from dynamics_cli.runs import Run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 from dynamics_cli.sweeps.workers import run_in_processes
 from dynamics_cli.training.loop import Progress
+from dynamics_cli.training.prospect import found_run
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
 
@@ -217,7 +218,8 @@ def _plan_replicas(config: RunConfig, count: int) -> Plan:
 
 
 def _is_finished(plan: Plan) -> bool:
-    return is_run(plan.directory) and load_run(plan.directory, verify=False).status in ("complete", "diverged")
+    run = found_run(plan)
+    return run is not None and run.status in ("complete", "diverged")
 
 
 def _for_role(role: str, wanted: Wanted, config: RunConfig, obtained: Obtained) -> ObtainedRun:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dynamics_cli.errors import DynError
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.steady import steadily
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import is_locked, run_lock
@@ -47,7 +48,7 @@ def summarize(path: Path) -> RunSummary:
     """Describe one run directory; one that cannot be read has the status `damaged`."""
     size, modified = files.used(path, without=(layout.LOCK, layout.LOCK_HOLDER))
     try:
-        run = Run(path, verify=False)
+        run = steadily(path, lambda: Run(path, verify=False))
         name = str(run.info.get("name", path.name))
         return RunSummary(path, name, run.status, run.iterations, run.final_loss, size, modified)
     except DynError as error:
@@ -94,7 +95,7 @@ def _remove(path: Path) -> bool:
     """Delete a run unless it is in use, or changed while its lock was taken."""
     before = _status_text(path)
     try:
-        with run_lock(path, wait=False):
+        with files.continued_by(""), run_lock(path, wait=False):
             if _status_text(path) != before:
                 return False
             clear_run(path)
@@ -102,7 +103,7 @@ def _remove(path: Path) -> bool:
                 files.remove(path / name)
     except LockedRunError:
         return False
-    with files.os_errors_as_run_errors(path):
+    with files.os_errors_as_run_errors(path, advice=""):
         files.remove_directory(path)
     return True
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.runs.store import layout
@@ -13,6 +14,7 @@ from dynamics_cli.runs.store import layout
 if TYPE_CHECKING:
     from dynamics_cli.runs.run import Run
 
+T = TypeVar("T")
 LATEST = "latest"
 """Stands for the run below the root of runs that was written last."""
 
@@ -73,7 +75,7 @@ def find_names(text: str) -> list[str]:
     return [name for name in names if _hash_begins(name, text)]
 
 
-def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = False) -> Run:
+def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = False, whole: bool = False) -> Run:
     """Open a run for reading.
 
     Args:
@@ -81,26 +83,46 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
             followed by `:k` for replica k of runs trained together; or `latest`.
         verify: check the config and, when it is first used, each array against the checksums.
         together: open a directory of replicas as one run with arrays `(K, R, ...)`, instead of refusing it.
+        whole: check all arrays now; no other process takes them away then.
 
     Raises:
         UsageError: several runs begin so.
         RunError: there is no such run, it is damaged, holds several runs, or was written by a newer version.
     """
+
+    def read(run: Run) -> Run:
+        if whole:
+            run.check_all()
+        return run
+
+    return read_run(which, read, verify=verify, together=together)
+
+
+def read_run(which: str | Path | Run, read: Callable[[Run], T], *, verify: bool = True, together: bool = False) -> T:
+    """Return what `read` gives of a run; it is called again for one that another process starts over meanwhile.
+
+    Raises as `load_run` and `read`.
+    """
+    from dynamics_cli.runs.run import Run
+    from dynamics_cli.runs.steady import steadily
+
+    if isinstance(which, Run):
+        return read(which)
+    text = os.fspath(which)
+    directory = run_directory(_without_number(text))
+    return steadily(directory, lambda: read(_open(text, directory, verify=verify, together=together)))
+
+
+def _open(text: str, directory: Path, *, verify: bool, together: bool) -> Run:
     from dynamics_cli.runs.replica import replicas_of
     from dynamics_cli.runs.run import Run
 
-    if isinstance(which, Run):
-        return which
-    text = os.fspath(which)
-    name = _without_number(text)
+    run, name = Run(directory, verify=verify), _without_number(text)
     if name != text:
-        k = int(text[len(name) + 1 :])
-        replicas = replicas_of(Run(run_directory(name), verify=verify))
+        k, replicas = int(text[len(name) + 1 :]), replicas_of(run)
         if k >= len(replicas):
             raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
-        replica: Run = replicas[k]
-        return replica
-    run = Run(run_directory(text), verify=verify)
+        return replicas[k]
     if "replicas" in run.info and not together:
         last = len(run.info["replicas"]) - 1
         raise RunError(f"{run.path} holds several runs trained together: name one, {text}:0 to {text}:{last}")
@@ -133,5 +155,7 @@ def _hash_begins(name: str, text: str) -> bool:
     if not _HASH.fullmatch(digits) or not text.startswith(digits):
         return False
     from dynamics_cli.runs.info import read_info
+    from dynamics_cli.runs.steady import steadily
 
-    return str(read_info(layout.runs_root() / name).get("hash")).startswith(text)
+    run = layout.runs_root() / name
+    return str(steadily(run, lambda: read_info(run)).get("hash")).startswith(text)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.runs import summary
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, owner, read_config, read_info
+from dynamics_cli.runs.steady import which_file
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import blocks, read_array, verify_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
@@ -71,6 +73,7 @@ class Run:
             RunError: it is not a run, is damaged, or was written by a newer version.
         """
         self.path = Path(path)
+        self._file = which_file(self.path)
         self.info: dict[str, Any] = read_info(self.path)
         self.status: str = self.info["status"]
         if self.status == "running" and not is_locked(self.path):
@@ -189,9 +192,31 @@ class Run:
         return i
 
     def network(self, i: int) -> Callable[[Array], Array]:
-        """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64."""
-        architecture = self.config.architecture
-        return architecture.function(self.state(i), self.state(0) if architecture.centered else None)
+        """The network of snapshot i, as a function from inputs (n, d) to outputs (n,) in float64.
+
+        The function raises `UsageError` for inputs of another number of columns than the network takes.
+        """
+        architecture, state = self.config.architecture, self.state(i)
+        h = architecture.function(state, self.state(0) if architecture.centered else None)
+
+        @cache
+        def takes(d: int) -> bool:
+            with suppress(DynError):
+                shapes = architecture.shapes(d)
+                return all(shapes.get(name) == weight.shape for name, weight in state.items())
+            return False
+
+        def network(x: Array) -> Array:
+            x = np.asarray(x)
+            if x.ndim != 2:
+                raise UsageError(f"inputs have the shape {x.shape}, a network takes (samples, columns)")
+            if takes(x.shape[1]):
+                return h(x)
+            bias = ": the last one is the constant 1 of the bias, np.column_stack([x, np.ones(len(x))])"
+            why = bias if takes(x.shape[1] + 1) else ""
+            raise UsageError(f"inputs have {x.shape[1]} columns, this network takes another number of them{why}")
+
+        return network
 
     def dataset(self) -> Samples:
         """The data on which the run was trained."""
@@ -234,11 +259,14 @@ class Run:
     def check_all(self, usable: str = "") -> None:
         """Check every array now, instead of when it is first used; `usable` says what can be done with a damaged one.
 
+        From then on the run stays as it is here, though another process may start it over.
+
         Raises:
             CorruptRunError: one is damaged.
         """
         try:
-            for name in self.array_names():
+            _ = self.config
+            for name in self._names:
                 self._read(name)
             for folder in (self.parameters, self.measures):
                 for name in folder:
@@ -261,8 +289,14 @@ class Run:
 
     def _read(self, name: str) -> Array:
         if name not in self._loaded:
-            rows = self.check(name) if self._verify else None
-            array = read_array(layout.array_file(self.path, name), rows)
+            try:
+                rows = self.check(name) if self._verify else None
+                array = read_array(layout.array_file(self.path, name), rows)
+            except CorruptRunError as error:
+                if which_file(self.path) == self._file:
+                    raise
+                changed = "since it was opened another process has started it over, or gone on with it: open it again"
+                raise RunError(f"{self.path}: {changed}") from error
             self._check_form(name, array)
             self._loaded[name] = array
         return self._loaded[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,13 +12,10 @@ from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.steady import steadily
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import verify_array
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
-from dynamics_cli.runs.store.locks import is_locked
-
-_TRIES, _PAUSE = 40, 0.05
-"""How often, and after how many seconds, a run is checked again that was started over meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +40,7 @@ def verify_run(path: str | Path) -> list[Finding]:
     A run that another process starts over meanwhile is checked again, as it is then.
     """
     directory = Path(path)
-    for _ in range(_TRIES):
-        before = _state(directory)
-        findings = _verify(directory)
-        if not findings or not (before != _state(directory) or (not before and is_locked(directory))):
-            break
-        time.sleep(_PAUSE)
-    return findings
-
-
-def _state(directory: Path) -> tuple[int, ...]:
-    """Return which file `run.json` is: another one when a run is started over, none in the middle of that."""
-    try:
-        status = (directory / layout.INFO).lstat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_mtime_ns
+    return steadily(directory, lambda: _verify(directory))
 
 
 def _verify(directory: Path) -> list[Finding]:
@@ -91,7 +72,11 @@ def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> list[Fin
     findings = {}
     for kind in kinds.values():
         folder = directory / kind["copy"]
-        there = {file.relative_to(folder).as_posix(): files.read(file) for file in sorted(folder.rglob("*.py"))}
+        try:
+            there = {file.relative_to(folder).as_posix(): files.read(file) for file in sorted(folder.rglob("*.py"))}
+        except OSError as error:
+            findings[folder] = Finding(folder, f"it cannot be read ({error.strerror})", "all arrays")
+            continue
         if Source(kind["from"], there).sha256 != kind["sha256"]:
             findings[folder] = Finding(folder, "the copied source is not the one that the run used", "all arrays")
     return list(findings.values())

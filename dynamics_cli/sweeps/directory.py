@@ -9,13 +9,17 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
-from dynamics_cli.runs.store import files
+from dynamics_cli.runs.info import read_info
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 if TYPE_CHECKING:
@@ -24,10 +28,11 @@ if TYPE_CHECKING:
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 SHARDS = "shards"
-FIXED = ("job", "seed", "status", "path", "replica", "message")
+FIXED = ("job", "seed", "status", "path", "replica", "hash", "message")
 """Columns of a table that are neither settings nor final numbers."""
 FORMAT = 1
 _AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
+_TRAINED = "the same `dyn sweep` again trains what is missing"
 _DELETE = f"the runs are files of their own; delete {SWEEP}, and the same `dyn sweep` again only reads them"
 
 
@@ -48,13 +53,39 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         described = read_sealed(path, FORMAT, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    axes = described.get("axes")
-    if not isinstance(axes, list) or not all(
-        isinstance(axis, dict) and isinstance(axis.get("key"), str) and isinstance(axis.get("values"), list)
-        for axis in axes
-    ):
-        raise CorruptRunError(path, "its settings are not those of a sweep", _DELETE)
+    try:
+        _Described.model_validate(described)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        problem = f"its settings are not those of a sweep: its entry {where!r} is not one that dyn writes"
+        raise CorruptRunError(path, problem, _DELETE) from error
     return described
+
+
+class _Axis(BaseModel):
+    """What a sweep says of an axis, where it is read again."""
+
+    model_config = ConfigDict(strict=True)
+
+    key: str
+    values: list[Any]
+    log: bool
+    leader: str = Field("", alias="with")
+
+
+class _Described(BaseModel):
+    """What a sweep says of itself, where it is read again; a file can fit its checksum and not be one of dyn's."""
+
+    model_config = ConfigDict(strict=True)
+
+    hash: str
+    name: str
+    axes: list[_Axis]
+    computed: dict[str, str] = {}
+    seeds: layout.Count
+    jobs: layout.Count
+    table: str = ""
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
@@ -75,7 +106,19 @@ def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], li
     """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
     measures = sorted({name for result in results for name in result.measures})
     keys = [key for key in keys if key != "seed"]  # which has a column in any case
-    header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
+    header = [
+        "job",
+        *keys,
+        "seed",
+        "status",
+        "iterations",
+        "final_loss",
+        *measures,
+        "path",
+        "replica",
+        "hash",
+        "message",
+    ]
     rows = [
         [
             result.job.number,
@@ -87,6 +130,7 @@ def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], li
             *(repr(result.measures[name]) if name in result.measures else "" for name in measures),
             result.path,
             "" if result.replica is None else result.replica,
+            result.hash,
             result.message,
         ]
         for result in results
@@ -133,10 +177,10 @@ def read_rows(directory: Path) -> list[dict[str, str]]:
             with unreadable_as_corrupt(path, _AGAIN):
                 texts[path] = files.read(path).decode()
     rows: dict[int, dict[str, str]] = {}
-    needed = {*FIXED, *(axis["key"] for axis in described["axes"]), *described.get("computed", {})}
+    needed = {*FIXED, *(axis["key"] for axis in described["axes"]), *described.get("computed", {})} - {"hash"}
     for path, text in texts.items():
         for row in csv.DictReader(io.StringIO(text, newline="")):
-            if not needed <= set(row) or None in row.values() or not str(row["job"]).isdecimal():
+            if not needed <= set(row) or None in row.values() or not _numbered(row):
                 raise CorruptRunError(path, "it has not the columns of this sweep", _AGAIN)
             number = int(row["job"])
             if number not in rows or rows[number]["status"] == "failed":
@@ -144,6 +188,21 @@ def read_rows(directory: Path) -> list[dict[str, str]]:
     if not rows:
         raise RunError(f"no job of {directory} has ended yet")
     return [rows[number] for number in sorted(rows)]
+
+
+def _numbered(row: Mapping[str, Any]) -> bool:
+    """Whether a row says which job it is of, and the place of its run among replicas if it is one of several."""
+    return str(row["job"]).isdecimal() and (row["replica"] == "" or str(row["replica"]).isdecimal())
+
+
+def check_place(directory: Path, row: Mapping[str, str]) -> None:
+    """Raise `CorruptRunError` unless the run of a row of the table is where the table says, and is that run."""
+    path = directory / row["path"]
+    if not files.exists(path / layout.INFO):
+        raise CorruptRunError(path, f"the run of job {row['job']} of this sweep is gone", _TRAINED)
+    if row.get("hash") and read_info(path).get("hash") != row["hash"]:
+        problem = f"it holds another run than that of job {row['job']} of this sweep; was it moved there?"
+        raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
 
 
 def read_table(directory: Path) -> str:
@@ -178,7 +237,15 @@ def verify_sweep(directory: Path) -> list[Finding]:
             read_table(directory)
     except RunError as error:
         findings.append(Finding.of(error, directory))
-    return [*findings, *(found for run in list_runs(directory) for found in verify_run(run.path))]
+    wrong = {run.path: verify_run(run.path) for run in list_runs(directory)}
+    with suppress(RunError):  # told above; or no job has ended yet
+        for row in read_rows(directory):
+            if row["path"] and row["status"] != "failed" and not wrong.setdefault(directory / row["path"], []):
+                try:
+                    check_place(directory, row)
+                except CorruptRunError as error:
+                    wrong[directory / row["path"]] = [Finding.of(error, directory)]
+    return [*findings, *chain(*wrong.values())]
 
 
 def sweep_summary(directory: Path) -> dict[str, Any]:

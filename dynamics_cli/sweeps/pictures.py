@@ -22,10 +22,11 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.layout import format_number, place_legend
 from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SERIES, SMALL, new_figure, styled
+from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import FIXED, read_rows, read_sweep
+from dynamics_cli.sweeps.directory import FIXED, check_place, read_rows, read_sweep
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
@@ -105,9 +106,13 @@ class SweepTable:
         if row["status"] == "failed":
             return np.zeros(0), np.zeros(0)
         if row["path"] not in self._runs:
+            check_place(self.directory, row)
             run = Run(self.directory / row["path"])
             self._runs[row["path"]] = replicas_of(run) if row["replica"] else [run]
-        run = self._runs[row["path"]][int(row["replica"] or 0)]
+        runs, r = self._runs[row["path"]], int(row["replica"] or 0)
+        if r >= len(runs):
+            raise CorruptRunError(self.directory / row["path"], f"it has no replica {r}")
+        run = runs[r]
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
         values = np.asarray(run.measures[measure]) if measure in run.measures else np.zeros(0)

@@ -41,6 +41,7 @@ from dynamics_cli.text import Table
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import Estimate, estimate
 from dynamics_cli.training.replicas import build_problems, divide
+from dynamics_cli.training.session import identity_of
 from dynamics_cli.training.signals import Interrupted
 
 TABLE_SECONDS = 1.0
@@ -67,6 +68,8 @@ class Result:
     final_loss: float = math.nan
     measures: dict[str, float] = field(default_factory=dict)
     message: str = ""
+    hash: str = ""
+    """Identity of the run, of all replicas of a directory the same."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +304,9 @@ def finished(task: Task, directory: Path) -> list[Result]:
     """Return how the jobs of a task ended; none where it is not done yet."""
     with suppress(DynError):  # what cannot be read is asked for again, which tells why
         run = Run(directory / task.name)
-        if run.status in ("complete", "diverged"):
+        resolved = [job.config.model_copy(update={"dataset": job.config.dataset.resolve()}) for job in task.jobs]
+        own = run.hash == identity_of(resolved, str(run.info.get("device")), str(run.info.get("backend")))
+        if own and run.status in ("complete", "diverged"):
             return _ended(task, directory, "")
     return []
 
@@ -318,7 +323,7 @@ def _ended(task: Task, directory: Path, why: str) -> list[Result]:
 
 def _result(job: Job, run: Run, name: str, replica: int | None = None) -> Result:
     measures = final_measures(run)
-    return Result(job, run.status, name, replica, run.iterations, run.final_loss, measures)
+    return Result(job, run.status, name, replica, run.iterations, run.final_loss, measures, hash=run.hash or "")
 
 
 def counts(results: Sequence[Result]) -> dict[str, Any]:
@@ -400,5 +405,6 @@ def job_document(result: Result, directory: Path) -> dict[str, Any]:
         "measures": result.measures,
         "path": directory / result.path if result.path else None,
         "replica": result.replica,
+        "hash": result.hash,
         "message": result.message,
     }

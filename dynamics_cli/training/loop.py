@@ -7,17 +7,20 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.clocks import Clock
 from dynamics_cli.recording.snapshots import Iterations, next_after
+from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.signals import GivenUp, SignalWatch
-from dynamics_cli.training.steppers.base import Floats, State, Stepper
+from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper
 
 Progress = Callable[[int, float], None]
 """Called with the iteration reached and the last loss."""
@@ -99,11 +102,10 @@ class TrainingLoop:
 
     def __post_init__(self) -> None:
         self._writer = self.recorder.writer
-        resumed = self._writer.resumed
         self._watch = SignalWatch()
         self._seconds: dict[str, float] = {}  # of the last call of each kind of work
         self._began = time.monotonic()
-        self._before = 0.0 if resumed is None else float(resumed.meta["seconds"])
+        self._before = 0.0
 
     def seconds(self) -> float:
         """Return the wall time of the training so far, that before interruptions included."""
@@ -126,21 +128,33 @@ class TrainingLoop:
     def _start(self) -> None:
         resumed = self._writer.resumed
         if resumed is not None:
-            state: State = dict(resumed.arrays)
-            clock_time = state.pop(_CLOCK, None)
-            if self.recorder.clock is not None and clock_time is not None:
-                self.recorder.clock.time = float(clock_time)
-            remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
-            self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: one for key, one in remembered.items()})
-            self.stepper.load_state_dict(state)
-            self.stepper.halted = resumed.meta.get("halted")
-            last_loss = resumed.meta.get("last_loss")
-            self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
+            try:
+                self._restore(resumed)
+            except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
+                problem = "its contents are not the state of this run"
+                file = self._writer.directory / layout.CHECKPOINT
+                raise CorruptRunError(file, problem, "start again with --force") from error
         self._record(snapshot_due=resumed is None or self._is_due())
 
     def _is_due(self) -> bool:
         """Whether a snapshot of the current state belongs to the schedule."""
         return next_after(self.snapshots, self.stepper.iteration - 1) == self.stepper.iteration
+
+    def _restore(self, resumed: Checkpoint) -> None:
+        self._before = float(resumed.meta["seconds"])
+        state: State = dict(resumed.arrays)
+        clock_time = state.pop(_CLOCK, None)
+        if self.recorder.clock is not None and clock_time is not None:
+            self.recorder.clock.time = float(clock_time)
+        remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
+        self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: one for key, one in remembered.items()})
+        self.stepper.load_state_dict(state)
+        self.stepper.halted = resumed.meta.get("halted")
+        last_loss = resumed.meta.get("last_loss")
+        self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
+        recorded = max(self._writer.last_loss, self._writer.last_snapshot)
+        if self.stepper.halted not in (None, *get_args(Halt)) or not recorded <= self.stepper.iteration <= self.total:
+            raise ValueError(self.stepper.iteration)
 
     def _train(self) -> None:
         """Train until the end, a halt or a signal."""

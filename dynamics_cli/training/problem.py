@@ -91,12 +91,17 @@ class Problem:
         return {name: np.asarray(drawn[name], np.float64).astype(self.dtype) for name in self.shapes}
 
 
-def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
+DRAWN = 2**21
+"""Numbers of a data set that are drawn in a moment, 16 MiB."""
+
+
+def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: bool = True) -> Problem:
     """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing big is allocated.
 
     Args:
         config: the validated config.
         dataset: the config's data set, where it was built before.
+        drawn: without it much random data is not drawn; samples of its sizes stand for it, which take no memory.
 
     Raises:
         DataMissingError: a data file is not there.
@@ -104,6 +109,9 @@ def build_problem(config: RunConfig, dataset: Samples | None = None) -> Problem:
 
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
+    sizes = None if drawn or dataset is not None else config.dataset.sizes()
+    if sizes is not None and sizes.numbers > DRAWN:
+        dataset = sizes.samples()
     dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
     loss = config.loss.of(config.architecture)
     _check_labels(dataset, loss, config)

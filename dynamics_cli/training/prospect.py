@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics_cli.runs import check_space, is_locked, is_run, load_run
+from dynamics_cli.runs import Run, check_space, is_locked, is_run
+from dynamics_cli.runs.steady import steadily
 from dynamics_cli.training.session import Plan
 
 
@@ -32,6 +33,15 @@ class Prospect:
         }
 
 
+def found_run(plan: Plan) -> Run | None:
+    """Return the run that is where a plan would make one, unverified; None without one.
+
+    Raises:
+        RunError: it is damaged.
+    """
+    return steadily(plan.directory, lambda: Run(plan.directory, verify=False) if is_run(plan.directory) else None)
+
+
 def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:
     """Say what training a plan would do with these options.
 
@@ -39,9 +49,9 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
         RunError: the disk has less room than the run needs, or the run that is there is damaged.
     """
     check_space(plan.directory, plan.needs.disk_bytes, force=force)
-    if not is_run(plan.directory):
+    run = found_run(plan)
+    if run is None:
         return Prospect(plan, None, "train from iteration 0")
-    run = load_run(plan.directory, verify=False)
     if is_locked(plan.directory):
         action = "wait for another process that holds the directory"
     elif force:

@@ -24,7 +24,7 @@ from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter, check_space
@@ -81,19 +81,25 @@ class Obtained:
     """Wall time that obtaining it took now."""
 
 
-def plan_run(config: RunConfig, directory: Path | None = None) -> Plan:
+def plan_run(config: RunConfig, directory: Path | None = None, *, drawn: bool = True) -> Plan:
     """Resolve and check everything about a run of one network before it starts.
 
     Args:
         config: the validated config.
         directory: the run directory itself; by default one named after the config under the root of all runs.
+        drawn: without it the plan is the same, but much random data is not drawn for it, so that it cannot be trained.
 
     Raises:
         InputError: the data, the device or the size of the run make it impossible.
         DataMissingError: a data file is not there.
 
     """
-    return plan_problems([build_problem(config)], directory)
+    plan = plan_problems([build_problem(config, drawn=False)], directory)  # refuses what does not fit before any draw
+    return (
+        plan_problems([build_problem(config)], directory)
+        if drawn and plan.problem.dataset.x.strides == (0, 0)
+        else plan
+    )
 
 
 def plan_problems(problems: Sequence[Problem], directory: Path | None = None) -> Plan:
@@ -108,13 +114,18 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
     chosen_measures(first)
     needs = estimate(first, choice)
     refuse_if_too_large(first, needs)
-    hashes = [run_hash(p.config, device=choice.device, backend=choice.backend) for p in problems]
-    identity = hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+    identity = identity_of([p.config for p in problems], choice.device, choice.backend)
     if directory is None:
         several = f"{first.config.name}-x{len(problems)}-{identity[:10]}"
         name = several if len(problems) > 1 else run_directory_name(first.config, identity)
         directory = layout.runs_root() / name
     return Plan(problems, choice, needs, identity, directory)
+
+
+def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
+    """Return the identity of a run of one network, or of several, whose data sets are resolved."""
+    hashes = [run_hash(config, device=device, backend=backend) for config in configs]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
 def obtain_run(
@@ -136,10 +147,10 @@ def obtain_run(
         Interrupted: SIGINT or SIGTERM came; the state is saved.
 
     """
-    began = time.monotonic()
+    began, remedy = time.monotonic(), "the same command" if resume else files.RESUME
     _make_directory(plan.directory)
     check_space(plan.directory, len(plan.problems) * plan.needs.disk_bytes, force=force)
-    with run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
+    with files.continued_by(remedy), run_lock(plan.directory, wait=wait, on_wait=on_wait) as waited:
         if force:
             clear_run(plan.directory)
         if is_run(plan.directory) and (plan.directory / layout.INFO).exists():
@@ -164,8 +175,10 @@ def obtain_run(
                 _refuse_runs_of_other_code(plan)
             writer = RunWriter.create(plan.directory, plan.config, _info(plan))
         with writer:
-            _train(plan, writer, progress, "the same command" if resume else "--resume")
-        return Obtained(Run(plan.directory), reused=False, seconds=time.monotonic() - began)
+            _train(plan, writer, progress, remedy)
+        run, seconds = Run(plan.directory), time.monotonic() - began
+        run.check_all()  # while the lock is held: whoever waits for it may start the run over
+        return Obtained(run, reused=False, seconds=seconds)
 
 
 def _refuse_other_code(run: Run, plan: Plan) -> None:
@@ -243,14 +256,15 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         clock=problem.config.optimizer.clock(problem.iterations),
     )
     try:
-        loop = TrainingLoop(
-            build_stepper(plan.problems, plan.choice),
-            recorder,
-            total=problem.iterations,
-            snapshots=recorded_iterations(problem),
-            progress=progress,
-        )
-        end = loop.run()
+        with np.errstate(all="ignore"):  # a loss that is not finite is told of in words
+            loop = TrainingLoop(
+                build_stepper(plan.problems, plan.choice),
+                recorder,
+                total=problem.iterations,
+                snapshots=recorded_iterations(problem),
+                progress=progress,
+            )
+            end = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or a second one
         raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
     except (MemoryError, RuntimeError, ArithmeticError) as error:  # torch tells of too little memory with the second

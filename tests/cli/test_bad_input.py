@@ -270,6 +270,37 @@ def test_disk_full_keeps_what_was_acknowledged(shell: Dyn, dyn: Dyn, place: Path
     assert (resumed.code, resumed.json["status"], resumed.json["iterations"]) == (0, "complete", 3000)
 
 
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (["train", "toy.yaml"], "continue with --resume"),
+        (["reproduce", "boursier2022-fig2", "--set", "optimizer.iterations=50"], "continue with the same command"),
+    ],
+)
+def test_what_continues_is_what_the_command_knows(
+    command: list[str], remedy: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dynamics_cli.runs.store import files
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write_at", full)
+    answer = dyn(*command, "--quiet")
+    assert (answer.code, answer.err.endswith(f"free space and {remedy}\n")) == (7, True), answer.err
+
+
+@pytest.mark.parametrize(
+    ("backend", "lr"), [("autograd", 1e38), ("matrix", 1e300), ("compiled", 1e300), ("gram", 1e300)]
+)
+def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dyn: Dyn) -> None:
+    """Warnings are errors here; numbers beyond those of the precision are told of in words alone."""
+    huge = ["--set", f"optimizer.lr={lr}", "--set", "dataset={kind: orthonormal, n: 2, dim: 3}"]
+    answer = dyn("train", "toy.yaml", *huge, "--backend", backend, "--quiet")
+    assert answer.code == 7
+    assert answer.err.startswith("Error: the loss is not finite at iteration ")
+
+
 def test_too_little_space_is_told_before_any_work(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     from dynamics_cli.runs.store import files
 
@@ -299,6 +330,13 @@ def test_a_diverging_loss_stops_and_keeps_everything(dyn: Dyn) -> None:
     assert len(run.losses) == run.iterations + 1
     assert np.isfinite(run.losses[:-1]).all()
     assert not np.isfinite(run.losses[-1])
+
+
+def test_a_network_whose_neurons_all_die_says_so(dyn: Dyn) -> None:
+    answer = dyn("train", "toy.yaml", "--set", "optimizer.lr=100", "--out", "here")
+    assert answer.code == 0
+    assert "the same output for every training sample (0): all neurons are dead" in answer.err
+    assert "all neurons are dead" in load_run("here").info["messages"][0]
 
 
 def test_a_diverged_run_says_so_again(dyn: Dyn) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ PATCHED = """
 import sys
 from dynamics_cli.cli import main
 import dynamics_cli.training.session as session
-def plan_run(*_):
+def plan_run(*_, **__):
     {body}
 session.plan_run = plan_run
 main(["train", "toy.yaml"])
@@ -197,6 +199,28 @@ def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -
     code = start + "import dynamics_cli.__main__\nos.kill(os.getpid(), 2)"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_nothing_is_imported_before_an_interrupt_is_quiet(shell: Dyn) -> None:
+    """What Python itself takes to start cannot be helped; of ours, one empty module comes before `__main__`."""
+    code = "import sys; before = set(sys.modules); import dynamics_cli; print(sorted(set(sys.modules) - before))"
+    assert shell(code=code).out == "['dynamics_cli']\n"
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.long)])
+def test_early_interrupts(count: int, place: Path) -> None:
+    """A traceback there may be as long as Python itself starts, and finds the package."""
+    rng, shown = random.Random(0), 0
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    for _ in range(count):
+        process = subprocess.Popen([sys.executable, "-m", "dynamics_cli", "list", "kinds"], env=environment(), **pipes)
+        time.sleep(rng.uniform(0.0, 0.4))
+        process.send_signal(signal.SIGINT)
+        err = process.communicate()[1].decode()
+        shown += "Traceback" in err
+        assert "dynamics_cli/" not in err.replace("dynamics_cli/__init__.py", ""), err
+        assert process.returncode in (0, 1, 130, -signal.SIGINT), err
+    print(f"{count} interrupts, {shown} while Python started")
 
 
 def test_an_interrupt_before_the_first_iteration_names_the_run(shell: Dyn) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from matplotlib.figure import Figure
 
 from dynamics_cli import analysis
 from dynamics_cli.runs import Run
+from dynamics_cli.runs.store.sealed import seal, unseal
 
 from .conftest import Dyn
 
@@ -76,14 +78,37 @@ def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
 def test_the_animation_comes_alone_unless_panels_are_asked_for(
     dyn: Dyn, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def animate_run(run: Run, stem: Path) -> list[Path]:
+    def animate_run(run: Run, stem: Path, progress: Callable[[int, int], None]) -> list[Path]:
+        progress(1, 2)
         return [stem.with_suffix(".gif")]
 
     monkeypatch.setitem(vars(analysis), "animate_run", animate_run)
-    assert dyn("plot", "here", "--animate").out == "here/plots/animation.gif\n"
+    answer = dyn("plot", "here", "--animate")
+    assert answer.out == "here/plots/animation.gif\n"
+    assert "1/2" in answer.err
+    assert "frames" in answer.err
     assert drawn == []
     assert dyn("plot", "here", "--animate", "--panel", "loss").out == "here/plots/loss.png\nhere/plots/animation.gif\n"
     assert drawn == [("loss", None)]
+
+
+def test_a_run_that_has_just_begun(dyn: Dyn, place: Path) -> None:
+    """Its first state is written, and not acknowledged yet: nothing is offered that cannot be drawn."""
+    dyn("train", "toy.yaml", "--out", "here", "--quiet")
+    run = place / "here"
+    content, _ = unseal((run / "run.json").read_bytes())
+    ended = ("rows", "seals", "iterations", "final_loss", "checkpointed")
+    kept = {key: value for key, value in content.items() if key not in ended}
+    (run / "run.json").write_bytes(seal({**kept, "status": "running", "resumptions": [{}]}))
+    for file in run.glob("checkpoint*"):
+        file.unlink()
+    for name in ("trajectory/iterations", "losses", "loss_iterations"):
+        for suffix in (".npy", ".crc"):
+            (run / (name + suffix)).unlink()
+    answer = dyn("plot", "here")
+    assert (answer.code, answer.out) == (0, "")
+    assert "this run has no panel 'rays': no state is recorded yet" in dyn("plot", "here", "--panel", "rays").err
+    assert dyn("show", "here").code == dyn("compare", "here", "here").code == 0
 
 
 def test_a_real_animation(dyn: Dyn, place: Path) -> None:

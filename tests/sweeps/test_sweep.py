@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.runs import load_run
+from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.sweeps.directory import verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import build_jobs
-from dynamics_cli.sweeps.sweep import PlannedSweep, counts, run_sweep
+from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
+from dynamics_cli.sweeps.sweep import PlannedSweep, counts, run_sweep, sweep_hash
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -183,3 +186,65 @@ def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
 
     assert bits(stopped) == bits(whole)
     assert stopped.table.read_bytes() == whole.table.read_bytes()
+
+
+def attacked(tmp_path, attack):
+    """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
+    grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
+    for name in ("s", "other"):
+        changes = ["initialization.scale=0.3"] if name == "other" else []
+        with ThreadPoolExecutor(1) as executor:
+            sweep_of(tmp_path / name, changes, grid, seeds=2, executor=executor)
+    attack(tmp_path / "s/jobs", tmp_path / "other/jobs")
+    return [(found.file.name, found.problem) for found in verify_sweep(tmp_path / "s")]
+
+
+def exchange(a, b):
+    a.rename(a.parent / "aside")
+    b.rename(a)
+    (a.parent / "aside").rename(b)
+
+
+GONE = {f"00000{k}": f"the run of job {k} of this sweep is gone" for k in range(4)}
+MOVED = {f"00000{k}": "it holds another run than that of job" for k in range(4)}
+
+
+@pytest.mark.parametrize(
+    ("attack", "wrong"),
+    [
+        (lambda own, other: None, {}),
+        (lambda own, other: exchange(own / "000000", own / "000003"), {k: MOVED[k] for k in ("000000", "000003")}),
+        (lambda own, other: exchange(own / "000001", other / "000001"), {"000001": MOVED["000001"]}),
+        (lambda own, other: shutil.rmtree(own), GONE),
+    ],
+    ids=["none", "exchanged", "of another sweep", "deleted"],
+)
+def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
+    found = dict(attacked(tmp_path, attack))
+    assert found.keys() == wrong.keys()
+    assert all(text in found[name] for name, text in wrong.items())
+    if not wrong:
+        return
+    with pytest.raises(CorruptRunError, match="of this sweep"):
+        draw_sweep(SweepTable(tmp_path / "s"), "losses")
+
+
+def test_runs_of_another_sweep_are_not_taken_for_done(tmp_path):
+    for name, scale in (("s", 0.1), ("other", 0.3)):
+        sweep_of(tmp_path / name, [f"initialization.scale={scale}"], ["optimizer.lr=0.01,0.02"])
+    exchange(tmp_path / "s/batches/000000", tmp_path / "other/batches/000000")
+    (tmp_path / "s/sweep.json").unlink()
+    _, again = sweep_of(tmp_path / "s", ["initialization.scale=0.1"], ["optimizer.lr=0.01,0.02"])
+    assert {result.status for result in again.results} == {"failed"}
+    assert "holds a run of another config" in again.results[0].message
+
+
+def test_the_identity_of_a_sweep_knows_no_paths(tmp_path):
+    """The same data in another folder are the same sweep."""
+    hashes = set()
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        (folder / "data.csv").write_text("-1.0,0.5,-1.0\n0.3,1.0,1.0\n")
+        base = {**BASE, "dataset": {"kind": "file", "path": str(folder / "data.csv")}}
+        hashes.add(sweep_hash(build_jobs(base, [], [parse_axis("optimizer.lr=0.01,0.02")])))
+    assert len(hashes) == 1

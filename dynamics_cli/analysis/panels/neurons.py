@@ -42,12 +42,14 @@ NAMED_POINTS = 6
 def no_hidden_weights(view: View) -> str | None:
     """Return why there are no neurons to draw, or None."""
     if "hidden_weight" in view.run.parameters:
-        return None
+        return None if len(view.iterations) else "no state is recorded yet"
     return "the hidden weights of a two-layer network are not recorded"
 
 
 def no_layers(view: View) -> str | None:
     """Return why there are no weights of layers to draw, or None."""
+    if view.layers and not len(view.iterations):
+        return "no state is recorded yet"
     return None if view.layers else "no weight matrices are recorded (see record.parameters in its config)"
 
 

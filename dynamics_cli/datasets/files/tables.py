@@ -61,13 +61,26 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
             wanted = {name: entries[name] for name in (*required, *optional) if name in entries}
             if twice := [name for name, entry in wanted.items() if entry.filename in there_twice]:
                 raise InputError(f"{path}: {twice[0]} is there twice")
-            return {name: _read(path, name, archive, entry) for name, entry in wanted.items()}
+            needed = 0
+            names: list[str] = []
+            for name, entry in wanted.items():  # a small file may claim, and be, large arrays
+                stored, numbers = _size(path, name, archive, entry)
+                needed, names = needed + stored + 8 * numbers, [*names, name]  # and their copy in float64
+                refuse_beyond_memory(needed, f"{path}: {', '.join(names)} {'take' if len(names) > 1 else 'takes'}")
+            return {name: _read(archive, entry) for name, entry in wanted.items()}
     except (ArchiveError, *ARCHIVE_DAMAGE) as error:
         reason = str(error) or type(error).__name__
         raise InputError(f"{path}: not a readable .npz file of plain arrays ({reason})") from error
 
 
-def _read(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(entry) as stream:
+        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _size(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[int, int]:
+    """Return the bytes of an array and how many numbers it has, by its header; refuse what holds something else."""
     if why := why_unreadable(entry):
         raise ArchiveError(f"{name} {why}")
     with archive.open(entry) as stream:
@@ -80,10 +93,7 @@ def _read(path: Path, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInf
     claimed = math.prod(shape) * dtype.itemsize
     if claimed != there:  # refused before NumPy allocates what is claimed
         raise ArchiveError(f"{name} claims shape {shape} of {dtype}, {claimed} bytes; there are {there}")
-    refuse_beyond_memory(claimed, f"{path}: {name} takes")  # a small file may claim, and be, a large array
-    with archive.open(entry) as stream:
-        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return array
+    return claimed, math.prod(shape)
 
 
 def _header(stream: IO[bytes]) -> Header:

@@ -190,7 +190,11 @@ def read_array(path: Path, rows: int | None = None) -> Array:
         raise CorruptRunError(path, f"it ends after {available} of {wanted} rows", "half copied?")
     if wanted == 0:
         return np.empty((0, *header.row_shape), header.dtype)  # nothing to map
-    return np.memmap(path, header.dtype, "r", header.offset, (wanted, *header.row_shape))
+    with unreadable_as_corrupt(path):
+        try:
+            return np.memmap(path, header.dtype, "r", header.offset, (wanted, *header.row_shape))
+        except ValueError as error:  # another file has taken its place, a shorter one
+            raise CorruptRunError(path, f"it cannot be mapped ({error})") from error
 
 
 def verify_array(

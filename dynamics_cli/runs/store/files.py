@@ -16,6 +16,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,17 +28,34 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _GONE = frozenset({errno.ENOENT, errno.ESTALE})
 
+RESUME = "--resume"
+_REMEDY = ContextVar("remedy", default=RESUME)
+
 
 @contextlib.contextmanager
 def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[None]:
     """Turn an error of the operating system while writing at or below `path` into a `RunError` that says what to do.
 
-    What is written is a run, which can be resumed, unless there is other `advice` (which may be empty).
+    What is written is a run, which can be resumed (see `continued_by`), unless there is other `advice` (which may be
+    empty).
     """
     try:
         yield
     except OSError as error:
-        raise RunError(_explain(error, path) if advice is None else _explain_other(error, path, advice)) from error
+        remedy = _REMEDY.get()
+        explained = advice is None and remedy
+        text = _explain(error, path, remedy) if explained else _explain_other(error, path, advice or "")
+        raise RunError(text) from error
+
+
+@contextlib.contextmanager
+def continued_by(remedy: str) -> Iterator[None]:
+    """Let messages say what continues a run that cannot be written, where it is not `--resume`; "" for nothing."""
+    token = _REMEDY.set(remedy)
+    try:
+        yield
+    finally:
+        _REMEDY.reset(token)
 
 
 def _explain_other(error: OSError, path: Path, advice: str) -> str:
@@ -46,16 +64,17 @@ def _explain_other(error: OSError, path: Path, advice: str) -> str:
     return f"cannot write {path}: {error.strerror or error}" + (f"; {advice}" if advice else "")
 
 
-def _explain(error: OSError, path: Path) -> str:
+def _explain(error: OSError, path: Path, remedy: str) -> str:
     where = error.filename if isinstance(error.filename, str) else str(path)
     kept = "what was acknowledged is kept"
     if error.errno in _FULL:
-        return f"disk full while writing {where}: {kept}; free space and continue with --resume"
+        return f"disk full while writing {where}: {kept}; free space and continue with {remedy}"
     if error.errno in _DENIED:
-        return f"{where} is not writable ({error.strerror}): {kept}; allow writing and continue with --resume"
+        return f"{where} is not writable ({error.strerror}): {kept}; allow writing and continue with {remedy}"
     if error.errno in _GONE:
-        return f"{where} is gone: was its directory deleted or moved? Continue with --resume, and --out where it is now"
-    return f"cannot write {where} ({error.strerror or error}): {kept}; continue with --resume"
+        place = ", and --out where it is now" if remedy == RESUME else " where it was"
+        return f"{where} is gone: was its directory deleted or moved? Continue with {remedy}{place}"
+    return f"cannot write {where} ({error.strerror or error}): {kept}; continue with {remedy}"
 
 
 # Primitives that change something. Each is one call to the operating system, or a loop over one.
