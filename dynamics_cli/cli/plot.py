@@ -81,7 +81,7 @@ def plot(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Draw panels of a run, its animation, or several runs in one picture.
+    """Draw panels of a run or a sweep, or several runs together.
 
     RUN is a run directory, the (start of the) name or hash of one below outputs/runs, or `latest`; DIR:k is replica k
     of runs trained together; of the directory of a sweep, phase diagrams and curves are drawn. Which panels there are

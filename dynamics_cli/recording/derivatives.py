@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Floats, Parameters, State
+from dynamics_cli.config.bases import Architecture, Floats, Parameters, State
 from dynamics_cli.measures.feed_forward import FeedForward, Layers
 
 if TYPE_CHECKING:
@@ -106,6 +106,21 @@ def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
     return columns.detach().numpy(), torch.stack(bends, 1).numpy()
 
 
+def layers_of(architecture: Architecture, parameters: Parameters) -> Layers:
+    """Return the layers of a fully connected network, float64."""
+    assert isinstance(architecture, TwoLayer | FullyConnected)
+    values = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
+    scale = architecture.output_scale or 1.0
+    if isinstance(architecture, TwoLayer):
+        weights = [values["hidden_weight"], np.atleast_2d(values["output_weight"])]
+        return Layers(weights, [None, None], [1.0, 1.0], scale, architecture.sigma)
+    depth = len(architecture.widths) + 1
+    weights = [values[f"weight_{layer}"] for layer in range(1, depth + 1)]
+    biases = [values.get(f"bias_{layer}") for layer in range(1, depth + 1)]
+    multipliers = architecture.multipliers([weights[0].shape[1], *(len(W) for W in weights)])
+    return Layers(weights, biases, multipliers or [1.0] * depth, scale, architecture.sigma)
+
+
 class ByHand(Derivatives):
     """Fully connected networks, by `measures.feed_forward`."""
 
@@ -117,30 +132,21 @@ class ByHand(Derivatives):
         )
         self._all = bool(self._mask.all())
 
-    def _layers(self, parameters: Parameters) -> Layers:
-        architecture = self.problem.config.architecture
-        assert isinstance(architecture, TwoLayer | FullyConnected)
-        values = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
-        scale = architecture.output_scale or 1.0
-        if isinstance(architecture, TwoLayer):
-            weights = [values["hidden_weight"], np.atleast_2d(values["output_weight"])]
-            return Layers(weights, [None, None], [1.0, 1.0], scale, architecture.sigma)
-        depth = len(architecture.widths) + 1
-        weights = [values[f"weight_{layer}"] for layer in range(1, depth + 1)]
-        biases = [values.get(f"bias_{layer}") for layer in range(1, depth + 1)]
-        multipliers = architecture.multipliers([weights[0].shape[1], *(len(W) for W in weights)])
-        return Layers(weights, biases, multipliers or [1.0] * depth, scale, architecture.sigma)
-
     @cached_property
     def network(self) -> FeedForward:
         """The network on the training inputs."""
-        return FeedForward(self._layers(self._state.parameters), self.problem.dataset.x)
+        return FeedForward(layers_of(self.problem.config.architecture, self._state.parameters), self.problem.dataset.x)
 
     @cached_property
     def _loss(self) -> tuple[Floats, Floats]:
         h = self.network.outputs
         if self.problem.config.architecture.centered:
-            h = h - FeedForward(self._layers(self._state.start), self.problem.dataset.x).outputs
+            h = (
+                h
+                - FeedForward(
+                    layers_of(self.problem.config.architecture, self._state.start), self.problem.dataset.x
+                ).outputs
+            )
         return loss_derivatives(self.problem, h)
 
     def _kept(self, vector: Floats) -> Floats:
@@ -168,7 +174,7 @@ class ByHand(Derivatives):
 
     def kernel(self, chosen: int | Sequence[int]) -> Floats:
         """Return the tangent kernel of training samples, by number or the first so many."""
-        layers = self._layers(self._state.parameters)
+        layers = layers_of(self.problem.config.architecture, self._state.parameters)
         K = FeedForward(layers, self.problem.dataset.x[_rows(chosen)]).kernel(self._trained())
         return K.reshape(K.shape[0] * K.shape[1], -1)
 
