@@ -145,8 +145,8 @@ class SpectralDensity(Curvature, kind="spectral_density"):
     """Density of the eigenvalues of the Hessian, by stochastic Lanczos quadrature (Ghorbani et al. 2019, Algorithm 2).
 
     Of `probes` random vectors `v` the eigenvalues `theta_i` of the tridiagonal matrix of `steps` Lanczos iterations,
-    and the squared first entries `w_i` of its eigenvectors: `tr f(H) / P ~ mean_v sum_i w_i f(theta_i)`. The
-    panel draws every `theta_i` as a Gaussian. A state takes `probes x steps` Hessian-vector products: give it a schedule (`at`).
+    and the squared first entries `w_i` of its eigenvectors: `tr f(H) / P ~ mean_v sum_i w_i f(theta_i)`. The panel
+    draws each `theta_i` as a Gaussian. A state takes `probes x steps` Hessian-vector products: give it a schedule.
     """
 
     example = "{kind: spectral_density, at: {kind: list, include: [100]}}"
