@@ -14,6 +14,7 @@ from .conftest import Dyn
 Drawn = list[tuple[str, int | None]]
 
 PANELS = ["loss", "function", "rays", "polar", "norms", "directions", "spectrum"]
+OFFERED = [*PANELS, "interpolation", "loss_slice", "similarity"]
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
 
 def test_an_unknown_panel(dyn: Dyn, drawn: Drawn) -> None:
     answer = dyn("plot", "here", "--panel", "los")
-    told = f"no panel 'los' (did you mean 'loss'?); this run offers {', '.join(PANELS)}"
+    told = f"no panel 'los' (did you mean 'loss'?); this run offers {', '.join(OFFERED)}"
     assert (answer.code, answer.out, answer.err) == (2, "", f"Error: {told}\n")
     answer = dyn("plot", "here", "--panel", "loss", "--panel", "measures")
     assert answer.code == 2
@@ -67,10 +68,10 @@ def test_an_unknown_panel(dyn: Dyn, drawn: Drawn) -> None:
 
 def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
     found = dyn("plot", "here", "--list", "--json").json
-    assert [set(panel) for panel in found] == [{"name", "description"}] * len(PANELS)
-    assert [panel["name"] for panel in found] == PANELS
+    assert [set(panel) for panel in found] == [{"name", "description"}] * len(OFFERED)
+    assert [panel["name"] for panel in found] == OFFERED
     lines = dyn("plot", "here", "--list").out.splitlines()
-    assert [line.split("  ")[0] for line in lines[2:]] == PANELS
+    assert [line.split("  ")[0] for line in lines[2:]] == OFFERED
     assert drawn == []
 
 
