@@ -397,6 +397,10 @@ def _draw_spread(table: SweepTable, measure: str) -> Figure:
     shares = (np.arange(len(numbers)) + 0.5) / max(1, len(numbers))
     axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3)
     axes.set_xscale(scale_of("x", table.log, _scale(numbers) == "log"))
+    if table.log is not None and len(numbers) and numbers[-1] < 10 * numbers[0]:  # powers of ten would name nothing
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
     axes.set(xlabel=_words(measure), ylabel=f"share of the {len(numbers)} jobs below", ylim=(0, 1))
     _say(figure, axes, table.note(said="all values of"), WIDTH)
     return figure

@@ -141,3 +141,20 @@ def test_one_measure_is_a_panel_and_axes_are_logarithmic_on_request(dyn: Dyn) ->
     )
     answer = dyn("plot", "here", "--log", "z")
     assert (answer.code, "is not one of 'x', 'y', 'xy', 'none'" in answer.err) == (2, True)
+
+
+def test_the_classes_of_a_network_of_several_outputs_have_a_legend(dyn: Dyn) -> None:
+    config = {
+        "name": "classes",
+        "dataset": {"kind": "modular_arithmetic", "p": 5},
+        "architecture": {"kind": "two_layer", "width": 6, "outputs": 5},
+        "initialization": {"kind": "unbalanced", "scale": 0.5},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 20},
+        "record": {"measures": [{"kind": "train_accuracy", "by_class": True}]},
+    }
+    run = api.train(config, out="classes")
+    assert run.parameters["output_weight"].shape[1:] == (5, 6)
+    (axes,) = api.plot(run, "train_accuracy_by_class").axes
+    assert [line.get_label() for line in axes.lines] == [f"class {c}" for c in range(5)]
+    assert axes.lines[2].get_ydata() == pytest.approx(run.measures["train_accuracy_by_class"][:, 2])

@@ -271,7 +271,9 @@ def similarity_figure(view: View, iteration: int | None) -> Figure:
     at = view.states - 1 if iteration is None else min(view.run.index_of(iteration), view.states - 1)
     over, last = [features(int(i)) for i in chosen], features(at)
     depth = len(last)
-    figure, panels = new_figure(min(count := depth + (depth > 1), 3), -(-count // 3), width=ROW_WIDTH, aspect=0.85)
+    count = depth + (depth > 1)
+    width = ROW_WIDTH if count > 2 else None
+    figure, panels = new_figure(min(count, 3), -(-count // 3), width=width, aspect=0.85)
     look: dict[str, Any] = {"label": "CKA", "limits": (0.0, 1.0)}
     for layer in range(depth):
         values, times = _similarities([one[layer] for one in over]), steps[chosen]

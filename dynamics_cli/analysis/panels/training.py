@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -163,13 +164,16 @@ def _draw_other(axes: Axes, *, view: View, name: str, scale: TimeScale) -> None:
     label = NAMES.get(name, name.replace("_", " "))
     log = set_value_axis(axes, reach, label, log=value_scale(values, view.log) == "log")
     named = recorded(view.run, name, lambda one: one.columns(dict(view.run.config))) or ()
-    handles = draw_columns(axes, steps, values, SERIES[: len(named)] or SERIES[:1], log=log, scale=scale)
+    colors: Sequence[Any] = SERIES[: len(named)] or SERIES[:1]
+    if len(named) > len(SERIES):
+        colors = list(colormaps["viridis"](np.linspace(0, 0.95, len(named))))
+    handles = draw_columns(axes, steps, values, colors, log=log, scale=scale)
     for handle, column in zip(handles, named, strict=False):
         handle.set_label(column)
     handles = handles[: len(named)]
     if line is not None:
         handles.append(axes.axhline(line[1], color="black", ls="--", lw=0.8, label=line[0]))
-    place_legend(axes, handles, "below", columns=4)
+    place_legend(axes, handles, "below", columns=3)
     set_time_axis(axes, view.iterations, scale)
 
 
@@ -182,7 +186,7 @@ def measured(run: Run, name: str) -> tuple[Ints, Floats]:
 
 
 def draw_columns(
-    axes: Axes, steps: Ints, values: Floats, colors: Sequence[str], *, log: bool, scale: TimeScale, **look: Any
+    axes: Axes, steps: Ints, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
 ) -> list[Line2D]:
     """Draw the columns of values (k, c) over steps (k,), in a color each, or in ever paler shades of the only one."""
     lines = []
