@@ -182,7 +182,10 @@ class SpectralDensity(Curvature, kind="spectral_density"):
 
 
 class HessianTrace(Curvature, kind="hessian_trace"):
-    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly."""
+    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly.
+
+    `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is recorded.
+    """
 
     probes: PositiveInt | None = None
     """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
@@ -268,7 +271,10 @@ class GradientNorm(Curvature, kind="gradient_norm"):
 
 
 class GradientNoise(Curvature, kind="gradient_noise"):
-    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k g_k||^2`."""
+    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k g_k||^2`.
+
+    The gradient of a batch of B samples drawn with replacement has `1/B` of it (Mandt et al. 2017).
+    """
 
     def measure(self, state: State) -> float:
         """Return the trace."""

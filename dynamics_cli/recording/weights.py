@@ -77,7 +77,10 @@ def is_linear(problem: Problem) -> bool:
 
 
 class Distance(OfLayer, kind="distance"):
-    """Distance of the weights from the initial ones, `||theta - theta_0||`, or relative to `||theta_0||`."""
+    """Distance of the weights from the initial ones, `||theta - theta_0||`, or relative to `||theta_0||`.
+
+    Of all weights, or of one layer; small in the lazy regime (Chizat et al. 2019, Section 3).
+    """
 
     relative: bool = False
     """Divide by the norm of the initial weights."""
@@ -107,7 +110,10 @@ class OfSpectrum(OfLayer):
 
 
 class SingularValues(OfSpectrum, kind="singular_values"):
-    """Singular values of the weights of a layer, or of the whole of a linear network."""
+    """Singular values of the weights of a layer, or of the whole of a linear network.
+
+    Of a linear network they are the strengths of the modes that it has learnt, one after the other (Saxe et al. 2014).
+    """
 
     example = "{kind: singular_values, layer: hidden_weight}"
     top: PositiveInt = 10
@@ -184,7 +190,7 @@ class ActivationFlips(OfNeurons, kind="activation_flips"):
 
 
 class DeadNeurons(OfNeurons, kind="dead_neurons"):
-    """Share of the hidden neurons that are active on no training sample."""
+    """Share of the hidden neurons that are active on no training sample: `z_j(x_k) <= 0` for all k (Lu et al. 2019)."""
 
     def measure(self, state: State) -> float:
         """Return the share."""
