@@ -95,7 +95,7 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
 
 
 class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
-    """Largest eigenvalues of the tangent kernel: rates at which residuals along its vectors fall (Jacot et al. 2018)."""
+    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et al. 2018)."""
 
     top: PositiveInt = 10
     """How many, the largest first."""
