@@ -7,6 +7,7 @@ results that hold more than a table have one as `.rows`; `pandas.DataFrame` take
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dynamics_cli.config import RunConfig
+    from dynamics_cli.plotting.time_axis import LogAxes
     from dynamics_cli.reproduction.obtain import ProgressDisplay
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
     Overrides = Mapping[str, Any] | Iterable[str]
     Which = Run | str | Path
+    Drawn = Which | Sweep | Sequence[Which]
     Messages = Callable[[str], None]
     """Told in one sentence each what a user may want to know."""
     Counted = Callable[[int, int | None], None]
@@ -420,12 +423,13 @@ def _run_row(summary: Any) -> dict[str, Any]:
 
 @overload
 def plot(
-    run: Which | Sweep,
+    run: Drawn,
     panel: str,
     at: int | None = None,
     *,
     measure: str = "final_loss",
     columns: Mapping[str, str] | None = None,
+    log: LogAxes | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure: ...
@@ -433,35 +437,38 @@ def plot(
 
 @overload
 def plot(
-    run: Which | Sweep,
+    run: Drawn,
     panel: str | Sequence[str] | None = None,
     at: int | Sequence[int] | None = None,
     *,
     measure: str = "final_loss",
     columns: Mapping[str, str] | None = None,
+    log: LogAxes | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...
 
 
 def plot(
-    run: Which | Sweep,
+    run: Drawn,
     panel: str | Sequence[str] | None = None,
     at: int | Sequence[int] | None = None,
     *,
     measure: str = "final_loss",
     columns: Mapping[str, str] | None = None,
+    log: LogAxes | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
-    """Draw panels of a run, or of a sweep: `dyn plot`.
+    """Draw panels of a run or of a sweep, or several runs in one picture: `dyn plot`.
 
     Args:
-        run: as `load_run` takes it; a sweep or its directory.
-        panel: the name of a panel, or several (see `list_panels`); by default all.
+        run: as `load_run` takes it, or a list of several; a sweep or its directory.
+        panel: the name of a panel or of a measure, or several (see `list_panels`); by default all.
         at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
         measure: of a sweep, the final number to draw.
         columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
+        log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
 
@@ -475,7 +482,7 @@ def plot(
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
     drawn = {}
-    for stem, figure in pictures(run, panels, iterations, measure=measure, columns=columns):
+    for stem, figure in pictures(run, panels, iterations, measure=measure, columns=columns, log=log):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
@@ -486,23 +493,29 @@ def plot(
 
 
 def pictures(
-    run: Which | Sweep,
+    run: Drawn,
     panels: Sequence[str] = (),
     iterations: Sequence[int] = (),
     *,
     measure: str = "final_loss",
     columns: Mapping[str, str] | None = None,
+    log: LogAxes | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
-    """Draw panels of a run or a sweep one after the other, each with the name of its file; see `plot`.
+    """Draw panels of a run, several runs or a sweep one after the other, each with the name of its file; see `plot`.
 
     Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
     """
+    if isinstance(run, list | tuple):
+        if iterations or columns:
+            raise UsageError("at, x, y and color go with one run or sweep, not with several runs in one picture")
+        yield from _overlays([_overlaid_run(one) for one in run], panels, log)
+        return
     directory = sweep_directory(run)
     if directory is not None:
         if iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, panels, measure, columns or {})
+        yield from _pictures_of_sweep(directory, panels, measure, columns or {}, log)
         return
     if columns:
         raise UsageError("x, y and color are columns of the table of a sweep; a run has none")
@@ -512,19 +525,48 @@ def pictures(
     # all is checked before the first picture, so that there is none of a damaged run
     loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
     for name in panels:
-        check_panel(loaded, name)
+        check_panel(loaded, name, log)
     states = _states(loaded, iterations, messages) or [None]
-    for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(loaded)]:
+    for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(loaded) if spec.by_default]:
         for state in states:
-            yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state)
+            yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, log)
+
+
+def _overlaid_run(which: Any) -> Run:
+    """Return one of several runs that are drawn together.
+
+    Raises:
+        UsageError: it is a sweep.
+    """
+    from dynamics_cli.runs import named
+
+    if (directory := sweep_directory(which)) is not None:
+        raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
+    return named.load_run(which)
+
+
+def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
+    from dynamics_cli.analysis.overlay import draw_overlay, overlaid
+
+    for run in runs:
+        run.check_all()
+    known = overlaid(runs)
+    for name in panels:
+        if name not in known:
+            raise UsageError(
+                f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
+            )
+    digits = hashlib.sha256("\n".join(str(run.path.absolute()) for run in runs).encode()).hexdigest()[:10]
+    for name in dict.fromkeys(panels) or known:
+        yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log)
 
 
 def _pictures_of_sweep(
-    directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str]
+    directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str], log: LogAxes | None
 ) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, panels_of_sweep
 
-    results = SweepTable(directory)
+    results = SweepTable(directory, log)
     if columns:
         if panels:
             raise UsageError("a panel has its own columns; give either panels, or x, y and color")
@@ -555,8 +597,13 @@ def sweep_directory(which: Any) -> Path | None:
     return next((place for place in places if is_sweep(place)), None)
 
 
-def list_panels(run: Which | Sweep) -> Table:
-    """Return name and description of the panels that a run or a sweep offers: `dyn plot --list`."""
+def list_panels(run: Drawn) -> Table:
+    """Return name and description of the panels that a run, several runs or a sweep offer: `dyn plot --list`."""
+    if isinstance(run, list | tuple):
+        from dynamics_cli.analysis.overlay import overlaid
+
+        names = overlaid([_overlaid_run(one) for one in run])
+        return Table({"name": name, "description": f"{name.replace('_', ' ')} of all runs"} for name in names)
     directory = sweep_directory(run)
     if directory is not None:
         from dynamics_cli.sweeps.pictures import SweepTable, panels_of_sweep

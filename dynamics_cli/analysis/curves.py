@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +14,7 @@ from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.plotting.layout import format_number, note, panel_label
 from dynamics_cli.plotting.style import PALETTE, SMALL, new_figure
-from dynamics_cli.plotting.time_axis import TimeScale
+from dynamics_cli.plotting.time_axis import LogAxes, TimeScale, scale_of
 
 LOG_RANGE = 20.0
 """A positive curve whose largest value is so many times its smallest is drawn on a log axis."""
@@ -27,29 +26,28 @@ LETTER = 24.0
 """Width of the letter of a panel and the gap after it, in points."""
 
 
-def value_scale(values: ArrayLike) -> Literal["log", "linear"]:
+def value_scale(values: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
     """Return `log` for values that are never negative and span more than a factor `LOG_RANGE`, else `linear`.
 
-    Values of exactly 0 and those that are not finite do not count.
+    Values of exactly 0 and those that are not finite do not count. What is `asked` for comes first.
     """
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
     positive = array[array > 0]
-    if len(positive) == 0 or (array < 0).any():
-        return "linear"
-    return "log" if float(positive.max()) > LOG_RANGE * float(positive.min()) else "linear"
+    suits = len(positive) > 0 and not (array < 0).any() and float(positive.max()) > LOG_RANGE * float(positive.min())
+    return scale_of("y", asked, suits)
 
 
-def time_scale(iterations: ArrayLike, *curves: ArrayLike) -> TimeScale:
+def time_scale(iterations: ArrayLike, *curves: ArrayLike, asked: LogAxes | None = None) -> TimeScale:
     """Return `log` when most of what `curves` do over `iterations` (k,) is over after `EARLY` of them.
 
     Each of `curves` is (k,) or (k, m). What it does is its total variation, of the logarithm where `value_scale` is
     logarithmic; several curves have equal weight, the m columns of one count by their variation. Non-finite values are
-    skipped.
+    skipped. What is `asked` for comes first.
     """
     steps = np.asarray(iterations, dtype=np.float64)
-    if len(steps) < 8 or steps[-1] <= 100:
-        return "linear"
+    if asked is not None or len(steps) < 8 or steps[-1] <= 100:
+        return scale_of("x", asked, False)
     early = steps[1:] <= steps[0] + EARLY * (steps[-1] - steps[0])
     changes = [_variation(np.asarray(curve, dtype=np.float64).reshape(len(steps), -1)) for curve in curves]
     shares = [change[early].sum() / change.sum() for change in changes if change.sum() > 0]

@@ -6,56 +6,74 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import NAMES
+from dynamics_cli.analysis.panels.training import bound_of, draw_columns, drawn_measures, measured
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.plotting.layout import figure_legend
 from dynamics_cli.plotting.style import SERIES, new_figure, styled
-from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
+from dynamics_cli.plotting.time_axis import LogAxes, set_time_axis, set_value_axis
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
 
+WIDE = 26
+"""Characters of a label beside which a legend has no room for a second one."""
 MANY_SETTINGS = 3
 """Differing settings that a legend names; of runs that differ in more it gives the names."""
 
 
 @styled
-def draw_overlay(runs: Sequence[Run], name: str = "loss") -> Figure:
+def draw_overlay(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = None) -> Figure:
     """Draw the training loss (`loss`) or a measure of several runs over iterations; the legend says how they differ.
 
-    Of a measure of several numbers the first is drawn.
+    Of a measure of several numbers the first are the darkest. `log` says which axes are logarithmic, by default those
+    that this suits. A measure's bound is dashed, in the colour of its run where runs differ in it.
 
     Raises:
-        UsageError: a run has no such measure.
+        UsageError: a run has no such measure, or nothing recorded of it.
     """
     curves = [_curve(run, name) for run in runs]
-    scale = time_scale(*curves[0])
+    bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
+    values = np.concatenate([values.ravel() for _, values in curves])
+    scale, value = time_scale(*curves[0], asked=log), value_scale(values, log)
     figure, (axes,) = new_figure(1)
-    values = np.concatenate([values for _, values in curves])
-    label = r"loss $L(\theta^t)$" if name == "loss" else NAMES.get(name, name.replace("_", " "))
-    log = set_value_axis(axes, values, label, log=value_scale(values) == "log")
-    lines = []
-    for k, ((steps, curve), text) in enumerate(zip(curves, _labels(runs), strict=True)):
-        look = {"color": SERIES[k % len(SERIES)], "ls": ("-", "--", ":")[k // len(SERIES) % 3], "label": text}
-        lines.append(draw_curve(axes, steps, visible(curve, log=log), log_time=scale == "log", **look))
-    longest = max((steps for steps, _ in curves), key=lambda steps: int(steps[-1]))
-    set_time_axis(axes, longest, scale)
-    figure_legend(figure, lines)
+    label = r"loss $L(\theta^t)$" if name == "loss" else name.replace("_", " ")
+    reach = np.append(values, [line[1] for line in bounds if line is not None])
+    is_log = set_value_axis(axes, reach, label, log=value == "log")
+    handles = []
+    for k, ((steps, numbers), line) in enumerate(zip(curves, bounds, strict=True)):
+        color, ls = SERIES[k % len(SERIES)], ("-", "--", ":")[k // len(SERIES) % 3]
+        handles.append(draw_columns(axes, steps, numbers, (color,), log=is_log, scale=scale, ls=ls)[0])
+        if line is not None and line not in bounds[:k]:
+            axes.axhline(line[1], color=color if len(set(bounds)) > 1 else "black", ls="--", lw=0.8)
+    set_time_axis(axes, max((steps for steps, _ in curves), key=lambda steps: int(steps[-1])), scale)
+    for handle, text in zip(handles, _labels(runs), strict=True):
+        handle.set_label(text)
+    words = dict.fromkeys(line[0] for line in bounds if line is not None)
+    handles += [Line2D([], [], color="black", ls="--", lw=0.8, label=word) for word in words]
+    figure_legend(figure, handles, columns=1 if max(len(str(one.get_label())) for one in handles) > WIDE else 4)
     return figure
 
 
+def overlaid(runs: Sequence[Run]) -> list[str]:
+    """Return what can be drawn of all `runs`: the loss, and the measures that each of them has."""
+    return ["loss", *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs))]
+
+
 def _curve(run: Run, name: str) -> tuple[Ints, Floats]:
-    """Return iterations and values (k,) of a curve, without states at which nothing was measured."""
+    """Return iterations (k,) and values (k, c) of what is drawn of a run."""
     if name == "loss":
-        return np.asarray(run.loss_iterations), np.asarray(run.losses, np.float64)
-    if name not in run.measures:
-        there = ["loss", *run.measures]
+        steps, values = np.asarray(run.loss_iterations), np.asarray(run.losses, np.float64)[:, None]
+    elif name in drawn_measures(run):
+        steps, values = measured(run, name)
+    else:
+        there = ["loss", *drawn_measures(run)]
         raise UsageError(f"{run.path} has no measure {name!r}{did_you_mean(name, there)}; it has {', '.join(there)}")
-    steps = np.asarray(run.snapshot_iterations)
-    values = np.asarray(run.measures[name], np.float64).reshape(len(steps), -1)[:, 0]
-    return steps[~np.isnan(values)], values[~np.isnan(values)]
+    if not len(steps):
+        raise UsageError(f"{run.path} has nothing recorded of {name!r} yet")
+    return steps, values
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.view import View
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.style import styled
+from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs import Run
 
-Draw = Callable[[View, int | None], Figure]
-"""Draws the state nearest to an iteration or several states; over training, the iteration is marked."""
+Draw = Callable[..., Figure]
+"""Draws, of a `View`, the state nearest to an iteration or several states; over training, the iteration is marked."""
 Need = Callable[[View], str | None]
 """Says why a run does not offer a panel, or None when it has what the panel needs."""
 
@@ -26,6 +28,10 @@ class Panel:
     description: str
     needs: tuple[Need, ...]
     draw: Draw
+    log: str = ""
+    """Its axes that may be logarithmic."""
+    by_default: bool = True
+    """Whether it is drawn where no panel is named."""
 
     def missing(self, view: View) -> str | None:
         """Return why the run does not offer this panel, or None when it does."""
@@ -36,11 +42,11 @@ PANELS: dict[str, Panel] = {}
 """name -> panel, in the order in which they are listed and drawn"""
 
 
-def panel(name: str, description: str, *needs: Need) -> Callable[[Draw], Draw]:
-    """Register the decorated function as the drawer of a panel."""
+def panel(name: str, description: str, *needs: Need, log: str = "", by_default: bool = True) -> Callable[[Draw], Draw]:
+    """Register the decorated function as the drawer of a panel; see `Panel`."""
 
     def register(draw: Draw) -> Draw:
-        PANELS[name] = Panel(name, description, needs, draw)
+        PANELS[name] = Panel(name, description, needs, draw, log, by_default)
         return draw
 
     return register
@@ -52,19 +58,23 @@ def panels_of(run: Run) -> list[Panel]:
     return [panel for panel in PANELS.values() if panel.missing(view) is None]
 
 
-def check_panel(run: Run, name: str) -> None:
-    """Raise UsageError when there is no panel `name`, or when `run` does not offer it; the message says why."""
-    _offered(View(run), name)
+def check_panel(run: Run, name: str, log: LogAxes | None = None) -> None:
+    """Raise UsageError when there is no panel `name`, `run` does not offer it, or it has no such logarithmic axes."""
+    found = _offered(View(run), name)
+    if log not in (None, "none") and not set(log or "") <= set(found.log):
+        able = ", ".join(f"{one.name} ({one.log})" for one in panels_of(run) if one.log)
+        raise UsageError(f"the panel {name!r} has no axes {log!r} that could be logarithmic; these have: {able}")
 
 
 @styled
-def draw_panel(run: Run, name: str, iteration: int | None = None) -> Figure:
+def draw_panel(run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None) -> Figure:
     """Draw a panel of `run`: a state at the recorded iteration nearest to `iteration`, without it four states.
 
-    Panels over training mark the iteration. The figure has no file and no pyplot state. Raises UsageError for a panel
-    that does not exist or that this run does not offer.
+    Panels over training mark the iteration. `log` says which axes of curves are logarithmic, by default those that this
+    suits. The figure has no file and no pyplot state. Raises UsageError for a panel that does not exist or that this
+    run does not offer.
     """
-    view = View(run)
+    view = View(run, log)
     return _offered(view, name).draw(view, iteration)
 
 
@@ -72,7 +82,12 @@ def _offered(view: View, name: str) -> Panel:
     reason = PANELS[name].missing(view) if name in PANELS else None
     if name in PANELS and reason is None:
         return PANELS[name]
+    measures = view.run.measures
+    if name not in PANELS and name in measures:
+        every = PANELS["measures"]
+        return replace(every, name=name, draw=partial(every.draw, names=[name]))
     known = ", ".join(panel.name for panel in panels_of(view.run)) or "none"
     if reason is None:
-        raise UsageError(f"no panel {name!r}{did_you_mean(name, PANELS)}; this run offers {known}")
+        more = f", and its measures {', '.join(measures)}" if measures else ""
+        raise UsageError(f"no panel {name!r}{did_you_mean(name, [*PANELS, *measures])}; this run offers {known}{more}")
     raise UsageError(f"this run has no panel {name!r}: {reason}; it offers {known}")

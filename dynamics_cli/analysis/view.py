@@ -13,6 +13,7 @@ from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
+from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs import Run
 
 CURVE_STATES = 800
@@ -24,9 +25,10 @@ CURVE_NUMBERS = 200_000_000
 class View:
     """A run as panels see it. Nothing is read before it is asked for, and nothing twice."""
 
-    def __init__(self, run: Run) -> None:
-        """Look at `run`."""
+    def __init__(self, run: Run, log: LogAxes | None = None) -> None:
+        """Look at `run`; `log` says which axes of curves are logarithmic, by default those that this suits."""
         self.run = run
+        self.log = log
 
     @cached_property
     def iterations(self) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,19 +12,27 @@ from dynamics_cli.cli.arguments import complete_run, format_option, json_option,
 from dynamics_cli.cli.output import CountBar, emit, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
+if TYPE_CHECKING:
+    from dynamics_cli.plotting.time_axis import LogAxes
+
 EXAMPLES = """\b
 Examples:
   dyn plot outputs/runs/boursier2022-orthogonal-0123456789 --list
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
+  dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
   dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", shell_complete=complete_run)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
 @click.option(
-    "--panel", "panels", multiple=True, metavar="NAME", help="Draw this panel; can be repeated (default: all)."
+    "--panel",
+    "panels",
+    multiple=True,
+    metavar="NAME",
+    help="Draw this panel, or one measure; repeatable (default: all).",
 )
 @click.option(
     "--at",
@@ -42,8 +51,13 @@ Examples:
 @click.option("--x", "x", metavar="COLUMN", help="Of a sweep: any column of its table to draw over.")
 @click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
 @click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
+@click.option(
+    "--log",
+    type=click.Choice(["x", "y", "xy", "none"]),
+    help="Which axes of curves are logarithmic, the others being linear (default: those that this suits).",
+)
 @format_option(("png",))
-@out_option("Folder of the pictures (default: plots in the run directory).")
+@out_option("Folder of the pictures (default: plots in the run directory; of several runs, outputs/plots).")
 @click.option(
     "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
 )
@@ -52,13 +66,14 @@ Examples:
 @json_option
 def plot(
     *,
-    run: str,
+    runs: tuple[str, ...],
     panels: tuple[str, ...],
     iterations: tuple[int, ...],
     measure: str,
     x: str | None,
     y: str | None,
     color: str | None,
+    log: LogAxes | None,
     formats: tuple[str, ...],
     out: Path | None,
     animate: bool,
@@ -66,21 +81,23 @@ def plot(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Draw panels of a run, or its animation.
+    """Draw panels of a run or a sweep, or several runs together.
 
     RUN is a run directory, the (start of the) name or hash of one below outputs/runs, or `latest`; DIR:k is replica k
     of runs trained together; of the directory of a sweep, phase diagrams and curves are drawn. Which panels there are
-    depends on what the run is: --list says.
+    depends on what the run is: --list says. Of several RUNs the loss, and each measure that all of them have, are drawn
+    into one picture.
     """
     from dynamics_cli import api
     from dynamics_cli.runs import named
     from dynamics_cli.runs.store import layout
 
     columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
-    sweep = api.sweep_directory(run)
-    if sweep is not None and (animate or iterations):
-        raise click.UsageError("a sweep has no states: --at and --animate go with a run")
-    drawn = sweep or named.load_run(run, whole=True)
+    sweep = api.sweep_directory(runs[0]) if len(runs) == 1 else None
+    if (sweep is not None or len(runs) > 1) and (animate or iterations):
+        what = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
+        raise click.UsageError(f"{what}: --at and --animate go with a run")
+    drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(runs[0], whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
         if as_json:
@@ -91,15 +108,17 @@ def plot(
     from dynamics_cli.plotting.style import save
 
     message = partial(say, quiet=quiet or as_json)
-    path = drawn if isinstance(drawn, Path) else drawn.path
-    folder, files = out or layout.plots_folder(path), []
+    path = None if isinstance(drawn, list) else drawn if isinstance(drawn, Path) else drawn.path
+    folder = out or (layout.outputs_root() / "plots" if path is None else layout.plots_folder(path))
+    files: list[Path] = []
     if panels or iterations or columns or not animate:
-        for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, columns=columns, messages=message):
+        options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "messages": message}
+        for stem, figure in api.pictures(drawn, panels, iterations, **options):
             files += save(figure, folder / stem, formats)
-    if animate and not isinstance(drawn, Path):
+    if animate and not isinstance(drawn, Path | list):
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files += api.animate(drawn, folder, progress=bar)
     if as_json:
-        emit_json({"run": path, "files": files})
+        emit_json({"run": path, "files": files} if path else {"runs": list(runs), "files": files})
     else:
         emit_files(files)

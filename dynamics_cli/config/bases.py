@@ -576,6 +576,8 @@ class Measure(Kind):
     section: ClassVar[str] = "measure"
     by_default: ClassVar[bool] = False
     """Whether it is recorded where a config does not say what is."""
+    panel: ClassVar[str] = "measures"
+    """The panel that draws it."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
     """When it measures; other recorded states hold NaN. By default at every recorded state."""
 
@@ -587,6 +589,10 @@ class Measure(Kind):
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return the name and value of a line to draw beside the curve, such as `2 / lr` beside the sharpness."""
         return None
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return what several numbers of it are called, for a legend; nothing where shades tell them apart."""
+        return ()
 
     @abstractmethod
     def measure(self, state: State) -> float | Floats:

@@ -66,6 +66,8 @@ def explain(name: str) -> str:
     title = f"{cls.section}.{cls.model_fields['kind'].default}"
     keys = key_rows(cls)
     lines = [title, "-" * len(title), inspect.cleandoc(cls.__doc__ or ""), "", f"From: {_origin(cls)}", ""]
+    if panel := getattr(cls, "panel", ""):
+        lines[-1:] = [f"Drawn by: dyn plot RUN --panel {panel}", ""]
     lines.append("Keys:" if keys else "It has no keys.")
     for key in keys:
         default = " (required)" if key["required"] else f", by default {_default(key['default'])}"

@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a symmetric operator, by Lanczos iterations that begin where the last ones ended."""
+"""Lanczos iterations: the largest eigenvalues of a symmetric operator, and its spectral density."""
 
 from __future__ import annotations
 
@@ -34,16 +34,10 @@ def largest_eigenvalues(
     Q[0] = start / np.linalg.norm(start)
     alpha, beta = np.zeros(limit), np.zeros(limit)
     for j in range(limit):
-        w = product(Q[j])
-        alpha[j] = Q[j] @ w
-        for _ in range(2):  # twice is enough (Parlett)
-            w = w - (Q[: j + 1] @ w) @ Q[: j + 1]
-        beta[j] = np.linalg.norm(w)
-        largest = np.abs(alpha[: j + 1]).max() + beta[: j + 1].max()
-        done = beta[j] <= 1e-14 * largest or j + 1 == limit
+        w, exhausted = _step(product, Q, j, alpha, beta)
+        done = exhausted or j + 1 == limit
         if j + 1 >= k and (done or j < 8 or j % 2):
-            T = np.diag(alpha[: j + 1]) + np.diag(beta[:j], 1) + np.diag(beta[:j], -1)
-            values, vectors = np.linalg.eigh(T)
+            values, vectors = _eigen(alpha, beta, j + 1)
             residual = float(beta[j] * np.abs(vectors[-1, -k:]).max() / max(np.abs(values).max(), 1e-300))
             if done or residual <= tolerance:
                 return values[: -k - 1 : -1], Q[: j + 1].T @ vectors[:, : -k - 1 : -1], residual
@@ -56,3 +50,55 @@ def largest_eigenvalues(
             continue
         Q[j + 1] = w / beta[j]
     raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
+
+
+def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:
+    """Return nodes and weights (2, steps) with `v^T f(H) v / v^T v ~ sum_i weight_i f(node_i)` for a start `v` (P,).
+
+    The rule is exact for polynomials of degree < 2 steps, and for every function once `v` spans an invariant space;
+    NaN stands beyond it. The mean over random `v` is `tr f(H) / P`, the spectral density as a measure.
+
+    Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos quadrature).
+    """
+    most = min(steps, len(start))
+    Q = np.empty((most + 1, len(start)))
+    Q[0] = start / np.linalg.norm(start)
+    alpha, beta = np.zeros(most), np.zeros(most)
+    for j in range(most):
+        w, exhausted = _step(product, Q, j, alpha, beta)
+        if exhausted:
+            most = j + 1
+            break
+        Q[j + 1] = w / beta[j]
+    values, vectors = _eigen(alpha, beta, most)
+    rule = np.full((2, steps), np.nan)
+    rule[:, :most] = values, vectors[0] ** 2
+    return rule
+
+
+def density(rules: Floats, at: Floats, width: float) -> Floats:
+    """Return the mean density (k,) at points `at` (k,) of rules (probes, 2, steps), every node a Gaussian of a width.
+
+    Source: Ghorbani et al. 2019, Eq. 4.
+    """
+    nodes, weights = rules[:, 0].ravel(), rules[:, 1].ravel() / len(rules)
+    there = ~np.isnan(nodes)
+    gaussians = np.exp(-(((at[:, None] - nodes[there]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+    return np.asarray(gaussians @ weights[there])
+
+
+def _step(product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: Floats, beta: Floats) -> tuple[Floats, bool]:
+    """Fill in `alpha_j` and `beta_j`; return the next direction (P,), of length `beta_j`, and whether it is none."""
+    w = product(Q[j])
+    alpha[j] = Q[j] @ w
+    for _ in range(2):  # twice is enough (Parlett)
+        w = w - (Q[: j + 1] @ w) @ Q[: j + 1]
+    beta[j] = np.linalg.norm(w)
+    return w, bool(beta[j] <= 1e-14 * (np.abs(alpha[: j + 1]).max() + beta[: j + 1].max()))
+
+
+def _eigen(alpha: Floats, beta: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return eigenvalues and eigenvectors of the tridiagonal matrix of the first steps."""
+    T = np.diag(alpha[:size]) + np.diag(beta[: size - 1], 1) + np.diag(beta[: size - 1], -1)
+    values, vectors = np.linalg.eigh(T)
+    return values, vectors

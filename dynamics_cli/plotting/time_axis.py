@@ -18,12 +18,20 @@ from dynamics_cli.plotting.style import styled
 TimeScale = Literal["linear", "log"]
 """Linear, or logarithmic with a linear start so that iteration 0 is on the axis."""
 
+LogAxes = Literal["x", "y", "xy", "none"]
+"""The axes that are logarithmic where that is asked for; the others are linear then. x is time, or a setting."""
+
 COLUMNS = 1600
 """Pixel columns that a panel has at most: 5.5 inches at 300 dots an inch."""
 MARGIN = 0.015
 """Share of the time span that the axis leaves free at either end."""
 DECADES = 200.0
 """Powers of ten that a log axis shows at most in either direction; ticks beyond it must not overflow."""
+
+
+def scale_of(axis: Literal["x", "y"], asked: LogAxes | None, suits: bool) -> TimeScale:
+    """Return the scale of an axis: as `asked`, otherwise logarithmic where that `suits` the values."""
+    return "log" if (suits if asked is None else axis in asked.replace("none", "")) else "linear"
 
 
 def as_times(iterations: ArrayLike) -> NDArray[np.float64]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from dynamics_cli.config.base import PositiveInt, Sections
-from dynamics_cli.config.bases import Descent, Floats, Measure, Optimizer, State
+from dynamics_cli.config.bases import Floats, Measure, State
+from dynamics_cli.config.streams import stream
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.lanczos import largest_eigenvalues
+from dynamics_cli.measures.lanczos import largest_eigenvalues, quadrature
+from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
+KERNEL = 2000
+"""Most outputs of samples, all together, for which the Gauss-Newton matrix is taken from the tangent kernel."""
 _NUDGE = 1e-2
 """Size of the random part of the vector where Lanczos iterations begin, beside that of the last state."""
 
@@ -35,14 +39,27 @@ class Curvature(Measure):
         Raises:
             InputError: the network has too many weights for a whole Hessian.
         """
-        size = sum(math.prod(problem.shapes[name]) for name in trained_names(problem))
+        size = self.weights(problem)
         if size > DENSE:
             raise InputError(f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}")
         return True
 
+    def weights(self, problem: Problem) -> int:
+        """Return the number of trained weights."""
+        return sum(math.prod(problem.shapes[name]) for name in trained_names(problem))
+
+    def products(self, problem: Problem) -> int:
+        """Return how many products of a vector with the Hessian are taken; a gradient counts as one."""
+        return 1
+
     def samples(self, problem: Problem) -> int:
-        """Return about ten passes over the training samples."""
-        return 10 * problem.dataset.n
+        """Return what the products cost: four evaluations of the training samples each (Pearlmutter 1994)."""
+        return 4 * problem.dataset.n * self.products(problem)
+
+    def dense(self, problem: Problem) -> int:
+        """Return what a whole Hessian and its eigenvalues cost, in products."""
+        P = self.weights(problem)
+        return P + P**3 // max(problem.multiply_adds * problem.dataset.n, 1)
 
 
 class Sharpness(Curvature, kind="sharpness"):
@@ -62,7 +79,11 @@ class Sharpness(Curvature, kind="sharpness"):
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return `2 / lr`, above which gradient descent on a quadratic diverges."""
-        return stability_threshold(sections["optimizer"])
+        return stability_threshold(sections)
+
+    def products(self, problem: Problem) -> int:
+        """Return some ten products for each eigenvalue."""
+        return self.dense(problem) if self.exact else 10 * self.top
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them."""
@@ -79,16 +100,25 @@ class Sharpness(Curvature, kind="sharpness"):
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 
 
-def stability_threshold(optimizer: Optimizer) -> tuple[str, float] | None:
-    """Return `2 / lr`, with heavy-ball momentum `(2 + 2 mu) / lr`; None where no step size is constant."""
-    if not isinstance(optimizer, Descent) or optimizer.adaptive or optimizer.schedule is not None:
+def stability_threshold(sections: Sections) -> tuple[str, float] | None:
+    """Return the largest curvature at which gradient descent on a quadratic does not diverge; None where it is unknown.
+
+    It is `2 / lr`, with momentum `(2 + 2 mu) / lr`, Nesterov's `(2 + 2 mu) / ((1 + 2 mu) lr)` (Cohen et al. 2021,
+    Appendix B), less lambda of a coupled weight decay. Optimizers that divide the gradient, such as Adam, have theirs
+    on the preconditioned Hessian (Cohen et al. 2022), and steps that differ by layer or change have none.
+    """
+    optimizer = sections["optimizer"]
+    changing = getattr(optimizer, "schedule", None) or getattr(optimizer, "layer_lr", None)
+    own_rates = getattr(sections["architecture"], "parametrization", None) not in (None, "standard", "ntk")
+    if not isinstance(optimizer, Plain) or changing or own_rates or getattr(optimizer, "loss_scaled", False):
         return None
-    mu = getattr(optimizer, "momentum", None)
-    if mu is None:
-        return "2 / lr", 2 / optimizer.lr
-    if getattr(optimizer, "nesterov", None):  # Cohen et al. 2021, Appendix B
-        return "(2 + 2 mu) / ((1 + 2 mu) lr)", (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
-    return "(2 + 2 mu) / lr", (2 + 2 * mu) / optimizer.lr
+    mu, decay = optimizer.momentum, optimizer.weight_decay or 0.0
+    name, value = "2 / lr", 2 / optimizer.lr
+    if mu is not None and optimizer.nesterov:
+        name, value = "(2 + 2 mu) / ((1 + 2 mu) lr)", (2 + 2 * mu) / ((1 + 2 * mu) * optimizer.lr)
+    elif mu is not None:
+        name, value = "(2 + 2 mu) / lr", (2 + 2 * mu) / optimizer.lr
+    return (f"{name} - weight decay", value - decay) if decay else (name, value)
 
 
 class HessianSpectrum(Curvature, kind="hessian_spectrum"):
@@ -98,13 +128,64 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
         """Return whether one small network is trained on one loss."""
         return super().offered(problem) and self.small(problem)
 
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return `2 / lr`, as beside the sharpness."""
+        return stability_threshold(sections)
+
+    def products(self, problem: Problem) -> int:
+        """Return those of a whole Hessian."""
+        return self.dense(problem)
+
     def measure(self, state: State) -> Floats:
         """Return the eigenvalues (P,)."""
         return np.asarray(np.linalg.eigvalsh(derivatives_of(state).hessian())[::-1], np.float64)
 
 
+class SpectralDensity(Curvature, kind="spectral_density"):
+    """Density of the eigenvalues of the Hessian, by stochastic Lanczos quadrature (Ghorbani et al. 2019, Algorithm 2).
+
+    Of `probes` random vectors `v` the eigenvalues `theta_i` of the tridiagonal matrix of `steps` Lanczos iterations,
+    and the squared first entries `w_i` of its eigenvectors: `tr f(H) / P ~ mean_v sum_i w_i f(theta_i)`. The panel
+    draws each `theta_i` as a Gaussian. A state takes `probes x steps` Hessian-vector products: give it a schedule.
+    """
+
+    example = "{kind: spectral_density, at: {kind: list, include: [100]}}"
+    panel = "spectral_density"
+    probes: PositiveInt = 4
+    """Number of random vectors, the same at every state; a function of the seed."""
+    steps: PositiveInt = 50
+    """Lanczos iterations for each; eigenvalues at the ends are found first."""
+    matrix: Literal["hessian", "gauss_newton"] = "hessian"
+    """The Hessian of the training loss, or its Gauss-Newton part `J^T (d2L/df2) J`."""
+
+    @property
+    def name(self) -> str:
+        """The kind, with the matrix if it is not the Hessian."""
+        return self.kind if self.matrix == "hessian" else f"{self.kind}_{self.matrix}"
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return `2 / lr`, above which gradient descent on a quadratic diverges."""
+        return stability_threshold(sections)
+
+    def products(self, problem: Problem) -> int:
+        """Return those of all probes."""
+        return self.probes * self.steps
+
+    def measure(self, state: State) -> Floats:
+        """Return eigenvalues and weights (probes, 2, steps); NaN beyond the number of weights."""
+        derivatives = derivatives_of(state)
+        whole = self.matrix == "hessian"
+        product = derivatives.hessian_product if whole else derivatives.gauss_newton_product
+        rng = stream(state.problem.config.seed, self.kind)
+        starts = rng.standard_normal((self.probes, derivatives.size))
+        return np.stack([quadrature(product, v, self.steps) for v in starts])
+
+
 class HessianTrace(Curvature, kind="hessian_trace"):
-    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly."""
+    """Trace of the Hessian of the training loss, estimated with random signs (Hutchinson 1989) or exactly.
+
+    `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is recorded.
+    """
 
     probes: PositiveInt | None = None
     """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
@@ -112,6 +193,10 @@ class HessianTrace(Curvature, kind="hessian_trace"):
     def offered(self, problem: Problem) -> bool:
         """Return whether one network is trained on one loss, a small one for an exact trace."""
         return super().offered(problem) and (self.probes is not None or self.small(problem))
+
+    def products(self, problem: Problem) -> int:
+        """Return one for each probe, or for each weight."""
+        return self.weights(problem) if self.probes is None else self.probes
 
     def measure(self, state: State) -> float:
         """Return `tr H`, or the mean of `v^T H v`."""
@@ -123,11 +208,31 @@ class HessianTrace(Curvature, kind="hessian_trace"):
 
 
 class GaussNewton(Curvature, kind="gauss_newton"):
-    """Largest eigenvalue of the Gauss-Newton matrix `J^T (d2L/df2) J`, the Hessian without the network's curvature."""
+    """Largest eigenvalue of the Gauss-Newton matrix `J^T (d2L/df2) J`, the Hessian without the network's curvature.
+
+    From the tangent kernel of all training samples (Schraudolph 2002; Papyan 2019), by Lanczos iterations where
+    there are more than 2 000 outputs of samples.
+    """
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return `2 / lr`; the matrix is the Hessian where a loss with curvature is at its minimum."""
+        return stability_threshold(sections)
+
+    def products(self, problem: Problem) -> int:
+        """Return what the kernel and its eigenvalues cost, or the Lanczos iterations."""
+        rows = problem.dataset.n * (getattr(problem.config.architecture, "outputs", None) or 1)
+        once = max(4 * problem.dataset.n * problem.multiply_adds, 1)
+        return 10 if rows > KERNEL else 1 + rows * rows * (rows + sum(problem.layer_sizes)) // once
 
     def measure(self, state: State) -> float:
-        """Return the eigenvalue, from the tangent kernel of all training samples."""
+        """Return the eigenvalue."""
         derivatives, samples = derivatives_of(state), state.problem.dataset
+        if samples.n * (getattr(state.problem.config.architecture, "outputs", None) or 1) > KERNEL:
+            start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
+            start = start * _NUDGE / np.sqrt(len(start)) + state.memory["vector"] if "vector" in state.memory else start
+            found, vectors, _ = largest_eigenvalues(derivatives.gauss_newton_product, start)
+            state.memory["vector"] = vectors[:, 0]
+            return float(found[0])
         h = np.asarray(state.network(samples.x), np.float64).reshape(samples.n, -1)
         _, bend = loss_derivatives(state.problem, h)
         values, vectors = np.linalg.eigh((bend + bend.transpose(0, 2, 1)) / 2)  # (n, C), (n, C, C)
@@ -143,7 +248,11 @@ class DirectionalSharpness(Curvature, kind="directional_sharpness"):
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
         """Return `2 / lr`, above which a step raises the loss of a quadratic."""
-        return stability_threshold(sections["optimizer"])
+        return stability_threshold(sections)
+
+    def products(self, problem: Problem) -> int:
+        """Return the gradient and one product."""
+        return 2
 
     def measure(self, state: State) -> float:
         """Return the curvature; NaN where the gradient is 0."""
@@ -162,7 +271,10 @@ class GradientNorm(Curvature, kind="gradient_norm"):
 
 
 class GradientNoise(Curvature, kind="gradient_noise"):
-    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k g_k||^2`."""
+    """Trace of the covariance of the gradients of single samples, `mean_k ||g_k||^2 - ||mean_k g_k||^2`.
+
+    The gradient of a batch of B samples drawn with replacement has `1/B` of it (Mandt et al. 2017).
+    """
 
     def measure(self, state: State) -> float:
         """Return the trace."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Floats, Parameters, State
+from dynamics_cli.config.bases import Architecture, Floats, Parameters, State
 from dynamics_cli.measures.feed_forward import FeedForward, Layers
 
 if TYPE_CHECKING:
@@ -62,8 +62,15 @@ class Derivatives(ABC):
         """Return the Hessian of the training loss times `v`, (P,)."""
 
     @abstractmethod
-    def kernel(self, count: int) -> Floats:
-        """Return the tangent kernel (n C, n C) of the first `count` training samples: outputs of a sample together."""
+    def kernel(self, chosen: int | Sequence[int]) -> Floats:
+        """Return the tangent kernel (n C, n C) of training samples, by number or the first so many.
+
+        The outputs of a sample stand together.
+        """
+
+    @abstractmethod
+    def gauss_newton_product(self, v: Floats) -> Floats:
+        """Return `J^T (d2L/df2) J v`, (P,)."""
 
     @abstractmethod
     def squared_gradients(self) -> Floats:
@@ -73,6 +80,10 @@ class Derivatives(ABC):
         """Return the Hessian (P, P)."""
         H = np.stack([self.hessian_product(v) for v in np.eye(self.size)])
         return np.asarray((H + H.T) / 2)
+
+
+def _rows(chosen: int | Sequence[int]) -> slice | list[int]:
+    return slice(chosen) if isinstance(chosen, int) else list(chosen)
 
 
 def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
@@ -95,6 +106,21 @@ def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
     return columns.detach().numpy(), torch.stack(bends, 1).numpy()
 
 
+def layers_of(architecture: Architecture, parameters: Parameters) -> Layers:
+    """Return the layers of a fully connected network, float64."""
+    assert isinstance(architecture, TwoLayer | FullyConnected)
+    values = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
+    scale = architecture.output_scale or 1.0
+    if isinstance(architecture, TwoLayer):
+        weights = [values["hidden_weight"], np.atleast_2d(values["output_weight"])]
+        return Layers(weights, [None, None], [1.0, 1.0], scale, architecture.sigma)
+    depth = len(architecture.widths) + 1
+    weights = [values[f"weight_{layer}"] for layer in range(1, depth + 1)]
+    biases = [values.get(f"bias_{layer}") for layer in range(1, depth + 1)]
+    multipliers = architecture.multipliers([weights[0].shape[1], *(len(W) for W in weights)])
+    return Layers(weights, biases, multipliers or [1.0] * depth, scale, architecture.sigma)
+
+
 class ByHand(Derivatives):
     """Fully connected networks, by `measures.feed_forward`."""
 
@@ -106,30 +132,21 @@ class ByHand(Derivatives):
         )
         self._all = bool(self._mask.all())
 
-    def _layers(self, parameters: Parameters) -> Layers:
-        architecture = self.problem.config.architecture
-        assert isinstance(architecture, TwoLayer | FullyConnected)
-        values = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
-        scale = architecture.output_scale or 1.0
-        if isinstance(architecture, TwoLayer):
-            weights = [values["hidden_weight"], np.atleast_2d(values["output_weight"])]
-            return Layers(weights, [None, None], [1.0, 1.0], scale, architecture.sigma)
-        depth = len(architecture.widths) + 1
-        weights = [values[f"weight_{layer}"] for layer in range(1, depth + 1)]
-        biases = [values.get(f"bias_{layer}") for layer in range(1, depth + 1)]
-        multipliers = architecture.multipliers([weights[0].shape[1], *(len(W) for W in weights)])
-        return Layers(weights, biases, multipliers or [1.0] * depth, scale, architecture.sigma)
-
     @cached_property
     def network(self) -> FeedForward:
         """The network on the training inputs."""
-        return FeedForward(self._layers(self._state.parameters), self.problem.dataset.x)
+        return FeedForward(layers_of(self.problem.config.architecture, self._state.parameters), self.problem.dataset.x)
 
     @cached_property
     def _loss(self) -> tuple[Floats, Floats]:
         h = self.network.outputs
         if self.problem.config.architecture.centered:
-            h = h - FeedForward(self._layers(self._state.start), self.problem.dataset.x).outputs
+            h = (
+                h
+                - FeedForward(
+                    layers_of(self.problem.config.architecture, self._state.start), self.problem.dataset.x
+                ).outputs
+            )
         return loss_derivatives(self.problem, h)
 
     def _kept(self, vector: Floats) -> Floats:
@@ -141,16 +158,24 @@ class ByHand(Derivatives):
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        if not self._all:
-            full = np.zeros(len(self._mask))
-            full[self._mask] = v
-            v = full
-        return self._kept(self.network.hessian_product(v, *self._loss))
+        return self._kept(self.network.hessian_product(self._full(v), *self._loss))
 
-    def kernel(self, count: int) -> Floats:
-        """Return the tangent kernel of the first `count` training samples."""
-        layers = self._layers(self._state.parameters)
-        K = FeedForward(layers, self.problem.dataset.x[:count]).kernel(self._trained())
+    def gauss_newton_product(self, v: Floats) -> Floats:
+        """Return `J^T (d2L/df2) J v`, (P,): the Hessian's product where the loss has no slope."""
+        delta, bend = self._loss
+        return self._kept(self.network.hessian_product(self._full(v), np.zeros_like(delta), bend))
+
+    def _full(self, v: Floats) -> Floats:
+        if self._all:
+            return v
+        full = np.zeros(len(self._mask))
+        full[self._mask] = v
+        return full
+
+    def kernel(self, chosen: int | Sequence[int]) -> Floats:
+        """Return the tangent kernel of training samples, by number or the first so many."""
+        layers = layers_of(self.problem.config.architecture, self._state.parameters)
+        K = FeedForward(layers, self.problem.dataset.x[_rows(chosen)]).kernel(self._trained())
         return K.reshape(K.shape[0] * K.shape[1], -1)
 
     def squared_gradients(self) -> Floats:
@@ -216,6 +241,24 @@ class ByAutograd(Derivatives):
         products = torch.autograd.grad(inner, weights, retain_graph=True, allow_unused=True)
         return self._flat([torch.zeros_like(w) if g is None else g for g, w in zip(products, weights, strict=True)])
 
+    def gauss_newton_product(self, v: Floats) -> Floats:
+        """Return `J^T (d2L/df2) J v`, (P,)."""
+        import torch
+
+        weights = {name: p.detach() for name, p in self._weights.items()}
+        parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [p.numel() for p in weights.values()])
+        along = {name: part.view_as(weights[name]) for name, part in zip(weights, parts, strict=True)}
+
+        def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
+            h: torch.Tensor = torch.func.functional_call(self._model, weights, (self._x,))
+            return h.reshape(len(self._x), -1)
+
+        h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
+        bend = torch.from_numpy(loss_derivatives(self.problem, h.detach().numpy())[1])
+        pull = torch.func.vjp(outputs, weights)[1]
+        (back,) = pull((bend @ moved[..., None])[..., 0])
+        return self._flat(list(back.values()))
+
     def _jacobian(self, of: Any, samples: torch.Tensor, *more: torch.Tensor) -> list[torch.Tensor]:
         """Return the derivatives by each weight of a function of weights and one sample, over samples."""
         import torch
@@ -224,15 +267,15 @@ class ByAutograd(Derivatives):
         axes = (None, *([0] * (1 + len(more))))
         return list(torch.func.vmap(torch.func.jacrev(of), axes)(weights, samples, *more).values())
 
-    def kernel(self, count: int) -> Floats:
-        """Return the tangent kernel of the first `count` training samples."""
+    def kernel(self, chosen: int | Sequence[int]) -> Floats:
+        """Return the tangent kernel of training samples, by number or the first so many."""
         import torch
 
         def output(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
             h: torch.Tensor = torch.func.functional_call(self._model, weights, (x[None],))
             return h.reshape(-1)
 
-        parts = self._jacobian(output, self._x[:count])  # (n, C, *shape)
+        parts = self._jacobian(output, self._x[_rows(chosen)])  # (n, C, *shape)
         J = torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
         return (J @ J.T).numpy()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Floats, Measure, State
+from dynamics_cli.errors import InputError
 from dynamics_cli.measures.spectra import effective_rank
 from dynamics_cli.recording.derivatives import derivatives_of
 
@@ -20,23 +23,36 @@ class TangentKernel(Measure):
 
     count: PositiveInt = 200
     """Number of samples, the first ones of the training set."""
+    chosen: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
+    """Numbers of the training samples, from 0 on, in place of the first `count`."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the network is one function."""
+        """Return whether the network is one function.
+
+        Raises:
+            InputError: there is no training sample of a chosen number.
+        """
+        if self.chosen is not None and max(self.chosen) >= problem.dataset.n:
+            last = problem.dataset.n - 1
+            raise InputError(f"record.measures: {self.kind}.chosen has {max(self.chosen)}, samples are 0 to {last}")
         return problem.config.architecture.kind != "gan"
 
     def samples(self, problem: Problem) -> int:
-        """Return about three passes over the samples."""
-        return 3 * self._chosen(problem)
+        """Return what passes over the samples, the kernel and its eigenvalues cost, in evaluations of a sample."""
+        rows = len(self.rows(problem)) * (getattr(problem.config.architecture, "outputs", None) or 1)
+        entries = rows * rows * (rows + sum(problem.layer_sizes)) // max(problem.multiply_adds, 1)
+        return 3 * rows + entries
 
-    def _chosen(self, problem: Problem) -> int:
-        return min(self.count, problem.dataset.n)
+    def rows(self, problem: Problem) -> Sequence[int]:
+        """Return the numbers of the samples."""
+        return self.chosen or range(min(self.count, problem.dataset.n))
 
     def kernel(self, state: State) -> Floats:
         """Return the kernel (n C, n C), made once a state for measures of as many samples."""
-        key = f"kernel of {self._chosen(state.problem)}"
+        key = f"kernel of {self.rows(state.problem)}"
         if key not in state.shared:
-            state.shared[key] = derivatives_of(state).kernel(self._chosen(state.problem))
+            chosen = self.chosen or len(self.rows(state.problem))
+            state.shared[key] = derivatives_of(state).kernel(chosen)
         found: Floats = state.shared[key]
         return found
 
@@ -69,7 +85,7 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
     def measure(self, state: State) -> float:
         """Return the alignment, at most 1."""
         problem = state.problem
-        y = problem.dataset.y[: self._chosen(problem)]
+        y = problem.dataset.y[list(self.rows(problem))]
         K = self.kernel(state)
         if problem.loss.labels == "classes":  # one-hot, centred: the constant carries no information
             y = np.eye(len(K) // len(y))[y.astype(np.int64)]
@@ -79,7 +95,7 @@ class KernelAlignment(TangentKernel, kind="kernel_alignment"):
 
 
 class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
-    """Largest eigenvalues of the tangent kernel."""
+    """Largest eigenvalues of the tangent kernel: rates at which residuals along them fall (Jacot et al. 2018)."""
 
     top: PositiveInt = 10
     """How many, the largest first."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dynamics_cli.config.base import Sections
 from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.errors import InputError
 
@@ -40,7 +42,89 @@ def right(problem: Problem, h: Floats, y: Floats) -> float:
     return float(np.mean(h.argmax(-1) == y.argmax(-1) if y.ndim == 2 else np.sign(h) == y))
 
 
-class TrainAccuracy(Measure, kind="train_accuracy"):
+def class_names(sections: Sections) -> list[str]:
+    """Return what the classes of a config are called: numbers from 0 on, or the labels -1 and 1."""
+    outputs = getattr(sections["architecture"], "outputs", None) or 1
+    several = sections["loss"].labels == "classes" or outputs > 1
+    return [f"class {label}" for label in (range(outputs) if several else (-1, 1))]
+
+
+class OfSamples(Measure):
+    """What losses and accuracies share: the samples that they are of, all together or class by class."""
+
+    held_out: ClassVar[bool] = False
+    """Whether it is of the held-out samples and not of the training samples."""
+    by_class: bool | None = None
+    """Measure the samples of each class by themselves; by default all together. Labels are classes, ±1, or one-hot."""
+
+    @property
+    def name(self) -> str:
+        """The kind, and whether it is by class."""
+        return f"{self.kind}_by_class" if self.by_class else self.kind
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are such samples, of classes where it is by class."""
+        there = not self.held_out or problem.dataset.y_test is not None
+        return there and problem.config.architecture.kind != "gan" and (not self.by_class or classifies(problem))
+
+    def samples(self, problem: Problem) -> int:
+        """Return the number of samples."""
+        return 0 if (y := self._chosen(problem)[1]) is None else len(y)
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the names of the classes."""
+        return class_names(sections) if self.by_class else ()
+
+    @abstractmethod
+    def of(self, problem: Problem, h: Floats, y: Floats) -> float:
+        """Return the number for outputs `h` (n,) or (n, C) and labels `y`."""
+
+    def measure(self, state: State) -> float | Floats:
+        """Return the number, or (C,) by class; NaN for a class without samples."""
+        x, y = self._chosen(state.problem)
+        assert x is not None
+        assert y is not None
+        h = state.network(x)
+        if not self.by_class:
+            return self.of(state.problem, h, y)
+        count = len(self.columns(dict(state.problem.config)))
+        of_sample = y.argmax(-1) if y.ndim == 2 else y if state.problem.loss.labels == "classes" else (y + 1) / 2
+        parts = [of_sample == c for c in range(count)]
+        return np.array([self.of(state.problem, h[part], y[part]) if part.any() else np.nan for part in parts])
+
+    def _chosen(self, problem: Problem) -> tuple[Floats | None, Floats | None]:
+        samples = problem.dataset
+        return (samples.x_test, samples.y_test) if self.held_out else (samples.x, samples.y)
+
+
+class TrainLoss(OfSamples, kind="train_loss"):
+    """Loss of the training samples at the recorded states, for what `losses` does not say: by class, with a schedule.
+
+    Of a class it is reduced over the samples of that class alone, so that a mean over classes is weighted alike.
+    """
+
+    example = """\
+loss: {kind: logistic}
+record: {measures: [{kind: train_loss, by_class: true}]}
+"""
+
+    def of(self, problem: Problem, h: Floats, y: Floats) -> float:
+        """Return the loss, reduced as that of the training samples."""
+        return float(problem.loss.total(h, y.astype(np.int64) if problem.loss.labels == "classes" else y))
+
+
+class TestLoss(TrainLoss, kind="test_loss"):
+    """Loss of the held-out samples, all together or by class."""
+
+    example = """\
+dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
+record: {measures: [test_loss]}
+"""
+    by_default = True
+    held_out = True
+
+
+class TrainAccuracy(OfSamples, kind="train_accuracy"):
     """Share of the training samples that the network classifies as they are labelled.
 
     Real labels are classes where all are ±1, or one-hot vectors; the sign or the largest output counts then.
@@ -53,55 +137,19 @@ record: {measures: [train_accuracy]}
     by_default = True
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the labels are classes."""
-        return classifies(problem)
+        """Return whether there are such samples, and labels are classes."""
+        return super().offered(problem) and classifies(problem)
 
     def usual(self, problem: Problem) -> bool:
         """Return whether the loss is one of classes."""
         return problem.loss.labels != "real"
 
-    def measure(self, state: State) -> float:
+    def of(self, problem: Problem, h: Floats, y: Floats) -> float:
         """Return the accuracy, from 0 to 1."""
-        samples = state.problem.dataset
-        return right(state.problem, state.network(samples.x), samples.y)
-
-    def samples(self, problem: Problem) -> int:
-        """Return the number of training samples."""
-        return problem.dataset.n
+        return right(problem, h, y)
 
 
-class HeldOut(Measure):
-    """What measures on held-out samples share."""
-
-    by_default = True
-
-    def offered(self, problem: Problem) -> bool:
-        """Return whether there are held-out samples."""
-        return problem.dataset.y_test is not None
-
-    def samples(self, problem: Problem) -> int:
-        """Return the number of held-out samples."""
-        return 0 if problem.dataset.y_test is None else len(problem.dataset.y_test)
-
-
-class TestLoss(HeldOut, kind="test_loss"):
-    """Loss of the held-out samples."""
-
-    example = """\
-dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
-record: {measures: [test_loss]}
-"""
-
-    def measure(self, state: State) -> float:
-        """Return the loss, reduced as that of the training samples."""
-        samples, loss = state.problem.dataset, state.problem.loss
-        assert samples.x_test is not None
-        assert samples.y_test is not None
-        labels = samples.y_test.astype(np.int64) if loss.labels == "classes" else samples.y_test
-        return float(loss.total(state.network(samples.x_test), labels))
-
-
-class TestAccuracy(HeldOut, kind="test_accuracy"):
+class TestAccuracy(TrainAccuracy, kind="test_accuracy"):
     """Share of the held-out samples that the network classifies as they are labelled."""
 
     example = """\
@@ -109,21 +157,7 @@ dataset: {kind: linear_teacher, n: 100, dim: 10, n_test: 100}
 loss: {kind: logistic}
 record: {measures: [test_accuracy]}
 """
-
-    def offered(self, problem: Problem) -> bool:
-        """Return whether there are held-out samples, and labels are classes."""
-        return super().offered(problem) and classifies(problem)
-
-    def usual(self, problem: Problem) -> bool:
-        """Return whether the loss is one of classes."""
-        return problem.loss.labels != "real"
-
-    def measure(self, state: State) -> float:
-        """Return the accuracy, from 0 to 1."""
-        samples = state.problem.dataset
-        assert samples.x_test is not None
-        assert samples.y_test is not None
-        return right(state.problem, state.network(samples.x_test), samples.y_test)
+    held_out = True
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+import math
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.base import PositiveInt
+from dynamics_cli.config.base import PositiveInt, Sections
 from dynamics_cli.config.bases import Floats, Measure, Parameters, State
 from dynamics_cli.datasets.teachers import Teacher
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.feed_forward import FeedForward
 from dynamics_cli.measures.spectra import effective_rank, stable_rank
 from dynamics_cli.recording.derivatives import ByHand, derivatives_of
 
@@ -75,7 +77,10 @@ def is_linear(problem: Problem) -> bool:
 
 
 class Distance(OfLayer, kind="distance"):
-    """Distance of the weights from the initial ones, `||theta - theta_0||`, or relative to `||theta_0||`."""
+    """Distance of the weights from the initial ones, `||theta - theta_0||`, or relative to `||theta_0||`.
+
+    Of all weights, or of one layer; small in the lazy regime (Chizat et al. 2019, Section 3).
+    """
 
     relative: bool = False
     """Divide by the norm of the initial weights."""
@@ -86,46 +91,58 @@ class Distance(OfLayer, kind="distance"):
         return float(np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0))
 
 
-class SingularValues(OfLayer, kind="singular_values"):
-    """Singular values of the weights of a layer, or of the whole of a linear network."""
+class OfSpectrum(OfLayer):
+    """What measures of the singular values of one layer share."""
 
-    example = "{kind: singular_values, layer: hidden_weight}"
     layer: str
     """Name of the weights, or `end_to_end` for the product of the matrices of a linear network."""
+
+    def samples(self, problem: Problem) -> int:
+        """Return what the decomposition costs, in evaluations of a sample."""
+        shapes = [problem.shapes[self.layer]] if self.layer in problem.shapes else list(problem.shapes.values())
+        sides = [(shape[0], math.prod(shape[1:])) for shape in shapes]
+        return sum(10 * m * d * min(m, d) for m, d in sides) // max(problem.multiply_adds, 1)
+
+    def matrix(self, state: State) -> Floats:
+        """Return the weights as a matrix; the rows of a convolution are its kernels."""
+        W = self.chosen(state.problem, state.parameters)
+        return W.reshape(len(W), -1)
+
+
+class SingularValues(OfSpectrum, kind="singular_values"):
+    """Singular values of the weights of a layer, or of the whole of a linear network.
+
+    Of a linear network they are the strengths of the modes that it has learnt, one after the other (Saxe et al. 2014).
+    """
+
+    example = "{kind: singular_values, layer: hidden_weight}"
     top: PositiveInt = 10
     """How many, the largest first."""
 
     def measure(self, state: State) -> Floats:
         """Return (top,) values; NaN beyond the smaller side of the matrix."""
-        W = self.chosen(state.problem, state.parameters)
-        values = np.linalg.svd(W.reshape(len(W), -1), compute_uv=False)[: self.top]
+        values = np.linalg.svd(self.matrix(state), compute_uv=False)[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
 
 
-class StableRank(OfLayer, kind="stable_rank"):
-    """`||W||_F^2 / ||W||_2^2` of a layer."""
+class StableRank(OfSpectrum, kind="stable_rank"):
+    """`||W||_F^2 / ||W||_2^2` of a layer (Rudelson and Vershynin 2007)."""
 
     example = "{kind: stable_rank, layer: hidden_weight}"
-    layer: str
-    """Name of the weights, or `end_to_end`."""
 
     def measure(self, state: State) -> float:
         """Return the rank."""
-        W = self.chosen(state.problem, state.parameters)
-        return float(stable_rank(W.reshape(len(W), -1)))
+        return float(stable_rank(self.matrix(state)))
 
 
-class EffectiveRank(OfLayer, kind="effective_rank"):
-    """Exponential of the entropy of the singular values of a layer (Roy and Vetterli 2007)."""
+class EffectiveRank(OfSpectrum, kind="effective_rank"):
+    """Exponential of the entropy of the singular values of a layer, over their sum (Roy and Vetterli 2007)."""
 
     example = "{kind: effective_rank, layer: hidden_weight}"
-    layer: str
-    """Name of the weights, or `end_to_end`."""
 
     def measure(self, state: State) -> float:
         """Return the rank."""
-        W = self.chosen(state.problem, state.parameters)
-        return effective_rank(np.linalg.svd(W.reshape(len(W), -1), compute_uv=False))
+        return effective_rank(np.linalg.svd(self.matrix(state), compute_uv=False))
 
 
 class Balancedness(Measure, kind="balancedness"):
@@ -160,7 +177,10 @@ class OfNeurons(Measure):
 
 
 class ActivationFlips(OfNeurons, kind="activation_flips"):
-    """Share of pairs of neuron and training sample that are active now but not at first, or the other way round."""
+    """Share of pairs of neuron and training sample that are active now but not at first, or the other way round.
+
+    Times n and the number of neurons it is the Hamming distance of activation patterns (Chizat et al. 2019, Section 3).
+    """
 
     def measure(self, state: State) -> float:
         """Return the share: the Hamming distance of the activation patterns over their length."""
@@ -170,7 +190,7 @@ class ActivationFlips(OfNeurons, kind="activation_flips"):
 
 
 class DeadNeurons(OfNeurons, kind="dead_neurons"):
-    """Share of the hidden neurons that are active on no training sample."""
+    """Share of the hidden neurons that are active on no training sample: `z_j(x_k) <= 0` for all k (Lu et al. 2019)."""
 
     def measure(self, state: State) -> float:
         """Return the share."""
@@ -178,7 +198,10 @@ class DeadNeurons(OfNeurons, kind="dead_neurons"):
 
 
 class Alignment(Measure, kind="alignment"):
-    """Mean over neurons, weighted by their norms, of the largest `|cos|` with given directions (two-layer networks)."""
+    """Mean over neurons, weighted by their norms, of the largest `|cos|` with given directions (two-layer networks).
+
+    `sum_j max_i |<w_j, v_i>| / ||v_i|| / sum_j ||w_j||`: 1 where every neuron lies along one of them.
+    """
 
     example = "{kind: alignment, directions: [[1.0, 0.0]]}"
     directions: list[list[float]]
@@ -213,7 +236,7 @@ class Overlaps(Measure):
 
 
 class StudentOverlaps(Overlaps, kind="student_overlaps"):
-    """`Q_ik = w_i w_k / N` of the student's neurons."""
+    """`Q_ik = <w_i, w_k> / N` of the student's neurons, N inputs (Saad and Solla 1995; Goldt et al. 2019, Eq. 6)."""
 
     def measure(self, state: State) -> Floats:
         """Return `Q` (K, K)."""
@@ -222,7 +245,7 @@ class StudentOverlaps(Overlaps, kind="student_overlaps"):
 
 
 class TeacherOverlaps(Overlaps, kind="teacher_overlaps"):
-    """`R_im = w_i v_m / N` of the student's neurons with those of the teacher."""
+    """`R_im = <w_i, v_m> / N` of the student's neurons with those of the teacher (Goldt et al. 2019, Eq. 6)."""
 
     def measure(self, state: State) -> Floats:
         """Return `R` (K, M)."""
@@ -235,11 +258,10 @@ class TeacherOverlaps(Overlaps, kind="teacher_overlaps"):
         return np.asarray(W @ V.T / W.shape[1])
 
 
-class FourierConcentration(Measure, kind="fourier_concentration"):
-    """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov 2023, Eq. 12).
+class Fourier(Measure):
+    """Fourier power `|sum_a w_ja exp(-2 pi i f a / p)|^2` of the neurons' weights of the first number of pairs.
 
-    1 for a neuron that is periodic in its first number, `2 / p` for weights without structure; of a transformer the
-    neurons are the rows of its embedding.
+    Of a transformer the neurons are the rows of its embedding.
     """
 
     FIRST: ClassVar[frozenset[str]] = frozenset({"hidden_weight", "weight_1", "weight_embedding"})
@@ -248,35 +270,89 @@ class FourierConcentration(Measure, kind="fourier_concentration"):
 dataset: {kind: modular_arithmetic, p: 23}
 architecture: {kind: two_layer, width: 100, activation: quadratic, outputs: 23}
 initialization: {kind: unbalanced, scale: 0.1}
-record: {measures: [fourier_concentration]}
+record: {measures: [fourier_concentration, fourier_spectrum]}
 """
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the data are pairs of numbers modulo p, and weights see them first."""
         return problem.config.dataset.kind == "modular_arithmetic" and bool(self.FIRST & problem.shapes.keys())
 
-    def measure(self, state: State) -> float:
-        """Return the mean over neurons of `sum_f P_f^2 / (sum_f P_f)^2`, constants left out."""
+    def power(self, state: State) -> Floats:
+        """Return the power (neurons, p // 2) of the frequencies 1, 2, ...; constants are left out."""
         p = state.problem.dataset.d // 2
         W = matrices(state.problem, state.parameters)[0][:, :p]
-        power = np.abs(np.fft.rfft(W, axis=1)[:, 1:]) ** 2
+        return np.asarray(np.abs(np.fft.rfft(W, axis=1)[:, 1:]) ** 2)
+
+
+class FourierConcentration(Fourier, kind="fourier_concentration"):
+    """Mean inverse participation ratio of the Fourier power of the first p inputs' weights (Gromov 2023, Eq. 12).
+
+    `sum_f P_f^2 / (sum_f P_f)^2`: 1 for a neuron that is periodic in its first number, `2 / p` without structure.
+    """
+
+    def measure(self, state: State) -> float:
+        """Return the mean over neurons."""
+        power = self.power(state)
         return float(np.mean((power**2).sum(1) / power.sum(1) ** 2))
 
 
-class LayerSimilarity(OfNeurons, kind="layer_similarity"):
-    """Linear CKA of every hidden layer with what it was at first, on the training inputs (Kornblith et al. 2019)."""
+class FourierSpectrum(Fourier, kind="fourier_spectrum"):
+    """Fourier power of the first p inputs' weights by frequency 1, ..., p // 2, as shares (Nanda et al. 2023).
+
+    `sum_j P_jf / sum_jf P_jf`, neurons `j`: few frequencies remain where a network computes with waves.
+    """
 
     def measure(self, state: State) -> Floats:
-        """Return the similarity of each hidden layer, from 0 to 1."""
-        first = self._layers(State(state.problem, state.start, lambda: state.start, 0))
-        return np.array([linear_cka(a, b) for a, b in zip(self._layers(state), first, strict=True)])
+        """Return the shares (p // 2,), whose sum is 1."""
+        power = self.power(state)
+        return np.asarray(power.sum(0) / power.sum())
 
-    @staticmethod
-    def _layers(state: State) -> list[Floats]:
-        derivatives = derivatives_of(state)
-        assert isinstance(derivatives, ByHand)
-        network: FeedForward = derivatives.network
-        return network.h[1:]
+
+class LayerSimilarity(OfNeurons, kind="layer_similarity"):
+    """Linear CKA of every hidden layer with what it was at first, on the training inputs (Kornblith et al. 2019).
+
+    `||B^T A||_F^2 / (||A^T A||_F ||B^T B||_F)` of centred features (Eq. 4). The panel `similarity` draws it
+    between any two recorded times.
+    """
+
+    between_layers: bool | None = None
+    """Take it between every two hidden layers of one state instead, in the order 1-2, 1-3, ..., 2-3, ..."""
+
+    @property
+    def name(self) -> str:
+        """The kind, and whether it is between layers."""
+        return f"{self.kind}_pairs" if self.between_layers else self.kind
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are hidden neurons; two layers of them for what is between layers."""
+        return super().offered(problem) and (not self.between_layers or len(problem.shapes) > 2)
+
+    def samples(self, problem: Problem) -> int:
+        """Return what two passes and the products of features cost, in evaluations of a sample."""
+        squares = sum(size**2 for size in problem.layer_sizes)
+        return problem.dataset.n * (2 + squares // max(problem.multiply_adds, 1))
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the pairs of layers."""
+        layers = range(1, len(getattr(sections["architecture"], "widths", "1")) + 1)
+        if self.between_layers:
+            return [f"layers {a}-{b}" for a, b in combinations(layers, 2)]
+        return [f"layer {a}" for a in layers]
+
+    def measure(self, state: State) -> Floats:
+        """Return the similarity of each hidden layer, or of each pair, from 0 to 1."""
+        now = features(state)
+        if self.between_layers:
+            return np.array([linear_cka(a, b) for a, b in combinations(now, 2)])
+        first = features(State(state.problem, state.start, lambda: state.start, 0))
+        return np.array([linear_cka(a, b) for a, b in zip(now, first, strict=True)])
+
+
+def features(state: State) -> list[Floats]:
+    """Return the activations (n, m) of the hidden layers on the training inputs."""
+    derivatives = derivatives_of(state)
+    assert isinstance(derivatives, ByHand)
+    return derivatives.network.h[1:]
 
 
 def linear_cka(a: Floats, b: Floats) -> float:
@@ -293,22 +369,44 @@ class Margin(Measure, kind="margin"):
 loss: {kind: logistic}
 record: {measures: [margin]}
 """
+    normalized: bool | None = None
+    """Divide by `||theta||^L`, L the number of layers: grows to a stationary value if homogeneous (Lyu and Li 2020)."""
+    quantiles: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)] | None = None
+    """Quantiles of the margins of all training samples to record in place of the smallest, such as `[0, 0.1, 0.5]`."""
+
+    @property
+    def name(self) -> str:
+        """The kind, whether normalised and in quantiles."""
+        return "normalized_" * bool(self.normalized) + self.kind + "_quantiles" * bool(self.quantiles)
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether labels are classes."""
-        return problem.loss.labels != "real"
+        """Return whether labels are classes; to be normalised, of a network of layers."""
+        layered = isinstance(problem.config.architecture, TwoLayer | FullyConnected)
+        return problem.loss.labels != "real" and (layered or not self.normalized)
 
     def samples(self, problem: Problem) -> int:
         """Return the number of training samples."""
         return problem.dataset.n
 
-    def measure(self, state: State) -> float:
-        """Return the margin, positive when every sample is right."""
-        samples = state.problem.dataset
-        h = np.asarray(state.network(samples.x), np.float64)
-        if state.problem.loss.labels == "signs":
-            return float(np.min(samples.y * h))
-        y = samples.y.astype(np.int64)
-        right = h[np.arange(len(y)), y]
-        others = np.where(np.eye(h.shape[1], dtype=bool)[y], -np.inf, h).max(1)
-        return float(np.min(right - others))
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the quantiles."""
+        return [f"{100 * share:g} %" for share in self.quantiles or ()]
+
+    def measure(self, state: State) -> float | Floats:
+        """Return the margin, positive when every sample is right; or its quantiles."""
+        found = margins(state)
+        if self.normalized:
+            squares = sum(float(np.sum(np.square(w, dtype=np.float64))) for w in state.parameters.values())
+            found = found / squares ** (len(matrices(state.problem, state.parameters)) / 2)
+        return float(np.min(found)) if self.quantiles is None else np.quantile(found, self.quantiles)
+
+
+def margins(state: State) -> Floats:
+    """Return the margins (n,) of the training samples."""
+    samples = state.problem.dataset
+    h = np.asarray(state.network(samples.x), np.float64)
+    if state.problem.loss.labels == "signs":
+        return np.asarray(samples.y * h)
+    y = samples.y.astype(np.int64)
+    others = np.where(np.eye(h.shape[1], dtype=bool)[y], -np.inf, h).max(1)
+    return np.asarray(h[np.arange(len(y)), y] - others)

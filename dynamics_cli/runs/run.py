@@ -310,10 +310,10 @@ class Run:
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
         elif name in _TWO_LAYER and self.config.architecture.kind == "two_layer":
-            first = 1 + replicas  # the axis of the neurons
-            right = array.ndim == first + _TWO_LAYER[name] and array.shape[first] == getattr(
-                self.config.architecture, "width", 0
-            )
+            network = self.config.architecture
+            several = name.endswith("output_weight") and getattr(network, "outputs", None) is not None
+            neurons = 1 + replicas + several  # their axis
+            right = array.ndim == neurons + _TWO_LAYER[name] and array.shape[neurons] == getattr(network, "width", 0)
         else:
             right = array.ndim > replicas
         if not right:

@@ -22,6 +22,7 @@ from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.plotting.layout import format_number, place_legend
 from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, SERIES, SMALL, new_figure, styled
+from dynamics_cli.plotting.time_axis import LogAxes, scale_of, set_time_axis
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
@@ -47,15 +48,15 @@ _CHARACTER = 0.026
 class SweepTable:
     """The results of a sweep by column; of an unfinished one, of the jobs that have ended."""
 
-    def __init__(self, directory: Path) -> None:
-        """Read what a sweep wrote.
+    def __init__(self, directory: Path, log: LogAxes | None = None) -> None:
+        """Read what a sweep wrote; `log` says which axes are logarithmic, by default those that this suits.
 
         Raises:
             RunError: the directory is not a sweep, or no job has ended yet.
 
         """
         described = read_sweep(directory)
-        self.directory = directory
+        self.directory, self.log = directory, log
         self.axes: list[dict[str, Any]] = described["axes"]
         self.computed: dict[str, str] = described.get("computed", {})
         self.rows = read_rows(directory)
@@ -160,17 +161,25 @@ def _last(key: str) -> str:
 class Coordinate:
     """Where the values of a column stand on an axis: numbers, evenly or by their logarithms, or words in a row."""
 
-    def __init__(self, table: SweepTable, key: str) -> None:
-        """Place the values of a column."""
+    def __init__(self, table: SweepTable, key: str, axis: Literal["x", "y"] | None = None) -> None:
+        """Place the values of a column.
+
+        Raises:
+            UsageError: the axis is to be logarithmic, and values are not positive.
+        """
         self.key, self.words = key, None if table.numeric(key) else table.values(key)
         if self.words is not None:
             self.at = np.array([float(self.words.index(row.get(key, ""))) for row in table.rows])
         else:
             self.at = table.column(key)
         self.values = np.unique(self.at[np.isfinite(self.at)])
-        asked = any(axis["key"] == key and axis["log"] for axis in table.axes)
+        asked = any(one["key"] == key and one["log"] for one in table.axes)
         self.setting = key in (*table.settings, "seed")
         self.log = self.words is None and (asked or _geometric(self.values, self.setting))
+        if axis is not None and self.words is None:
+            self.log = scale_of(axis, table.log, self.log) == "log"
+        if self.log and len(self.values) and self.values[0] <= 0:
+            raise UsageError(f"{key} has the value {self.values[0]:g}, which a logarithmic axis cannot show")
 
     def apply(self, axis: Axis, label: str | None = None, *, across: bool = True) -> None:
         """Give an axis the scale, the ticks and the label; whole numbers stay whole."""
@@ -300,7 +309,7 @@ def _draw_phase(table: SweepTable, measure: str) -> Figure:
 
 def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | None) -> Figure:
     """Draw means over two settings, one panel for each value of a third one."""
-    xs, ys, numbers = Coordinate(table, x), Coordinate(table, y), table.column(measure)
+    xs, ys, numbers = Coordinate(table, x, "x"), Coordinate(table, y, "y"), table.column(measure)
     names = table.families([third]) if third else {"": list(range(len(table.rows)))}
     columns = min(3, len(names))
     width = WIDTH if columns == 1 else 2.2 * columns + 0.6
@@ -345,9 +354,9 @@ def _draw_curve(table: SweepTable, measure: str) -> Figure:
 
 def _curves(table: SweepTable, x: str, y: str, by: Sequence[str]) -> Figure:
     """Draw medians with bands over one column, a family for each combination of the values of others."""
-    xs, numbers, families = Coordinate(table, x), table.column(y), table.families(by)
+    xs, numbers, families = Coordinate(table, x, "x"), table.column(y), table.families(by)
     figure, (axes,) = new_figure(width=WIDTH)
-    axes.set_yscale(_scale(numbers))
+    axes.set_yscale(scale_of("y", table.log, _scale(numbers) == "log"))
     curves = {}
     for name in _spaced(list(families)):
         rows = np.array(families[name])
@@ -372,12 +381,14 @@ def _draw_losses(table: SweepTable, measure: str) -> Figure:
                 grid[: len(values), column] = values
             curves[name] = xs, grid
     every = np.concatenate([grid.ravel() for _, grid in curves.values()] or [np.zeros(0)])
-    log = measure == "final_loss" or _scale(every) == "log"
+    log = scale_of("y", table.log, measure == "final_loss" or _scale(every) == "log") == "log"
     if log:
         curves = {name: (xs, np.where(grid > 0, grid, np.nan)) for name, (xs, grid) in curves.items()}
     axes.set_yscale("log" if log else "linear")
     axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
     _draw_families(axes, curves)
+    if curves and table.log is not None:
+        set_time_axis(axes, max((xs for xs, _ in curves.values()), key=len), scale_of("x", table.log, False))
     said = _of_families(table.note(*table.free), curves, len(families))
     few = max((len(xs) for xs, _ in curves.values()), default=3) < 3
     _say(figure, axes, "; ".join(filter(None, [said, "first and last state only: see --record" if few else ""])), WIDTH)
@@ -390,7 +401,11 @@ def _draw_spread(table: SweepTable, measure: str) -> Figure:
     figure, (axes,) = new_figure(width=WIDTH)
     shares = (np.arange(len(numbers)) + 0.5) / max(1, len(numbers))
     axes.plot(numbers, shares, ".", color=PALETTE.function, markersize=3)
-    axes.set_xscale(_scale(numbers))
+    axes.set_xscale(scale_of("x", table.log, _scale(numbers) == "log"))
+    if table.log is not None and len(numbers) and numbers[-1] < 10 * numbers[0]:  # powers of ten would name nothing
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
     axes.set(xlabel=_words(measure), ylabel=f"share of the {len(numbers)} jobs below", ylim=(0, 1))
     _say(figure, axes, table.note(said="all values of"), WIDTH)
     return figure
@@ -398,7 +413,7 @@ def _draw_spread(table: SweepTable, measure: str) -> Figure:
 
 def _points(table: SweepTable, x: str, y: str, color: str | None, *, with_bar: bool) -> Figure:
     """Draw a point for each job."""
-    xs, ys = Coordinate(table, x), Coordinate(table, y)
+    xs, ys = Coordinate(table, x, "x"), Coordinate(table, y, "y")
     figure, (axes,) = new_figure(width=WIDTH)
     xs.apply(axes.xaxis)
     ys.apply(axes.yaxis, across=False)

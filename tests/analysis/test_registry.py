@@ -15,6 +15,8 @@ from dynamics_cli.runs import Run, load_run
 from .conftest import CUBE, ORTHOGONAL, Write
 
 PLANE = ["rays", "polar", "norms", "directions", "spectrum"]
+ASKED = ["interpolation", "loss_slice", "similarity"]
+"""Panels that are drawn only when they are named."""
 OVER_TRAINING = ("loss", "measures", "norms", "directions", "spectrum")
 
 
@@ -36,7 +38,8 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
     fixture: str, offered: list[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     run: Run = request.getfixturevalue(fixture)
-    assert names(run) == offered
+    assert names(run) == [*offered, *ASKED]
+    assert [panel.name for panel in panels_of(run) if panel.by_default] == offered
     assert all(panel.description == PANELS[panel.name].description for panel in panels_of(run))
     for name in offered:
         for iteration in (None, 5):
@@ -52,7 +55,7 @@ def test_the_public_names() -> None:
 
 
 def test_an_unknown_panel_names_its_neighbour_and_the_others(orthogonal: Run) -> None:
-    known = "loss, function, rays, polar, norms, directions, spectrum"
+    known = "loss, function, rays, polar, norms, directions, spectrum, interpolation, loss_slice, similarity"
     with pytest.raises(UsageError) as caught:
         draw_panel(orthogonal, "fuction")
     assert str(caught.value) == f"no panel 'fuction' (did you mean 'function'?); this run offers {known}"
@@ -156,7 +159,7 @@ def test_data_that_have_gone_cost_only_the_panels_that_show_them(tmp_path: Path,
     dataset = {"kind": "file", "path": str(tmp_path / "data.npz"), "append_bias": True}
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 5}
     train({**ORTHOGONAL, "dataset": dataset, "optimizer": optimizer}, out=tmp_path / "run")
-    assert names(load_run(tmp_path / "run")) == ["loss", "function", *PLANE]
+    assert names(load_run(tmp_path / "run")) == ["loss", "function", *PLANE, *ASKED]
     shutil.move(tmp_path / "data.npz", tmp_path / "elsewhere.npz")
     run = load_run(tmp_path / "run")
     assert names(run) == ["loss", *PLANE]

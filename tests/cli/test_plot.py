@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from dynamics_cli import analysis
+from dynamics_cli import analysis, api
+from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.store.sealed import seal, unseal
 
@@ -15,6 +16,7 @@ from .conftest import Dyn
 Drawn = list[tuple[str, int | None]]
 
 PANELS = ["loss", "function", "rays", "polar", "norms", "directions", "spectrum"]
+OFFERED = [*PANELS, "interpolation", "loss_slice", "similarity"]
 
 
 @pytest.fixture
@@ -24,9 +26,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch, dyn: Dyn) -> Drawn:
     calls: Drawn = []
     draw_panel = analysis.draw_panel
 
-    def noted(run: Run, name: str, iteration: int | None = None) -> Figure:
+    def noted(run: Run, name: str, iteration: int | None = None, log: LogAxes | None = None) -> Figure:
         calls.append((name, iteration))
-        return draw_panel(run, name, iteration)
+        return draw_panel(run, name, iteration, log)
 
     monkeypatch.setitem(vars(analysis), "draw_panel", noted)
     return calls
@@ -58,7 +60,7 @@ def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
 
 def test_an_unknown_panel(dyn: Dyn, drawn: Drawn) -> None:
     answer = dyn("plot", "here", "--panel", "los")
-    told = f"no panel 'los' (did you mean 'loss'?); this run offers {', '.join(PANELS)}"
+    told = f"no panel 'los' (did you mean 'loss'?); this run offers {', '.join(OFFERED)}"
     assert (answer.code, answer.out, answer.err) == (2, "", f"Error: {told}\n")
     answer = dyn("plot", "here", "--panel", "loss", "--panel", "measures")
     assert answer.code == 2
@@ -68,10 +70,10 @@ def test_an_unknown_panel(dyn: Dyn, drawn: Drawn) -> None:
 
 def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
     found = dyn("plot", "here", "--list", "--json").json
-    assert [set(panel) for panel in found] == [{"name", "description"}] * len(PANELS)
-    assert [panel["name"] for panel in found] == PANELS
+    assert [set(panel) for panel in found] == [{"name", "description"}] * len(OFFERED)
+    assert [panel["name"] for panel in found] == OFFERED
     lines = dyn("plot", "here", "--list").out.splitlines()
-    assert [line.split("  ")[0] for line in lines[2:]] == PANELS
+    assert [line.split("  ")[0] for line in lines[2:]] == OFFERED
     assert drawn == []
 
 
@@ -128,3 +130,56 @@ def test_a_folder_that_cannot_be_written(dyn: Dyn, drawn: Drawn) -> None:
     answer = dyn("plot", "here", "--out", "toy.yaml")
     assert answer.code == 7
     assert answer.err.startswith("Error: cannot write toy.yaml/loss.png: ")
+
+
+def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
+    for k in range(2):
+        dyn("train", "toy.yaml", "--seed", k, "--set", "record.measures=[sharpness, weight_norm]", "--out", f"run{k}")
+    dyn("train", "toy.yaml", "--set", "record.measures=[weight_norm]", "--out", "other")
+    answer = dyn("plot", "run0", "run1", "--panel", "loss", "--panel", "sharpness", "--json")
+    assert (answer.code, answer.err, answer.json["runs"]) == (0, "", ["run0", "run1"])
+    assert [Path(file).parent.name for file in answer.json["files"]] == ["plots", "plots"]
+    assert len(dyn("plot", "run0", "run1", "--out", "there").out.split()) == 3
+    found = [panel["name"] for panel in dyn("plot", "run0", "other", "run1", "--list", "--json").json]
+    assert found == ["loss", "weight_norm"]
+    answer = dyn("plot", "run0", "other", "--panel", "sharpness")
+    told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"
+    assert (answer.code, answer.err) == (2, f"Error: {told}\n")
+    answer = dyn("plot", "run0", "run1", "--at", 3)
+    assert (answer.code, "go with a run" in answer.err) == (2, True)
+
+
+def test_one_measure_is_a_panel_and_axes_are_logarithmic_on_request(dyn: Dyn) -> None:
+    dyn("train", "toy.yaml", "--set", "record.measures=[weight_norm]", "--out", "here")
+    figures = {log: api.plot("here", ["weight_norm", "loss", "norms"], log=log) for log in ("x", "y", "xy", "none")}
+    for log, drawn in figures.items():
+        assert isinstance(drawn, dict)
+        for figure in drawn.values():
+            scales = (figure.axes[0].get_xscale(), figure.axes[0].get_yscale())
+            assert scales == ("symlog" if "x" in log else "linear", "log" if log in ("y", "xy") else "linear")
+    overlay = api.plot(["here", "here"], "loss", log="x")
+    assert (overlay.axes[0].get_xscale(), overlay.axes[0].get_yscale()) == ("symlog", "linear")
+    answer = dyn("plot", "here", "--panel", "function", "--log", "x")
+    assert (answer.code, answer.err.partition(";")[0]) == (
+        2,
+        "Error: the panel 'function' has no axes 'x' that could be logarithmic",
+    )
+    answer = dyn("plot", "here", "--log", "z")
+    assert (answer.code, "is not one of 'x', 'y', 'xy', 'none'" in answer.err) == (2, True)
+
+
+def test_the_classes_of_a_network_of_several_outputs_have_a_legend(dyn: Dyn) -> None:
+    config = {
+        "name": "classes",
+        "dataset": {"kind": "modular_arithmetic", "p": 5},
+        "architecture": {"kind": "two_layer", "width": 6, "outputs": 5},
+        "initialization": {"kind": "unbalanced", "scale": 0.5},
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 20},
+        "record": {"measures": [{"kind": "train_accuracy", "by_class": True}]},
+    }
+    run = api.train(config, out="classes")
+    assert run.parameters["output_weight"].shape[1:] == (5, 6)
+    (axes,) = api.plot(run, "train_accuracy_by_class").axes
+    assert [line.get_label() for line in axes.lines] == [f"class {c}" for c in range(5)]
+    assert axes.lines[2].get_ydata() == pytest.approx(run.measures["train_accuracy_by_class"][:, 2])

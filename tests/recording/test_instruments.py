@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 
 import numpy as np
 import pytest
 import torch
 
+from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.config.bases import State
 from dynamics_cli.config.registry import get_kind
+from dynamics_cli.errors import InputError
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByAutograd, ByHand, derivatives_of, loss_derivatives
 from dynamics_cli.training.problem import Problem, build_problem
@@ -303,3 +306,136 @@ def test_a_periodic_neuron_has_all_its_power_in_one_frequency() -> None:
     measure = get_kind("measure", "fourier_concentration")()
     assert measure.measure(State(problem, weights, lambda: weights, 0)) == pytest.approx(1.0)
     assert measure.measure(State(problem, problem.initial_parameters(), lambda: weights, 0)) < 0.8
+    shares = get_kind("measure", "fourier_spectrum")().measure(State(problem, weights, lambda: weights, 0))
+    np.testing.assert_allclose(shares, np.arange(1, 6) == 3, atol=1e-12)
+
+
+CLASSIFIED = {
+    "logistic": (POINTS, {"kind": "two_layer", "width": 4}),
+    "cross_entropy": (CLASSES | {"y": [0.0, 2.0, 2.0]}, {"kind": "two_layer", "width": 4, "outputs": 3}),
+    "mse": (
+        {"kind": "linear_map", "inputs": 3, "outputs": 2, "singular_values": [1.0], "n": 3},
+        {"kind": "two_layer", "width": 4, "outputs": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", CLASSIFIED)
+def test_losses_and_accuracies_by_class(loss: str) -> None:
+    dataset, architecture = CLASSIFIED[loss]
+    config = {
+        "name": "m",
+        "dtype": "float64",
+        "dataset": dataset,
+        "architecture": architecture,
+        "initialization": {"kind": "unbalanced", "scale": 1.0},
+        "loss": {"kind": loss},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }
+    problem = build_problem(load_config(config))
+    y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]) if loss == "mse" else problem.dataset.y
+    data = dataclasses.replace(problem.dataset, y=y, x_test=problem.dataset.x[:2], y_test=y[:2])
+    state = moved(dataclasses.replace(problem, dataset=data))
+    kind = state.problem.loss
+    h, y = state.network(data.x), data.y.astype(np.int64) if loss == "cross_entropy" else data.y
+    labels = y.argmax(1) if y.ndim == 2 else y
+    told = h.argmax(1) if h.ndim == 2 else np.sign(h)
+    classes = {"logistic": [-1, 1], "cross_entropy": [0, 1, 2], "mse": [0, 1]}[loss]
+    each = kind.values(h, y)
+    for part, x in (("train", slice(None)), ("test", slice(2))):
+        for what, numbers in (("loss", each[x]), ("accuracy", (told == labels)[x])):
+            whole = get_kind("measure", f"{part}_{what}")()
+            assert whole.measure(state) == pytest.approx(np.mean(numbers))
+            by_class = get_kind("measure", f"{part}_{what}")(by_class=True)
+            chosen = [labels[x] == c for c in classes]
+            expected = [np.mean(numbers[one]) if one.any() else np.nan for one in chosen]
+            np.testing.assert_allclose(by_class.measure(state), expected)
+            assert by_class.name == f"{part}_{what}_by_class"
+            assert list(by_class.columns(dict(state.problem.config))) == [f"class {c}" for c in classes]
+    real = dataclasses.replace(
+        state.problem, dataset=dataclasses.replace(data, y=data.y + 0.5), loss=get_kind("loss", "mse")()
+    )
+    assert not get_kind("measure", "train_loss")(by_class=True).offered(real)
+
+
+def test_quantiles_of_margins_and_margins_of_normalised_weights() -> None:
+    state = moved(problem_of("leaky, logistic"))
+    data = state.problem.dataset
+    each = data.y * state.network(data.x)
+    measure = get_kind("measure", "margin")
+    np.testing.assert_allclose(measure(quantiles=[0.0, 0.5]).measure(state), [each.min(), np.median(each)])
+    doubled = State(state.problem, {name: 2 * w for name, w in state.parameters.items()}, lambda: state.start, 7)
+    one, two = (measure(normalized=True).measure(at) for at in (state, doubled))
+    assert one == pytest.approx(two)  # the network is homogeneous of degree 2
+    assert one == pytest.approx(each.min() / sum(np.sum(w**2) for w in state.parameters.values()))
+
+
+def test_kernels_of_chosen_samples_and_similarity_between_layers() -> None:
+    state = moved(problem_of("NTK scaling, centred"))
+    K = derivatives_of(state).kernel(9).reshape(9, 3, 9, 3)
+    values = np.linalg.eigvalsh(K[[4, 1]][:, :, [4, 1]].reshape(6, 6))[::-1]
+    measure = get_kind("measure", "kernel_eigenvalues")
+    np.testing.assert_allclose(measure(chosen=[4, 1], top=6).measure(state), values, atol=1e-10)
+    with pytest.raises(InputError, match="chosen has 9, samples are 0 to 8"):
+        measure(chosen=[4, 9]).offered(state.problem)
+    pairs = get_kind("measure", "layer_similarity")(between_layers=True)
+    a, b = derivatives_of(state).network.h[1:]
+    A, B = (one - one.mean(0) for one in (a, b))
+    cka = np.sum((B.T @ A) ** 2) / np.linalg.norm(A.T @ A) / np.linalg.norm(B.T @ B)
+    np.testing.assert_allclose(pairs.measure(state), [cka])
+    assert list(pairs.columns(dict(state.problem.config))) == ["layers 1-2"]
+    assert not pairs.offered(problem_of("two layers"))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "bound"),
+    [
+        ({"kind": "gd"}, 20.0),
+        ({"kind": "gd", "momentum": 0.9}, 38.0),
+        ({"kind": "gd", "momentum": 0.9, "nesterov": True}, 3.8 / 0.28),
+        ({"kind": "gd", "weight_decay": 0.5}, 19.5),
+        ({"kind": "adam"}, None),
+        ({"kind": "normalized_gd"}, None),
+        ({"kind": "gd", "loss_scaled": True}, None),
+        ({"kind": "gd", "layer_lr": {"output_weight": 0.5}}, None),
+    ],
+)
+def test_the_threshold_is_where_a_quadratic_diverges(optimizer: dict[str, object], bound: float | None) -> None:
+    """A network `a w x` with `a` fixed is a quadratic of curvature `2 (a x)^2`: just above the bound it grows."""
+    found = get_kind("measure", "sharpness")().bound(
+        {
+            "optimizer": load_config(base_of(optimizer)).optimizer,
+            "architecture": get_kind("architecture", "two_layer")(width=1),
+        }
+    )
+    assert (None if found is None else found[1]) == (None if bound is None else pytest.approx(bound))
+    if bound is not None:
+        for share, grows in ((0.97, False), (1.03, True)):
+            x = np.sqrt(share * bound / 2)
+            run = api.train(base_of(optimizer, x), out=tempfile.mkdtemp())
+            assert (run.losses[-1] > run.losses[0]) == grows
+
+
+def base_of(optimizer: dict[str, object], x: float = 1.0) -> dict[str, object]:
+    return {
+        "name": "m",
+        "dtype": "float64",
+        "dataset": {"kind": "points", "x": [[x]], "y": [0.0]},
+        "architecture": {"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False},
+        "initialization": {"kind": "values", "hidden_weight": [[1.0]], "output_weight": [1.0]},
+        "loss": {"kind": "mse"},
+        "optimizer": {"lr": 0.1, "iterations": 300, **optimizer},
+    }
+
+
+def test_what_takes_longer_is_estimated_to_cost_more() -> None:
+    problem = problem_of("NTK scaling, centred")
+
+    def cost(kind: str, **settings: object) -> int:
+        return int(get_kind("measure", kind)(**settings).samples(problem))
+
+    assert 0 < cost("gradient_norm") < cost("directional_sharpness") < cost("sharpness") < cost("sharpness", top=5)
+    assert cost("sharpness", top=5) < cost("spectral_density") < cost("spectral_density", probes=50)
+    assert cost("hessian_spectrum") == cost("sharpness", exact=True) > cost("hessian_trace", probes=3)
+    assert cost("kernel_distance", count=3) < cost("kernel_distance", count=9)
+    assert cost("singular_values", layer="weight_2") > 0

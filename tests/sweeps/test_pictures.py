@@ -126,3 +126,18 @@ def test_what_runs_along_is_said(tmp_path):
     (axes, *_) = draw_sweep(SweepTable(tmp_path / "s"), "phase").axes
     said = axes.get_title(loc="left").replace("\n", " ")
     assert said == "seed with architecture.width; optimizer.lr = 0.1 * initialization.scale"
+
+
+def test_axes_are_logarithmic_on_request(three):
+    asked = {log: SweepTable(three.directory, log) for log in ("x", "y", "none")}
+    scales = {
+        log: [(axes.get_xscale(), axes.get_yscale()) for axes in (
+            draw_sweep(table, "curve").axes[0], draw_sweep(table, "losses").axes[0],
+            draw_columns(table, "architecture.width", "test_loss").axes[0])]
+        for log, table in asked.items()
+    }  # fmt: skip
+    assert scales["x"] == [("log", "linear"), ("symlog", "linear"), ("log", "linear")]
+    assert scales["y"] == [("linear", "log")] * 3
+    assert scales["none"] == [("linear", "linear")] * 3
+    with pytest.raises(UsageError, match="seed has the value 0, which a logarithmic axis cannot show"):
+        draw_columns(asked["x"], "seed", "test_loss")

@@ -145,7 +145,7 @@ def sign_handles(signs: Floats) -> list[Artist]:
     return [sign_handle(value, marker="*") for value in (1, -1, 0) if (signs == value).any()]
 
 
-@panel("norms", "norms of neurons or layers over training", no_layers, no_states)
+@panel("norms", "norms of neurons or layers over training", no_layers, no_states, log="xy")
 def norms_figure(view: View, iteration: int | None) -> Figure:
     """Draw the norm of every neuron of two layers, or of every layer of a deep network; `iteration` is marked."""
     draw = _draw_neuron_norms if view.two_layer else _draw_layer_norms
@@ -156,9 +156,9 @@ def _draw_neuron_norms(axes: Axes, view: View) -> None:
     m, d = view.hidden_shape
     states, drawn = view.curve_states(m * d), some_neurons(m)
     lengths = np.stack([norms(view.weights(i)[drawn]) for i in states])  # (k, m)
-    steps, log = view.iterations[states], value_scale(lengths) == "log"
+    steps, log = view.iterations[states], value_scale(lengths, view.log) == "log"
     signs = view.signs(view.states - 1)[drawn]
-    draw_norms(axes, steps, lengths, signs, log=log, time_scale=time_scale(steps, lengths))
+    draw_norms(axes, steps, lengths, signs, log=log, time_scale=time_scale(steps, lengths, asked=view.log))
     note_some(axes, len(drawn), m)
 
 
@@ -167,8 +167,8 @@ def _draw_layer_norms(axes: Axes, view: View) -> None:
     states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
     lengths = np.stack([[norms(view.weights(i, name).ravel()) for name in view.layers] for i in states])  # (k, L)
     steps = view.iterations[states]
-    log = set_value_axis(axes, lengths, r"norm $\Vert W_\ell^t\Vert_F$", log=value_scale(lengths) == "log")
-    scale = time_scale(steps, lengths)
+    log = set_value_axis(axes, lengths, r"norm $\Vert W_\ell^t\Vert_F$", log=value_scale(lengths, view.log) == "log")
+    scale = time_scale(steps, lengths, asked=view.log)
     lines = []
     for k, (name, values) in enumerate(zip(view.layers, visible(lengths, log=log).T, strict=True)):
         look = {"color": SERIES[k % len(SERIES)], "label": layer_title(name), "ls": "-" if k < len(SERIES) else "--"}
@@ -183,7 +183,7 @@ def layer_title(name: str) -> str:
     return f"$W_{{{number}}}$" if number.isdigit() else "$W$" if number == "weight" else number
 
 
-@panel("directions", "directions of neurons over training", no_hidden_weights, _one_column, no_states)
+@panel("directions", "directions of neurons over training", no_hidden_weights, _one_column, no_states, log="x")
 def directions_figure(view: View, iteration: int | None) -> Figure:
     """Draw angles in the plane, or cosines in higher dimension; `iteration` is marked."""
     m, d = view.hidden_shape
@@ -192,7 +192,7 @@ def directions_figure(view: View, iteration: int | None) -> Figure:
     curves = _angles(view, states, drawn) if d == 2 else _cosines(view, states, drawn)
     references = _data_angles(view) if d == 2 else {}
     signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
-    scale = time_scale(steps, *curves.values())
+    scale = time_scale(steps, *curves.values(), asked=view.log)
 
     def drawer(label: str) -> Callable[[Axes], None]:
         def draw(axes: Axes) -> None:

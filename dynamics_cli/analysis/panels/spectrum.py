@@ -33,18 +33,20 @@ class Spectrum(NamedTuple):
     rank: Floats
 
 
-@panel("spectrum", "singular values and stable rank of weights over training", no_layers, no_states)
+@panel("spectrum", "singular values and stable rank of weights over training", no_layers, no_states, log="xy")
 def spectrum_figure(view: View, iteration: int | None) -> Figure:
     """Draw the spectrum of the hidden weights, or of every layer of a deep network; `iteration` is marked."""
     spectra = [read_spectrum(view, name) for name in view.layers]
     titles = [layer_title(name) for name in view.layers]
-    scale: TimeScale = "log" if "log" in {time_scale(s.iterations, s.values, s.rank) for s in spectra} else "linear"
+    scale: TimeScale = (
+        "log" if "log" in {time_scale(s.iterations, s.values, s.rank, asked=view.log) for s in spectra} else "linear"
+    )
     drawn: list[SpectrumPanel] = []
 
     def drawer(spectrum: Spectrum, title: str) -> Callable[[Axes], None]:
         of = f"({title.strip('$')})" if "$" in title else ""
         label = rf"singular values $\sigma_i{of}$"
-        log = value_scale(spectrum.values[:, 0]) == "log"
+        log = value_scale(spectrum.values[:, 0], view.log) == "log"
         return lambda axes: drawn.append(draw_spectrum(axes, *spectrum, ylabel=label, log=log, time_scale=scale))
 
     draw = [drawer(spectrum, title) for spectrum, title in zip(spectra, titles, strict=True)]

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import draw_over_training, mark_iteration, mark_time, time_scale, value_scale
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View
+from dynamics_cli.config.bases import Measure
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.plotting.layout import format_number, panel_label, place_legend
 from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
+from dynamics_cli.runs import Run
+
+T = TypeVar("T")
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""
@@ -42,7 +48,7 @@ def no_losses(view: View) -> str | None:
     return None if len(view.run.losses) else "no loss is recorded yet"
 
 
-@panel("loss", "training loss over iterations (and time), with its plateaus", no_losses)
+@panel("loss", "training loss over iterations (and time), with its plateaus", no_losses, log="xy")
 def loss_figure(view: View, iteration: int | None) -> Figure:
     """Draw the loss over iterations and, where time is not iterations x step, over time; `iteration` is marked."""
     times = view.run.times
@@ -65,8 +71,8 @@ def draw_run_loss(axes: Axes, view: View, *, plateaus: bool = True) -> None:
         axes,
         iterations,
         losses,
-        scale=value_scale(losses),
-        time_scale=time_scale(iterations, losses),
+        scale=value_scale(losses, view.log),
+        time_scale=time_scale(iterations, losses, asked=view.log),
         plateaus=[Plateau(p.value, p.first, p.last) for p in shown if p.length >= LABELLED * float(iterations[-1])],
     )
 
@@ -75,28 +81,38 @@ def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None
     """Draw the loss over time; where the axis is logarithmic, from the first step on."""
     finite = np.isfinite(times)
     times, losses, iterations = times[finite], view.run.losses[finite], view.run.loss_iterations[finite]
-    scale = time_scale(times, losses)
+    scale = time_scale(times, losses, asked=view.log)
     kept = times > 0 if scale == "log" else np.ones(len(times), dtype=bool)
-    options: dict[str, Any] = {"scale": value_scale(losses[kept]), "time_scale": scale, "xlabel": "time", "ylabel": ""}
+    options: dict[str, Any] = {
+        "scale": value_scale(losses[kept], view.log),
+        "time_scale": scale,
+        "xlabel": "time",
+        "ylabel": "",
+    }
     draw_loss(axes, times[kept], losses[kept], **options)
     if iteration is not None:
         i = int(np.argmin(np.abs(iterations - iteration)))
         mark_time(axes, float(times[i]), f"it. {format_number(int(iterations[i]))}")
 
 
+def drawn_measures(run: Run) -> list[str]:
+    """Return the names of the measures that are curves; others have panels of their own."""
+    return [name for name in run.measures if recorded(run, name, lambda one: one.panel) in (None, "measures")]
+
+
 def no_measures(view: View) -> str | None:
     """Return why there are no measures to draw, or None."""
-    if not view.run.measures:
+    if not drawn_measures(view.run):
         return "no measures are recorded (see record.measures in its config)"
     return None if len(view.iterations) else "no measures are recorded yet"
 
 
-@panel("measures", "accuracies, held-out loss and what else was measured", no_measures)
-def measures_figure(view: View, iteration: int | None) -> Figure:
-    """Draw accuracies in one panel, losses in one, and every other measure in one of its own."""
-    names = list(view.run.measures)
+@panel("measures", "accuracies, held-out loss and what else was measured", no_measures, log="xy")
+def measures_figure(view: View, iteration: int | None, names: Sequence[str] = ()) -> Figure:
+    """Draw accuracies in one panel, losses in one, and every other measure in one of its own; of `names`, or of all."""
+    names = names or drawn_measures(view.run)
     accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in names]
-    scale = time_scale(view.iterations, *(_values(view, name) for name in names))
+    scale = time_scale(view.iterations, *(_values(view, name) for name in names), asked=view.log)
     draw: list[Callable[[Axes], None]] = []
     if accuracies:
         draw.append(partial(_draw_accuracies, view=view, names=accuracies, scale=scale))
@@ -130,7 +146,7 @@ def _draw_losses(axes: Axes, *, view: View, scale: TimeScale) -> None:
     held_out, steps = _values(view, "test_loss")[:, 0], view.iterations
     losses, at = np.asarray(view.run.losses, dtype=np.float64), np.asarray(view.run.loss_iterations)
     together = np.concatenate([held_out, losses])
-    log = set_value_axis(axes, together, r"loss $L(\theta^t)$", log=value_scale(together) == "log")
+    log = set_value_axis(axes, together, r"loss $L(\theta^t)$", log=value_scale(together, view.log) == "log")
     lines = []
     for x, y, part in ((at, losses, "train"), (steps, held_out, "test")):
         label = "training" if part == "train" else "held-out"
@@ -143,24 +159,52 @@ def _draw_losses(axes: Axes, *, view: View, scale: TimeScale) -> None:
 
 def _draw_other(axes: Axes, *, view: View, name: str, scale: TimeScale) -> None:
     """Draw a measure of one or several numbers a state."""
-    values = _values(view, name)
-    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
-    steps, values = view.iterations[due], values[due]
-    bound = _bound(view, name)
-    reach = values if bound is None else np.append(values, bound[1])
-    log = set_value_axis(axes, reach, NAMES.get(name, name.replace("_", " ")), log=value_scale(values) == "log")
-    columns = visible(values, log=log).T[:MANY_CURVES]
-    for k, column in enumerate(columns):
-        fade = 1.0 - 0.7 * k / max(1, len(columns) - 1)  # of several numbers the first is the darkest
-        draw_curve(axes, steps, column, log_time=scale == "log", color=SERIES[0], alpha=fade)
-    if bound is not None:
-        place_legend(axes, [axes.axhline(bound[1], color="black", ls="--", lw=0.8, label=bound[0])], "below")
+    (steps, values), line = measured(view.run, name), bound_of(view.run, name)
+    reach = values if line is None else np.append(values, line[1])
+    label = NAMES.get(name, name.replace("_", " "))
+    log = set_value_axis(axes, reach, label, log=value_scale(values, view.log) == "log")
+    named = recorded(view.run, name, lambda one: one.columns(dict(view.run.config))) or ()
+    colors: Sequence[Any] = SERIES[: len(named)] or SERIES[:1]
+    if len(named) > len(SERIES):
+        colors = list(colormaps["viridis"](np.linspace(0, 0.95, len(named))))
+    handles = draw_columns(axes, steps, values, colors, log=log, scale=scale)
+    for handle, column in zip(handles, named, strict=False):
+        handle.set_label(column)
+    handles = handles[: len(named)]
+    if line is not None:
+        handles.append(axes.axhline(line[1], color="black", ls="--", lw=0.8, label=line[0]))
+    place_legend(axes, handles, "below", columns=3)
     set_time_axis(axes, view.iterations, scale)
 
 
-def _bound(view: View, name: str) -> tuple[str, float] | None:
-    """Return the line that a measure of the config has beside its curve."""
-    config = view.run.config
-    with suppress(InputError):  # a kind that is not registered here has no line
-        return next((one.bound(dict(config)) for one in config.record.measures or () if one.name == name), None)
+def measured(run: Run, name: str) -> tuple[Ints, Floats]:
+    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not due."""
+    steps = np.asarray(run.snapshot_iterations)
+    values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
+    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
+    return steps[due], values[due]
+
+
+def draw_columns(
+    axes: Axes, steps: Ints, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
+) -> list[Line2D]:
+    """Draw the columns of values (k, c) over steps (k,), in a color each, or in ever paler shades of the only one."""
+    lines = []
+    columns = visible(values, log=log).T[:MANY_CURVES]
+    for k, column in enumerate(columns):
+        fade = 1.0 if len(colors) > 1 else 1.0 - 0.7 * k / max(1, len(columns) - 1)  # the first is the darkest
+        own = {"color": colors[k % len(colors)], "alpha": fade, **look}
+        lines.append(draw_curve(axes, steps, column, log_time=scale == "log", **own))
+    return lines
+
+
+def recorded(run: Run, name: str, ask: Callable[[Measure], T]) -> T | None:
+    """Return what a measure of the config answers; None where no kind of the name is registered here."""
+    with suppress(InputError):  # of an unknown kind
+        return next((ask(one) for one in run.config.record.measures or () if one.name == name), None)
     return None
+
+
+def bound_of(run: Run, name: str) -> tuple[str, float] | None:
+    """Return the line that a measure of the config has beside its curve."""
+    return recorded(run, name, lambda one: one.bound(dict(run.config)))
