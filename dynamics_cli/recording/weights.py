@@ -201,6 +201,12 @@ class Alignment(Measure, kind="alignment"):
 class Overlaps(Measure):
     """Overlaps of a two-layer student with the two-layer teacher of its data (Goldt et al. 2019, Eq. 6)."""
 
+    example = """\
+dataset: {kind: teacher, n: 200, dim: 10, architecture: {kind: two_layer, width: 2, activation: erf}}
+architecture: {kind: two_layer, width: 4, activation: erf}
+record: {measures: [student_overlaps, teacher_overlaps]}
+"""
+
     def offered(self, problem: Problem) -> bool:
         """Return whether data and network are a teacher and a student of two layers."""
         dataset = problem.config.dataset
