@@ -219,7 +219,11 @@ record: {measures: [student_overlaps, teacher_overlaps]}
 
 
 class StudentOverlaps(Overlaps, kind="student_overlaps"):
-    """`Q_ik = w_i w_k / N` of the student's neurons."""
+    """`Q_ik = w_i w_k / N` of the student's neurons.
+
+    With weights of size 1 / sqrt(N), as beside a teacher with `divide_inputs`, the order parameters are N times these:
+    SGD of step eta on weights w with preactivations `w x / sqrt(N)` is that of step eta / N on `w / sqrt(N)`.
+    """
 
     def measure(self, state: State) -> Floats:
         """Return `Q` (K, K)."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("kinds_script.py")
-FEW = ("optimizer.adamw", "measure.sharpness", "dataset.teacher, fresh")
+FEW = ("measure.sharpness", "dataset.teacher, fresh")
 
 
 def outcomes(folder: Path, *names: str) -> dict[str, str]:
