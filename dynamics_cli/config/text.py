@@ -14,7 +14,7 @@ def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR091
     """Return what the JSON Schema `node` allows, e.g. `an integer >= 1`; `found` decides which bounds matter."""
     if "anyOf" in node:
         return alternatives([word for option in node["anyOf"] for word in _words(option, found)])
-    if "enum" in node:
+    if "enum" in node or "const" in node:
         return alternatives(_words(node, found))
     match node.get("type"):
         case "integer":
@@ -51,7 +51,8 @@ def _words(node: dict[str, Any], found: object) -> list[str]:
     """Return what is allowed as separate alternatives; an empty value is allowed silently."""
     if node.get("type") == "null":
         return []
-    return [repr(word) for word in node["enum"]] if "enum" in node else [describe(node, found)]
+    words = [node["const"]] if "const" in node else node.get("enum")
+    return [repr(word) for word in words] if words is not None else [describe(node, found)]
 
 
 def _bounds(node: dict[str, Any], found: object) -> str:

@@ -224,6 +224,12 @@ class Alignment(Measure, kind="alignment"):
 class Overlaps(Measure):
     """Overlaps of a two-layer student with the two-layer teacher of its data (Goldt et al. 2019, Eq. 6)."""
 
+    example = """\
+dataset: {kind: teacher, n: 200, dim: 10, architecture: {kind: two_layer, width: 2, activation: erf}}
+architecture: {kind: two_layer, width: 4, activation: erf}
+record: {measures: [student_overlaps, teacher_overlaps]}
+"""
+
     def offered(self, problem: Problem) -> bool:
         """Return whether data and network are a teacher and a student of two layers."""
         dataset = problem.config.dataset
@@ -236,7 +242,11 @@ class Overlaps(Measure):
 
 
 class StudentOverlaps(Overlaps, kind="student_overlaps"):
-    """`Q_ik = <w_i, w_k> / N` of the student's neurons, N inputs (Saad and Solla 1995; Goldt et al. 2019, Eq. 6)."""
+    """`Q_ik = <w_i, w_k> / N` of the student's neurons, N inputs (Saad and Solla 1995; Goldt et al. 2019, Eq. 6).
+
+    With weights of size 1 / sqrt(N), as beside a teacher with `divide_inputs`, the order parameters are N times these:
+    SGD of step eta on weights w with preactivations `w x / sqrt(N)` is that of step eta / N on `w / sqrt(N)`.
+    """
 
     def measure(self, state: State) -> Floats:
         """Return `Q` (K, K)."""

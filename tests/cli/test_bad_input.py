@@ -40,8 +40,7 @@ CONFIGS = {
         changed("two_layer", "two_layr"),
         "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'convolutional', "
         "'diagonal_linear', 'fully_connected', 'gan', 'matrix_product', 'residual', 'transformer', 'two_layer', "
-        "'vgg16' "
-        "(did you mean 'two_layer'?)",
+        "'vgg16' (did you mean 'two_layer'?)",
     ),
     "duplicate key": (CONFIG + "name: again\n", "bad.yaml:7: name: duplicate key (first on line 1)"),
     "python object": (

@@ -14,13 +14,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from torch.optim import adamw  # noqa: F401 - what children would have to load each
+
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.describe import example
 from dynamics_cli.config.registry import SECTIONS, all_kinds, get_kind
-from dynamics_cli.errors import DataMissingError
+from dynamics_cli.runs import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop
+from dynamics_cli.training.flow import averaged, located  # noqa: F401
 from dynamics_cli.training.session import obtain_run, plan_run
+from dynamics_cli.training.steppers import autograd, compiled, matrix  # noqa: F401
 from tests.training.kill_script import arrays
 
 STATES, CHUNK = 24, 5
@@ -67,27 +72,42 @@ def killed_at(iteration: int) -> Callable[[int, float], None]:
     return progress
 
 
+def in_child(work: Callable[[], object], said: Path) -> int:
+    """Fork, work in the child, and return how it ended; this process itself never starts threads, nor dies."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        work()
+        os._exit(0)
+    except BaseException as error:
+        said.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+    finally:
+        os._exit(1)
+
+
 def outcome(name: str, folder: Path) -> str:
     """Train, kill and go on; return `same`, or what is different."""
     folder.mkdir(parents=True)
-    try:
-        config = config_of(name, folder)
-        whole = obtain_run(plan_run(config, folder / "whole")).run
-    except DataMissingError as error:
-        return f"no data: {error}"
-    plan, last = plan_run(config, folder / "killed"), whole.iterations
+    said, killed = folder / "said.txt", folder / "killed"
+    (folder / "data.csv").write_text("1.0,2.0,0.5\n0.3,-1.0,0.2\n-0.5,0.1,-0.7\n", encoding="utf-8")
+    np.savez(folder / "weights.npz", hidden_weight=np.eye(60, 2), output_weight=np.ones(60))
+    config = config_of(name, folder)
+
+    def trained(directory: Path, progress: Callable[[int, float], None] | None = None) -> int:
+        return in_child(lambda: obtain_run(plan_run(config, directory), resume=True, progress=progress), said)
+
+    if trained(folder / "whole"):
+        text = said.read_text(encoding="utf-8")
+        return f"no data: {text}" if text.startswith("DataMissingError") else text
+    last = Run(folder / "whole").iterations
     for iteration in (last // 3, 2 * last // 3):
-        pid = os.fork()
-        if not pid:
-            try:
-                obtain_run(plan, resume=True, progress=killed_at(iteration))
-            finally:
-                os._exit(1)
-        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        ended = trained(killed, killed_at(iteration))
         if ended != -signal.SIGKILL:
             return f"the child that was to die at iteration {iteration} ended with {ended}"
-    obtain_run(plan, resume=True)
-    different = [key for key, found in arrays(folder / "whole").items() if arrays(folder / "killed").get(key) != found]
+    if trained(killed):
+        return said.read_text(encoding="utf-8")
+    different = [key for key, found in arrays(folder / "whole").items() if arrays(killed).get(key) != found]
     return f"different: {', '.join(different)}" if different else "same"
 
 
@@ -96,13 +116,7 @@ def main() -> None:
     loop._next_chunk = lambda chunk, done, seconds: CHUNK
     loop.CHECKPOINT_SECONDS = -1.0  # after every chunk
     files.sync = files.sync_directory = lambda handle: None  # a kill leaves what the system has taken
-    found = {}
-    for number, name in enumerate(names):
-        try:
-            found[name] = outcome(name, folder / str(number))
-        except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
-    print(json.dumps(found))
+    print(json.dumps({name: outcome(name, folder / str(number)) for number, name in enumerate(names)}))
 
 
 if __name__ == "__main__":

@@ -136,6 +136,7 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
             {"dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]}},
             "fresh needs dataset.kind 'linear_map', 'matrix_sensing' or 'teacher'; points has only its own samples",
         ),
+        ({"optimizer": SGD | {"samples": "fersh"}}, "optimizer.samples: must be 'fresh', not the text 'fersh'"),
         ({"dataset": TEACHER | {"whiten": True}}, "dataset.whiten: is of the samples as a whole"),
         (
             {"dataset": {"kind": "linear_map", "inputs": 2, "outputs": 1, "singular_values": [1.0]}},
