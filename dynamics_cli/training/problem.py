@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.bases import Loss
+from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
@@ -64,6 +64,21 @@ class Problem:
     def block_samples(self, device: str) -> int:
         """Return how many samples the network takes at once."""
         return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
+
+    def step_factors(self) -> dict[str, float]:
+        """Return name -> factor of the step of weights whose step is not `optimizer.lr` itself.
+
+        Raises:
+            InputError: `optimizer.layer_lr` names a weight that the network does not have.
+        """
+        optimizer = self.config.optimizer
+        assert isinstance(optimizer, Descent)
+        factors = dict(self.config.architecture.rates(self.shapes, adaptive=optimizer.adaptive))
+        for weight, factor in (optimizer.layer_lr or {}).items():
+            if weight not in self.shapes:
+                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
+            factors[weight] = factors.get(weight, 1.0) * factor
+        return factors
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""

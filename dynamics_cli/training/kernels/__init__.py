@@ -1,20 +1,46 @@
-"""Compiled CPU kernels of the two-layer network: many iterations a call, gradients derived by hand.
+"""Compiled CPU kernels: many iterations a call, gradients derived by hand; which configs they know, without numba.
 
-Weights are stored with neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
+`layers` is for fully connected networks of any depth, with all bundled activations, losses and optimizers. The others
+are for two-layer networks of homogeneous activations under plain gradient descent and SGD: weights are stored with
+neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
+
 Every kernel accumulates the gradient and applies one rounded update per weight.
 """
 
 from __future__ import annotations
 
+from dynamics_cli.architectures import activations
 from dynamics_cli.architectures.activations import LeakyRelu, Linear, Relu
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.linear_models import DiagonalLinear
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Loss
+from dynamics_cli.config.bases import Activation, Loss, Optimizer
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
+from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.losses.squared import HalfMse, Mse
+from dynamics_cli.optimizers import descent
 
-LOSS_NUMBERS: dict[type[Loss], int] = {Mse: 0, HalfMse: 1, Logistic: 2, Exponential: 3, Hinge: 4}
+MSE, HALF_MSE, LOGISTIC, EXPONENTIAL, HINGE, CROSS_ENTROPY = range(6)
+LEAKY, LINEAR, TANH, ERF, SIGMOID, SOFTPLUS, GELU, SILU, QUADRATIC, CUBIC = range(10)
+MOMENTUM, ADAM, RMSPROP, GROUP_RMSPROP, SIGN, NORMALIZED = range(6)
+LOSS_NUMBERS: dict[type[Loss], int] = {
+    Mse: MSE, HalfMse: HALF_MSE, Logistic: LOGISTIC, Exponential: EXPONENTIAL, Hinge: HINGE,
+}  # fmt: skip
 """Loss -> its number inside the kernels."""
+LAYER_LOSSES: dict[type[Loss], int] = {**LOSS_NUMBERS, CrossEntropy: CROSS_ENTROPY}
+"""Loss -> its number inside `layers`."""
+ACTIVATIONS: dict[type[Activation], int] = {
+    Relu: LEAKY, LeakyRelu: LEAKY, Linear: LINEAR, activations.Tanh: TANH, activations.Erf: ERF,
+    activations.Sigmoid: SIGMOID, activations.Softplus: SOFTPLUS, activations.Gelu: GELU, activations.Silu: SILU,
+    activations.Quadratic: QUADRATIC, activations.Cubic: CUBIC,
+}  # fmt: skip
+RULES: dict[type[Optimizer], int] = {
+    descent.GradientDescent: MOMENTUM, descent.StochasticGradientDescent: MOMENTUM, descent.Adam: ADAM,
+    descent.AdamW: ADAM, descent.RMSprop: RMSPROP, descent.GroupRMSprop: GROUP_RMSPROP, descent.SignDescent: SIGN,
+    descent.NormalizedDescent: NORMALIZED,
+}  # fmt: skip
+"""Optimizer -> its number inside `layers`."""
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
 
@@ -28,4 +54,18 @@ def known(config: RunConfig) -> bool:
         and architecture.outputs is None
         and type(architecture.activation) in (Relu, LeakyRelu, Linear)
         and type(config.loss) in LOSS_NUMBERS
+    )
+
+
+def known_layers(config: RunConfig) -> bool:
+    """Return whether the kernel of networks of layers knows all of a config: exactly these types, not relatives."""
+    architecture, optimizer = config.architecture, config.optimizer
+    if not isinstance(architecture, FullyConnected | TwoLayer | DiagonalLinear):
+        return False
+    return (
+        type(architecture) in (FullyConnected, TwoLayer, DiagonalLinear)
+        and type(architecture.sigma) in ACTIVATIONS
+        and type(config.loss) in LAYER_LOSSES
+        and type(optimizer) in RULES
+        and getattr(optimizer, "label_noise", None) is None
     )

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from dynamics_cli.config.bases import Descent
 from dynamics_cli.config.streams import stream
-from dynamics_cli.errors import InputError
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
@@ -36,15 +35,9 @@ class TorchStepper(Stepper):
         self._dtype: torch.dtype = getattr(torch, problem.config.dtype)
         self._module = model
         self._optimizers: dict[str, tuple[Descent, float, list[str], list[Tensor], dict[str, Tensor]]] = {}
-        optimizer = problem.config.optimizer
-        assert isinstance(optimizer, Descent)
         self._groups: dict[str, list[str]] = {}
         self._order: dict[str, list[str]] = {}
-        self._factors = dict(problem.config.architecture.rates(problem.shapes, adaptive=optimizer.adaptive))
-        for weight, factor in (optimizer.layer_lr or {}).items():
-            if weight not in problem.shapes:
-                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(problem.shapes)}")
-            self._factors[weight] = self._factors.get(weight, 1.0) * factor
+        self._factors = problem.step_factors()
 
     def _add_optimizer(self, name: str, optimizer: Descent, trained: Mapping[str, Tensor]) -> None:
         """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers.

@@ -14,7 +14,8 @@ from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.gram import run_gram
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import State, only
-from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
+from dynamics_cli.training.steppers.side_by_side import Weights
+from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 
 class GramStepper(TwoLayerStepper):
