@@ -219,52 +219,31 @@ def through_layers(net, at, sigma, alpha, theta, x, y, base, weight, loss, H, S,
 
 
 def diagonal(net, at, sigma, alpha, theta, x, y, base, weight, loss, H, S, T, g, wanted):  # type: ignore[no-untyped-def]
-    """Do as `through_layers` for `f = x (u^D - v^D)`, `theta = (u, v)`; D stands where the layers have their slope.
-
-    A block of samples is read once from memory, for both products.
-    """
+    """Do as `through_layers` for `f = x (u^D - v^D)`, `theta = (u, v)`; D stands where the layers have their slope."""
     scale = net[3]
-    n, d, D = x.shape[0], x.shape[1], int(alpha)
-    zero, total = weight - weight, 0.0
-    u, v = theta[:d], theta[d:]
-    beta, power, g_beta = T[:d], T[d : 3 * d], T[3 * d : 4 * d]
-    for i in range(2 * d):
-        power[i] = weight / weight
-    for _ in range(D - 1):
-        for i in range(2 * d):
-            power[i] *= theta[i]
+    n, d, one = x.shape[0], x.shape[1], weight / weight
+    f, delta = H[:n], S[:n]
+    beta, u, v = T[:d], T[d : 2 * d], T[2 * d : 3 * d]  # u^(D-1), v^(D-1)
     for i in range(d):
-        beta[i] = power[i] * u[i] - power[d + i] * v[i]
-        g_beta[i] = zero
-    for first in range(0, n, BLOCK):
-        last = min(n, first + BLOCK)
-        f, delta = H[: last - first], S[: last - first]
-        np.dot(x[first:last], beta, f)
-        for k in range(last - first):
-            if scale == 0:
-                base[first + k, 0] = f[k]
-            f[k] = scale * (f[k] - base[first + k, 0])
-        size = last - first
-        total += compare(loss, f.reshape((size, 1)), y[first:last], delta.reshape((size, 1)), weight * scale)
-        k = 0
-        while wanted and k < size:
-            # a sample beyond the last counts as the last with weight 0
-            q1, q2, q3 = min(k + 1, size - 1), min(k + 2, size - 1), min(k + 3, size - 1)
-            r0, r1 = delta[k], delta[q1] if k + 1 < size else zero
-            r2, r3 = delta[q2] if k + 2 < size else zero, delta[q3] if k + 3 < size else zero
-            x0, x1, x2, x3 = x[first + k], x[first + q1], x[first + q2], x[first + q3]
-            for i in range(d):
-                g_beta[i] += (r0 * x0[i] + r1 * x1[i]) + (r2 * x2[i] + r3 * x3[i])
-            k += 4
-    if wanted:
+        u[i], v[i] = one, one
+    for _ in range(int(alpha) - 1):
         for i in range(d):
-            g[i] = alpha * power[i] * g_beta[i]
-            g[d + i] = -alpha * power[d + i] * g_beta[i]
+            u[i] *= theta[i]
+            v[i] *= theta[d + i]
+    for i in range(d):
+        beta[i] = u[i] * theta[i] - v[i] * theta[d + i]
+    np.dot(x, beta, f)
+    for k in range(n):
+        if scale == 0:
+            base[k, 0] = f[k]
+        f[k] = scale * (f[k] - base[k, 0])
+    total = compare(loss, f.reshape((n, 1)), y, delta.reshape((n, 1)), weight)
+    if wanted:
+        np.dot(x.T, delta, beta)
+        for i in range(d):
+            g[i] = scale * alpha * u[i] * beta[i]
+            g[d + i] = -scale * alpha * v[i] * beta[i]
     return total
-
-
-BLOCK = 8
-"""Samples of a diagonal network that are read together."""
 
 
 @numba.njit(**PIECE)

@@ -21,7 +21,7 @@ from dynamics_cli.optimizers import descent
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.kernels import ACTIVATIONS, ADAM, GROUP_RMSPROP, LAYER_LOSSES, RMSPROP, RULES
-from dynamics_cli.training.kernels.layers import BLOCK, run
+from dynamics_cli.training.kernels.layers import run
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.compiled import chosen
@@ -141,7 +141,7 @@ class LayersStepper(SideBySide):
     def _made_buffers(self, rows: int) -> tuple[Weights, ...]:
         """Return the arrays that the kernel works on, for chunks of so many samples, of one thread."""
         sizes, P = self._net[0], self._theta.shape[1]
-        layers = (rows * int(sum(sizes[1:])), rows * int(max(sizes))) if self._places is not None else (BLOCK, 2 * P)
+        layers = (rows * int(sum(sizes[1:])), rows * int(max(sizes))) if self._places is not None else (rows, 2 * P)
         picked = self.problems[0].batch_size or 0
         shapes = [
             layers[0],
