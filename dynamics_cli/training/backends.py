@@ -209,11 +209,11 @@ def _compiled(problem: Problem) -> float:
 def _layers(problem: Problem) -> float:
     n, P = _samples(problem), problem.parameter_count
     sigma = ACTIVATIONS[type(problem.config.architecture.sigma)]  # type: ignore[attr-defined]
-    each = 1.5e-9 if sigma in (LEAKY, LINEAR) else 2e-8
+    each = 5e-10 if sigma in (LEAKY, LINEAR) else 2e-8
     cores = 2 if n * problem.multiply_adds > 2**23 else 1  # where the samples are shared out
     return (
-        (1 + 1.5 * len(problem.shapes)) * US
-        + P * 1.5e-9
+        (1 + 0.5 * len(problem.shapes)) * US
+        + P * 5e-10
         + (n * sum(problem.layer_sizes) * each + 1.5 * _work(problem) / 3.5e10) / cores
     )
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numba
 import numpy as np
-import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear
@@ -25,7 +23,7 @@ from dynamics_cli.training.kernels.layers import run
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.compiled import chosen
-from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
+from dynamics_cli.training.steppers.side_by_side import OneBlasThread, SideBySide, Weights
 
 CHUNK_WORK = 2**22
 """Multiply-adds of a chunk of samples, at least; its gradients are summed apart."""
@@ -47,8 +45,7 @@ class LayersStepper(SideBySide):
     backend = "layers"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        # products on one thread have bits that do not depend on the number of threads
-        self._one_thread = partial(ThreadpoolController().limit, limits=1, user_api="blas")
+        self._one_thread = OneBlasThread()
         super().__init__(problems)
         first, R = problems[0], len(problems)
         architectures = [p.config.architecture for p in problems]
@@ -185,7 +182,7 @@ class LayersStepper(SideBySide):
         """Call the kernel as `call(replicas, slot)` for all replicas, shared out among the threads."""
         R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
         bounds = [k * R // parts for k in range(parts + 1)]
-        with self._one_thread():
+        with self._one_thread:
             self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
 
     def _lrs(self, n: int) -> Floats:
@@ -205,7 +202,7 @@ class LayersStepper(SideBySide):
                 )
             )
             return losses, done
-        with self._one_thread():
+        with self._one_thread:
             for t in range(n):
                 losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
                 self._update(t, lrs, losses[:, t : t + 1], done)
@@ -229,7 +226,7 @@ class LayersStepper(SideBySide):
                 )
             )  # fmt: skip
             return
-        with self._one_thread():
+        with self._one_thread:
             for t in range(n):
                 own = samples[0, ends[t] : ends[t + 1]]
                 batch = (self.x[:, own], self.y[:, own], self._base[:, own])
@@ -281,7 +278,7 @@ class LayersStepper(SideBySide):
         """Return the summed losses of all samples of every replica, (R,)."""
         R, data = len(self.problems), (self.x, self.y, self._base)
         if self._apart(self._rows):
-            with self._one_thread():
+            with self._one_thread:
                 return np.array([self._sums(data, 1.0, self._rows, gradients=False)])
         sums, done = np.empty((R, 1)), np.empty(R, np.int64)
         self._each_replica(

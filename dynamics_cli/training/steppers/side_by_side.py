@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.optimizers.descent import GradientDescent
@@ -16,6 +18,23 @@ from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
 
 Weights = NDArray[np.floating]
+
+
+class OneBlasThread:
+    """Products on one thread: bits do not depend on the number of threads, and small ones only lose by a second."""
+
+    def __init__(self) -> None:
+        self._libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        self._before = [one.get_num_threads() for one in self._libraries]
+        for one in self._libraries:
+            one.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        for one, threads in zip(self._libraries, self._before, strict=True):
+            one.set_num_threads(threads)
 
 
 class SideBySide(Stepper):
