@@ -26,8 +26,6 @@ from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 from dynamics_cli.training.backends import choose, possible
 from dynamics_cli.training.problem import Problem
 
-TURN_SECONDS = 0.1
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -35,6 +33,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[*PROBLEMS, *extras.EXTRAS], action="append", help="only these; repeatable")
     parser.add_argument("--mnist", type=Path, default=DEFAULT_MNIST, metavar="DIR", help="where MNIST's IDX files are")
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--turn", type=float, default=0.1, metavar="SECONDS", help="short ones on a busy machine")
     options = parser.parse_args()
     wanted = options.only or [*PROBLEMS, *extras.EXTRAS]
     results: dict[str, Any] = {"machine": machine(), "table": {}, "extras": {}}
@@ -42,7 +41,7 @@ def main() -> None:
         if name in ("mnist01", "sgd") and not options.mnist.is_dir():
             print(f"{name}: no MNIST at {options.mnist} (--mnist DIR)", file=sys.stderr)
             continue
-        results["table"][name] = measure(PROBLEMS[name](options.mnist), options.repeats)
+        results["table"][name] = measure(PROBLEMS[name](options.mnist), options.repeats, options.turn)
         print(f"{name}: {results['table'][name]}", file=sys.stderr)
     for name in [name for name in extras.EXTRAS if name in wanted]:
         results["extras"][name] = extras.EXTRAS[name]()
@@ -62,7 +61,7 @@ def machine() -> dict[str, Any]:
     return {"cpu": model, "cores": os.cpu_count(), "date": datetime.date.today().isoformat(), "load": load}
 
 
-def measure(problem: Problem, repeats: int) -> dict[str, Any]:
+def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
     chosen = choose([problem])
     backends = sorted({c.backend for c in possible(problem) if c.device == "cpu"})
@@ -73,7 +72,7 @@ def measure(problem: Problem, repeats: int) -> dict[str, Any]:
         ways["c"] = c_loop(problem, Path(directory))
         ways.update({f"ours {backend}": ours(problem, backend) for backend in backends})
         runs = {name: run for name, run in ways.items() if run is not None}
-        counts = {name: calibrate(run) for name, run in runs.items()}
+        counts = {name: calibrate(run, turn) for name, run in runs.items()}
         best = dict.fromkeys(runs, float("inf"))
         for _ in range(repeats):
             for name, run in runs.items():
@@ -82,13 +81,13 @@ def measure(problem: Problem, repeats: int) -> dict[str, Any]:
     return {"chosen": chosen.backend, "microseconds": best, "predicted": predicted}
 
 
-def calibrate(run: Timed) -> int:
-    """Return how many iterations take about `TURN_SECONDS`; compiles what has to be compiled."""
+def calibrate(run: Timed, turn: float) -> int:
+    """Return how many iterations take about a `turn` of seconds; compiles what has to be compiled."""
     count = 1
     run(count)
-    while (seconds := run(count)) < TURN_SECONDS / 4 and count < 4_000_000:
+    while (seconds := min(run(count) for _ in range(5))) < turn / 4 and count < 4_000_000:
         count *= 4
-    count = max(1, int(count * TURN_SECONDS / seconds))
+    count = max(1, int(count * turn / seconds))
     run(count)
     return count
 

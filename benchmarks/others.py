@@ -35,37 +35,53 @@ def ours(problem: Problem, backend: str) -> Timed:
     return run
 
 
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh, "linear": lambda z: z}
+
+
 class Network(torch.nn.Module):
-    """The notebook's network."""
+    """The notebook's network: two layers or many, or a diagonal one."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()
-        m, d = problem.shapes["hidden_weight"]
-        self.hidden = torch.nn.Linear(d, m, bias=False)
-        self.output = torch.nn.Linear(m, 1, bias=False)
         weights = problem.initial_parameters()
-        with torch.no_grad():
-            self.hidden.weight.copy_(torch.from_numpy(weights["hidden_weight"]))
-            self.output.weight.copy_(torch.from_numpy(weights["output_weight"][None]))
+        self.sigma = ACTIVATIONS[problem.config.architecture.sigma.kind]  # type: ignore[attr-defined]
+        self.depth: int | None = getattr(problem.config.architecture, "depth", None)
+        self.layers = torch.nn.ModuleList()
+        if self.depth is not None:
+            self.u, self.v = (torch.nn.Parameter(torch.from_numpy(weights[name])) for name in ("u", "v"))
+        for name in [name for name in weights if "weight" in name]:
+            weight, bias = np.atleast_2d(weights[name]), weights.get(name.replace("weight", "bias"))
+            layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+            with torch.no_grad():
+                layer.weight.copy_(torch.from_numpy(weight))
+                if bias is not None:
+                    layer.bias.copy_(torch.from_numpy(bias))
+            self.layers.append(layer)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.output(torch.relu(self.hidden(x)))
+        if self.depth is not None:
+            return (x @ (self.u**self.depth - self.v**self.depth))[:, None]
+        for layer in self.layers[:-1]:
+            x = self.sigma(layer(x))
+        return self.layers[-1](x)
 
 
 def plain(problem: Problem, threads: int) -> Timed:
     x = torch.tensor(problem.dataset.x, dtype=torch.float32)
     y = torch.tensor(problem.dataset.y, dtype=torch.float32)[:, None]
-    order = np.random.default_rng(0).permutation(len(x))
+    size, order = problem.batch_size or 0, torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
+    chosen = problem.config.optimizer
+    make = torch.optim.Adam if chosen.kind == "adam" else torch.optim.SGD
 
     def run(count: int) -> float:
         net, criterion, losses = Network(problem), torch.nn.MSELoss(), []
-        optimizer = torch.optim.SGD(net.parameters(), lr=problem.config.optimizer.lr)  # type: ignore[union-attr]
+        optimizer = make(net.parameters(), lr=chosen.lr)  # type: ignore[union-attr]
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
         began = time.perf_counter()
         for t in range(count):
-            k = int(order[t % len(order)])
-            xb, yb = (x, y) if problem.batch_size is None else (x[k : k + 1], y[k : k + 1])
+            k = order[t * size % (len(order) - size + 1) :][:size]
+            xb, yb = (x, y) if size == 0 else (x[k], y[k])
             optimizer.zero_grad()
             loss = criterion(net(xb), yb)
             loss.backward()
@@ -85,21 +101,36 @@ def jax_scan(problem: Problem) -> Timed | None:
     import jax.numpy as jnp
 
     x, y = jnp.array(problem.dataset.x, jnp.float32), jnp.array(problem.dataset.y, jnp.float32)
-    weights = problem.initial_parameters()
-    start = (jnp.array(weights["hidden_weight"]), jnp.array(weights["output_weight"]))
-    lr = problem.config.optimizer.lr  # type: ignore[union-attr]
-    order = jnp.array(np.random.default_rng(0).permutation(len(x)))
+    weights = {name: jnp.array(value) for name, value in problem.initial_parameters().items()}
+    names = [name for name in weights if "weight" in name]
+    sigma = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda z: z}[problem.config.architecture.sigma.kind]  # type: ignore[attr-defined]
+    depth = getattr(problem.config.architecture, "depth", None)
+    lr, adam = problem.config.optimizer.lr, problem.config.optimizer.kind == "adam"  # type: ignore[union-attr]
+    size, order = problem.batch_size or 0, jnp.array(np.random.default_rng(0).permutation(len(x)))
 
     def loss_of(w, xb, yb):  # type: ignore[no-untyped-def]
-        return jnp.mean((jax.nn.relu(xb @ w[0].T) @ w[1] - yb) ** 2)
+        if depth is not None:
+            return jnp.mean((xb @ (w["u"] ** depth - w["v"] ** depth) - yb) ** 2)
+        h = xb
+        for name in names:
+            h = h @ jnp.atleast_2d(w[name]).T + w.get(name.replace("weight", "bias"), 0.0)
+            h = h if name == names[-1] else sigma(h)
+        return jnp.mean((h[:, 0] - yb) ** 2)
 
-    def step(w, t):  # type: ignore[no-untyped-def]
-        k = order[t % len(order)]
-        xb, yb = (x, y) if problem.batch_size is None else (x[k][None], y[k][None])
+    def step(carry, t):  # type: ignore[no-untyped-def]
+        w, m, v = carry
+        k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
+        xb, yb = (x, y) if size == 0 else (x[k], y[k])
         loss, g = jax.value_and_grad(loss_of)(w, xb, yb)
-        return (w[0] - lr * g[0], w[1] - lr * g[1]), loss
+        if adam:
+            m = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, m, g)
+            v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, g)
+            one, two = 1 - 0.9 ** (t + 1), 1 - 0.999 ** (t + 1)
+            g = jax.tree.map(lambda a, b: a / one / (jnp.sqrt(b / two) + 1e-8), m, v)
+        return (jax.tree.map(lambda a, b: a - lr * b, w, g), m, v), loss
 
-    compiled = {}
+    zero = jax.tree.map(jnp.zeros_like, weights)
+    start, compiled = (weights, zero, zero) if adam else (weights, None, None), {}
 
     def run(count: int) -> float:
         if count not in compiled:
@@ -154,7 +185,8 @@ void run(float *restrict W, float *restrict a, const float *restrict x, const fl
 def c_loop(problem: Problem, directory: Path) -> Timed | None:
     """Return the loop in C, its sizes known to the compiler; None without a compiler, with batches or many columns."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None or problem.batch_size is not None or problem.dataset.d > 4:
+    two_layers = problem.config.architecture.kind == "two_layer"
+    if compiler is None or problem.batch_size is not None or problem.dataset.d > 4 or not two_layers:
         return None
     m, d = problem.shapes["hidden_weight"]
     n = problem.dataset.n

@@ -1,4 +1,4 @@
-"""The problems of the table: orthogonal, five_points, high_dim, wide, MNIST 0/1, and SGD on MNIST."""
+"""The problems of the table: two-layer networks (of which two on MNIST), deep ones, and a diagonal one."""
 
 from __future__ import annotations
 
@@ -70,6 +70,25 @@ def _idx(directory: Path, name: str, header: int) -> NDArray[np.uint8]:
     return np.frombuffer(raw, np.uint8, offset=header)
 
 
+def deep(n: int, d: int, widths: list[int], activation: str = "relu", **optimizer: object) -> Callable[[Path], Problem]:
+    """Return what makes a problem of a fully connected network; of a diagonal one without `widths`."""
+    architecture = {"kind": "fully_connected", "widths": widths, "activation": activation}
+    initialization: dict[str, object] = {"kind": "default_scaled"}
+    if not widths:
+        architecture, initialization = {"kind": "diagonal_linear"}, {"kind": "constant", "scale": 0.1}
+    rng = np.random.default_rng(0)
+    config = {
+        "name": "benchmark",
+        "dataset": {"kind": "points", "x": [[0.0]], "y": [1.0]},  # a place holder
+        "architecture": architecture,
+        "initialization": initialization,
+        "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 1_000_000, **optimizer},
+    }
+    x, y = rng.standard_normal((n, d)), rng.standard_normal(n)
+    return lambda mnist: build_problem(load_config(config), dataset=Samples(x, y))
+
+
 PROBLEMS: dict[str, Callable[[Path], Problem]] = {
     "orthogonal": from_config("orthogonal"),
     "five_points": from_config("five_points"),
@@ -77,6 +96,12 @@ PROBLEMS: dict[str, Callable[[Path], Problem]] = {
     "wide": wide,
     "mnist01": mnist_zero_one,
     "sgd": mnist_sgd,
+    "deep_linear": deep(32, 16, [32, 32, 32], "linear"),
+    "relu": deep(50, 10, [64, 64]),
+    "relu_adam": deep(50, 10, [64, 64], kind="adam"),
+    "relu_sgd": deep(2000, 100, [100, 100], kind="sgd", batch_size=32),
+    "relu_large": deep(2000, 784, [200, 200]),
+    "diagonal": deep(100, 1000, []),
 }
 TARGETS = {
     "orthogonal": (300.0, 4.0),
@@ -85,5 +110,11 @@ TARGETS = {
     "wide": (6.0, 1.5),
     "mnist01": (0.0, 1.0),
     "sgd": (25.0, 0.0),
+    "deep_linear": (15.0, 1.2),
+    "relu": (12.0, 1.2),
+    "relu_adam": (20.0, 1.0),
+    "relu_sgd": (4.0, 1.0),
+    "relu_large": (2.5, 1.0),
+    "diagonal": (8.0, 1.0),
 }
 """Least ratios to the plain loop and to JAX that must be seen."""

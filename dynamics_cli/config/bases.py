@@ -10,7 +10,7 @@ import math
 import sys
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from types import ModuleType, new_class
@@ -190,6 +190,17 @@ class Architecture(Kind):
             raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
         return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
+    def refuse_unknown_weights(self, names: Collection[str]) -> None:
+        """Refuse a `train` that names a weight that the network, of such `names`, does not have.
+
+        Raises:
+            InputError: it does.
+        """
+        for name in self.train or ():
+            if name not in names:
+                there = f"it has {', '.join(names)}"
+                raise InputError(f"architecture.train: the network has no weight {name!r}; {there}")
+
     def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
         """Return the network as it is trained, with its initial weights: scaled, centred, some weights frozen.
 
@@ -200,10 +211,7 @@ class Architecture(Kind):
 
         network = self.build(d).to(device=device, dtype=dtype)
         weights = dict(network.named_parameters())
-        for name in self.train or ():
-            if name not in weights:
-                there = f"it has {', '.join(weights)}"
-                raise InputError(f"architecture.train: the network has no weight {name!r}; {there}")
+        self.refuse_unknown_weights(weights)
         with torch.no_grad():
             for name, weight in weights.items():
                 weight.copy_(torch.from_numpy(np.array(initial[name])))

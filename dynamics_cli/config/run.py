@@ -43,7 +43,7 @@ class RunConfig(Section):
     """Root of three independent random streams: data, initialisation, batches."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; `auto` takes the device that the cost model finds faster."""
-    backend: Literal["auto", "autograd", "matrix", "compiled", "gram", "wide", "flow"] = "auto"
+    backend: Literal["auto", "autograd", "matrix", "compiled", "gram", "wide", "layers", "flow"] = "auto"
     """Which stepper to use; `auto` asks a static cost model, `autograd` is the reference."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.optimizers.descent import GradientDescent, StochasticGradientDescent
+from dynamics_cli.optimizers.descent import (
+    GradientDescent,
+    GroupRMSprop,
+    NormalizedDescent,
+    StochasticGradientDescent,
+)
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.training.kernels import UNROLLED, known, known_online
+from dynamics_cli.training.kernels import ACTIVATIONS, LEAKY, LINEAR, UNROLLED, known, known_layers, known_online
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
@@ -53,6 +58,8 @@ def choose(problems: Sequence[Problem]) -> Choice:
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
     choices = [c for c in possible(problem) if device in ("auto", c.device) and backend in ("auto", c.backend)]
+    if backend == "auto" and known(problem.config) and plain(problem.config.optimizer):
+        choices = [c for c in choices if c.backend != "layers"]  # there are kernels of two-layer networks alone
     if not choices and not possible(problem):
         kind = problem.config.optimizer.kind
         raise UsageError(f"optimizer.kind {kind}: nothing here can train by it; a new optimizer derives from Descent")
@@ -64,6 +71,8 @@ def choose(problems: Sequence[Problem]) -> Choice:
     best = min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
     if len(problems) == 1:
         return best
+    if best.backend in ("layers", "autograd"):
+        return Choice("cpu", "layers", best.seconds_per_iteration)
     # of replicas each has a core of its own, unless one is so large that batched products are faster
     return Choice("cpu", "matrix" if best.backend == "matrix" else "compiled", best.seconds_per_iteration)
 
@@ -88,7 +97,7 @@ def cuda_available() -> bool:
     return torch.cuda.is_available()
 
 
-def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
+def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # noqa: PLR0911
     """Return the stepper that was chosen, for one network or for replicas with one `replicas.batch_key`.
 
     Raises:
@@ -116,19 +125,27 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.gram import GramStepper
 
         return GramStepper(problems)
+    if choice.backend == "layers":
+        from dynamics_cli.training.steppers.layers import LayersStepper
+
+        return LayersStepper(problems)
     from dynamics_cli.training.steppers.compiled import CompiledStepper, FreshStepper, WideStepper
 
     compiled = FreshStepper if problems[0].fresh else CompiledStepper
     return WideStepper(problems) if choice.backend == "wide" else compiled(problems)
 
 
-def _able(backend: str, problem: Problem) -> bool:
+def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
     config, optimizer = problem.config, problem.config.optimizer
     if backend == "autograd":
         return isinstance(optimizer, Descent) or type(optimizer) is GradientFlow
     if backend == "flow":
         n, is_flow = problem.dataset.n, type(optimizer) is GradientFlow
         return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
+    if backend == "layers":
+        # a norm is that of the weights of one step
+        groups = known_layers(config) and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
+        return groups == 1 or (groups > 1 and type(optimizer) not in (GroupRMSprop, NormalizedDescent))
     if problem.fresh or not known(config) or not plain(optimizer):
         online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
         return online and backend == "compiled"
@@ -198,6 +215,18 @@ def _compiled(problem: Problem) -> float:
     return 0.01 * US + passes + work / rate
 
 
+def _layers(problem: Problem) -> float:
+    n, P = _samples(problem), problem.parameter_count
+    sigma = ACTIVATIONS[type(problem.config.architecture.sigma)]  # type: ignore[attr-defined]
+    each = 5e-10 if sigma in (LEAKY, LINEAR) else 2e-8
+    cores = 2 if n * problem.multiply_adds > 2**23 else 1  # where the samples are shared out
+    return (
+        (1 + 0.5 * len(problem.shapes)) * US
+        + P * 5e-10
+        + (n * sum(problem.layer_sizes) * each + 1.5 * _work(problem) / 3.5e10) / cores
+    )
+
+
 def _gram(problem: Problem) -> float:
     n, m = problem.dataset.n, _width(problem)
     return 1 * US + m * n * n / 4.5e10 + m * n / 2e9
@@ -219,6 +248,7 @@ _CPU_COSTS: dict[str, Callable[[Problem], float]] = {
     "compiled": _compiled,
     "gram": _gram,
     "wide": _wide,
+    "layers": _layers,
     "flow": _flow,
 }
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.bases import Loss
+from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
@@ -70,14 +70,16 @@ class Problem:
         """Return how many samples the network takes at once."""
         return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
 
-    def step_factors(self, *, adaptive: bool = False) -> dict[str, float]:
-        """Return name -> factor of the step size of weights, of the parametrisation and of `optimizer.layer_lr`.
+    def step_factors(self) -> dict[str, float]:
+        """Return name -> factor of the step of weights whose step is not `optimizer.lr` itself.
 
         Raises:
-            InputError: `layer_lr` names a weight that the network does not have.
+            InputError: `optimizer.layer_lr` names a weight that the network does not have.
         """
-        factors = dict(self.config.architecture.rates(self.shapes, adaptive=adaptive))
-        for weight, factor in (getattr(self.config.optimizer, "layer_lr", None) or {}).items():
+        optimizer = self.config.optimizer
+        assert isinstance(optimizer, Descent)
+        factors = dict(self.config.architecture.rates(self.shapes, adaptive=optimizer.adaptive))
+        for weight, factor in (optimizer.layer_lr or {}).items():
             if weight not in self.shapes:
                 raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
             factors[weight] = factors.get(weight, 1.0) * factor

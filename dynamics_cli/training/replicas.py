@@ -10,7 +10,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
-from dynamics_cli.training.backends import plain
+from dynamics_cli.training.backends import plain, possible
 from dynamics_cli.training.kernels import known
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import Problem, build_problem
@@ -88,12 +88,13 @@ def batch_key(problem: Problem) -> str | None:
     optimizer = config.optimizer
     stops_in_batches = problem.batch_size is not None and optimizer.stop_below is not None
     alone = stops_in_batches or getattr(optimizer, "loss_scaled", False)
-    if not (known(config) and plain(optimizer)) or alone or config.device == "cuda":
+    two_layers = known(config) and plain(optimizer) and config.backend != "layers"
+    if not (two_layers or "layers" in {c.backend for c in possible(problem)}) or alone or config.device == "cuda":
         return None
-    if config.backend not in ("auto", "compiled", "matrix"):
+    if config.backend not in ("auto", *(("compiled", "matrix") if two_layers else ("layers",))):
         return None
     common = config.model_dump_json(exclude=_FREE)
-    return f"{common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
+    return f"{two_layers} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 
 
 def _dataset(config: RunConfig, there: dict[str, Samples]) -> Samples:

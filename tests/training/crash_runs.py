@@ -47,6 +47,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 3, "iterations": 24},
         "record": {**RECORD, "loss_every": 8},
     },
+    "layers": {
+        "architecture": {"kind": "fully_connected", "widths": [4, 3], "activation": "tanh"},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "adamw", "lr": 0.01, "batch_size": 2, "epochs": 9},
+        "record": RECORD,
+    },
     "gradient flow": {"optimizer": {"kind": "gradient_flow", "until": 3.0, "points": 30}, "record": RECORD},
 }
 HISTORIES = ("replicas", "resumed", "interrupted", "resumed after a signal", "forced")

@@ -43,10 +43,17 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 20_000}, "backend": "wide"},
     "gram": {"dataset": FEW, "backend": "gram"},
+    "layers": {
+        "dataset": FEW,
+        "architecture": {"kind": "fully_connected", "widths": [40, 30], "activation": "gelu"},
+        "initialization": {"kind": "default_scaled"},
+        "optimizer": {"kind": "adam", "lr": 0.01, "iterations": 30},
+        "backend": "layers",
+    },
     "flow": {"dataset": POINTS, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
     "flow-of-many": {"dataset": {**DIGITS, "per_class": 10}, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
 }
-REPLICAS = ("dense", "sparse", "sgd")
+REPLICAS = ("dense", "sparse", "sgd", "layers")
 SAMPLE = [("sparse", 1)]
 OTHERS = [case for case in [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)] if case not in SAMPLE]
 

@@ -184,13 +184,13 @@ def test_the_cost_model_prefers_what_the_benchmarks_show():
     assert choose([random_problem(n=2, d=2, width=60)]).backend == "compiled"
     assert choose([random_problem(n=75, d=150, width=200)]).backend == "gram"
     assert choose([random_problem(n=3, d=2, width=200_000)]).backend == "wide"
-    assert choose([random_problem(optimizer=OPTIMIZERS["adam"])]).backend == "autograd"
+    assert choose([random_problem(optimizer=OPTIMIZERS["adam"])]).backend == "layers"
     sgd = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
     assert choose([random_problem(n=50, d=784, width=100, optimizer=sgd)]).backend == "compiled"
 
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
-    with pytest.raises(UsageError, match="gram cannot train this problem; autograd, compiled, matrix can"):
+    with pytest.raises(UsageError, match="gram cannot train this problem; autograd, compiled, layers, matrix can"):
         choose([random_problem(backend="gram")])
 
 

@@ -1,21 +1,47 @@
-"""Compiled CPU kernels of the two-layer network: many iterations a call, gradients derived by hand.
+"""Compiled CPU kernels: many iterations a call, gradients derived by hand; which configs they know, without numba.
 
-Weights are stored with neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
+`layers` is for fully connected networks of any depth, with all bundled activations, losses and optimizers. The others
+are for two-layer networks of homogeneous activations under plain gradient descent and SGD: weights are stored with
+neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
+
 Every kernel accumulates the gradient and applies one rounded update per weight.
 """
 
 from __future__ import annotations
 
+from dynamics_cli.architectures import activations
 from dynamics_cli.architectures.activations import Erf, LeakyRelu, Linear, Relu
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.linear_models import DiagonalLinear
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Activation, Loss
+from dynamics_cli.config.bases import Activation, Loss, Optimizer
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
+from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.losses.squared import HalfMse, Mse
+from dynamics_cli.optimizers import descent
 
-LOSS_NUMBERS: dict[type[Loss], int] = {Mse: 0, HalfMse: 1, Logistic: 2, Exponential: 3, Hinge: 4}
+MSE, HALF_MSE, LOGISTIC, EXPONENTIAL, HINGE, CROSS_ENTROPY = range(6)
+LEAKY, LINEAR, TANH, ERF, SIGMOID, SOFTPLUS, GELU, SILU, QUADRATIC, CUBIC = range(10)
+MOMENTUM, ADAM, RMSPROP, GROUP_RMSPROP, SIGN, NORMALIZED = range(6)
+LOSS_NUMBERS: dict[type[Loss], int] = {
+    Mse: MSE, HalfMse: HALF_MSE, Logistic: LOGISTIC, Exponential: EXPONENTIAL, Hinge: HINGE,
+}  # fmt: skip
 """Loss -> its number inside the kernels."""
 _LOSS_KEYS = {"kind", "reduction"}
+LAYER_LOSSES: dict[type[Loss], int] = {**LOSS_NUMBERS, CrossEntropy: CROSS_ENTROPY}
+"""Loss -> its number inside `layers`."""
+ACTIVATIONS: dict[type[Activation], int] = {
+    Relu: LEAKY, LeakyRelu: LEAKY, Linear: LINEAR, activations.Tanh: TANH, activations.Erf: ERF,
+    activations.Sigmoid: SIGMOID, activations.Softplus: SOFTPLUS, activations.Gelu: GELU, activations.Silu: SILU,
+    activations.Quadratic: QUADRATIC, activations.Cubic: CUBIC,
+}  # fmt: skip
+RULES: dict[type[Optimizer], int] = {
+    descent.GradientDescent: MOMENTUM, descent.StochasticGradientDescent: MOMENTUM, descent.Adam: ADAM,
+    descent.AdamW: ADAM, descent.RMSprop: RMSPROP, descent.GroupRMSprop: GROUP_RMSPROP, descent.SignDescent: SIGN,
+    descent.NormalizedDescent: NORMALIZED,
+}  # fmt: skip
+"""Optimizer -> its number inside `layers`."""
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
 
@@ -30,13 +56,33 @@ def known_online(config: RunConfig) -> bool:
     return _two_layers(config, (Relu, LeakyRelu, Linear, Erf))
 
 
-def _two_layers(config: RunConfig, activations: tuple[type[Activation], ...]) -> bool:
+def _two_layers(config: RunConfig, sigmas: tuple[type[Activation], ...]) -> bool:
     architecture = config.architecture
     return (
         type(architecture) is TwoLayer
         and architecture.plain
         and architecture.outputs is None
-        and type(architecture.activation) in activations
+        and type(architecture.activation) in sigmas
         and type(config.loss) in LOSS_NUMBERS
-        and all(getattr(config.loss, key) is None for key in type(config.loss).model_fields.keys() - _LOSS_KEYS)
+        and _plain(config.loss)
+    )
+
+
+def _plain(loss: Loss) -> bool:
+    """Return whether a loss has no further keys that change it."""
+    return all(getattr(loss, key) is None for key in type(loss).model_fields.keys() - _LOSS_KEYS)
+
+
+def known_layers(config: RunConfig) -> bool:
+    """Return whether the kernel of networks of layers knows all of a config: exactly these types, not relatives."""
+    architecture, optimizer = config.architecture, config.optimizer
+    if not isinstance(architecture, FullyConnected | TwoLayer | DiagonalLinear):
+        return False
+    return (
+        type(architecture) in (FullyConnected, TwoLayer, DiagonalLinear)
+        and type(architecture.sigma) in ACTIVATIONS
+        and type(config.loss) in LAYER_LOSSES
+        and _plain(config.loss)
+        and type(optimizer) in RULES
+        and all(getattr(optimizer, key, None) is None for key in ("label_noise", "samples"))
     )

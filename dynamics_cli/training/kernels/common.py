@@ -8,6 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
+from numba.core.event import Listener, register
 
 
 def _can_be_kept() -> bool:
@@ -23,6 +24,23 @@ def _can_be_kept() -> bool:
         return False
     return True
 
+
+class FirstCompilation(Listener):
+    """Says on a terminal, once a process, what it is that takes seconds before a first run begins."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        """Say that kernels are being compiled; those that come from the cache are not."""
+        if not self.said and sys.stderr.isatty():
+            print("compiling kernels for this machine, which takes some seconds", file=sys.stderr, flush=True)
+        self.said = True
+
+    def on_end(self, event: Any) -> None:
+        """Say nothing."""
+
+
+register("numba:compile", FirstCompilation())  # type: ignore[no-untyped-call]
 
 OPTIONS: dict[str, Any] = {
     # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning

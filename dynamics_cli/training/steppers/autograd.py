@@ -23,6 +23,10 @@ def network_of(problem: Problem, device: str) -> nn.Module:
     return problem.config.architecture.network(problem.dataset.d, problem.initial_parameters(), dtype, device)
 
 
+SMALL_WORK = 2**20
+"""Multiply-adds of an iteration up to which one thread does it all."""
+
+
 class TorchStepper(Stepper):
     """What steppers of a PyTorch model share: its weights and the state of its optimizers, as plain arrays."""
 
@@ -35,11 +39,9 @@ class TorchStepper(Stepper):
         self._dtype: torch.dtype = getattr(torch, problem.config.dtype)
         self._module = model
         self._optimizers: dict[str, tuple[Descent, float, list[str], list[Tensor], dict[str, Tensor]]] = {}
-        optimizer = problem.config.optimizer
-        assert isinstance(optimizer, Descent)
         self._groups: dict[str, list[str]] = {}
         self._order: dict[str, list[str]] = {}
-        self._factors = problem.step_factors(adaptive=optimizer.adaptive)
+        self._factors = problem.step_factors()
 
     def _add_optimizer(self, name: str, optimizer: Descent, trained: Mapping[str, Tensor]) -> None:
         """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers.
@@ -108,6 +110,10 @@ class AutogradStepper(TorchStepper):
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
         self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
         self._block = problem.block_samples(device)
+        # so little work only loses by a second thread, and but for convolutions has the same bits on one
+        small = (problem.batch_size or problem.dataset.n) * problem.multiply_adds <= SMALL_WORK
+        small = small and all(len(shape) <= 2 for shape in problem.shapes.values())
+        self._most_threads = 1 if small else torch.get_num_threads()
         trained: dict[str, Tensor] = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
         self._trained = list(trained.values())
         self._add_optimizer(self._optimizer, optimizer, trained)
@@ -119,6 +125,14 @@ class AutogradStepper(TorchStepper):
         """Do `n` updates; see `Stepper.advance`."""
         if self.halted or n == 0:
             return np.empty(0)
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(min(threads, self._most_threads))
+            return self._advance(n)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _advance(self, n: int) -> Floats:
         if not self.full_batch:
             for _ in range(n):
                 self._step_batch()

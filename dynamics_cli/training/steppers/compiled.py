@@ -28,7 +28,8 @@ from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_
 from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, only
-from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
+from dynamics_cli.training.steppers.side_by_side import Weights
+from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 
 class CompiledStepper(TwoLayerStepper):
@@ -81,7 +82,7 @@ class CompiledStepper(TwoLayerStepper):
         """Do `n` updates on batches, replica by replica."""
         rows, mean = self._rows, self.criterion.reduction == "mean"
         for r, (batches, q) in enumerate(zip(self._batches, self._data_of(), strict=True)):
-            samples, ends = _chosen(batches, self.iteration, n)
+            samples, ends = chosen(batches, self.iteration, n)
             run_batches(
                 self._W[r], self._a[r], rows.values[q], rows.indices, rows.starts, self.y[q], samples,
                 ends, self.lr[r], mean, self.alpha[r], self._loss_number, self.train_output,
@@ -107,7 +108,7 @@ class CompiledStepper(TwoLayerStepper):
         return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
 
 
-def _chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the samples of `n` updates from iteration `first` on, and where each batch begins."""
     samples: list[NDArray[np.int64]] = []
     sizes: list[NDArray[np.int64]] = []

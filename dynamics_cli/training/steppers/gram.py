@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
-import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.gram import run_gram
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import State, only
-from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
+from dynamics_cli.training.steppers.side_by_side import OneBlasThread, Weights
+from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 
 class GramStepper(TwoLayerStepper):
@@ -23,12 +21,11 @@ class GramStepper(TwoLayerStepper):
     backend = "gram"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        # products this small only lose by a second thread; and their bits do not depend on the number of threads
-        self._one_thread = partial(ThreadpoolController().limit, limits=1, user_api="blas")
+        self._one_thread = OneBlasThread()
         super().__init__([only(problems, self.backend)])
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         x = self.x[0].astype(np.float64)  # (n, d)
-        with self._one_thread():
+        with self._one_thread:
             self._G = (x @ x.T).astype(self.dtype)  # (n, n)
 
     def write(self, hidden: Weights, output: Weights) -> None:
@@ -38,19 +35,19 @@ class GramStepper(TwoLayerStepper):
     def _start(self, base: Weights, coefficients: Weights, output: Weights) -> None:
         self._W0 = np.array(base)  # (m, d)
         self._C, self._a = np.array(coefficients), np.array(output)  # (m, n), (m,)
-        with self._one_thread():
+        with self._one_thread:
             self._Z0 = (self._W0.astype(np.float64) @ self.x[0].T.astype(np.float64)).astype(self.dtype)  # (m, n)
 
     def read(self) -> tuple[Weights, Weights]:
         """Return the weights: (1, m, d) and (1, m)."""
-        with self._one_thread():
+        with self._one_thread:
             moved = self._C.astype(np.float64) @ self.x[0].astype(np.float64)
         return (self._W0 + moved).astype(self.dtype)[None], self._a.copy()[None]
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
         losses = np.empty((1, n), self.dtype)
-        with self._one_thread():
+        with self._one_thread:
             done = run_gram(
                 self._C, self._a, self._Z0, self._G, self.y[0], losses[0], n, self.lr[0],
                 self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,

@@ -14,7 +14,8 @@ from dynamics_cli.training.batches import batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.replay import Record, Replay, record_cuda_graph
-from dynamics_cli.training.steppers.two_layer import TwoLayerStepper, Weights
+from dynamics_cli.training.steppers.side_by_side import Weights
+from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 _BLOCK_BYTES = 4 * 2**20
 """Samples are taken in blocks of at most this size on a CPU, so that both products find them in the cache."""

@@ -1,0 +1,340 @@
+"""The compiled stepper of networks of layers: any depth, activation, loss and optimizer of the bundled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.architectures.fully_connected import FullyConnected
+from dynamics_cli.architectures.linear_models import DiagonalLinear
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.config.bases import Descent, Optimizer
+from dynamics_cli.optimizers import descent
+from dynamics_cli.recording.derivatives import trained_names
+from dynamics_cli.training.batches import Batches, batches_of
+from dynamics_cli.training.kernels import ACTIVATIONS, ADAM, GROUP_RMSPROP, LAYER_LOSSES, RMSPROP, RULES
+from dynamics_cli.training.kernels.layers import run
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.compiled import chosen
+from dynamics_cli.training.steppers.side_by_side import OneBlasThread, SideBySide, Weights
+
+CHUNK_WORK = 2**22
+"""Multiply-adds of a chunk of samples, at least; its gradients are summed apart."""
+MOST_CHUNKS = 8
+CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
+"""Numbers that the layers give in a chunk, at most, unless it has few samples."""
+Data = tuple[Weights, ...]
+"""Inputs (Q, n, d), labels (Q, n, 1 or C), and what is subtracted from the outputs (Q, n, C)."""
+_SLOTS = ("momentum", "square")
+_NONE: NDArray[np.int64] = np.empty((1, 0), np.int64)
+
+
+class LayersStepper(SideBySide):
+    """Weights of a network in one flat array; replicas, or the chunks of a large batch, go to all cores.
+
+    Numba gives its kernel free of Python's lock, so that threads of Python call it side by side.
+    """
+
+    backend = "layers"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self._one_thread = OneBlasThread()
+        super().__init__(problems)
+        first, R = problems[0], len(problems)
+        architectures = [p.config.architecture for p in problems]
+        architectures[0].refuse_unknown_weights(first.shapes)
+        optimizers = [o for p in problems if isinstance(o := p.config.optimizer, Descent)]
+        self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
+        self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
+        self._kind = optimizers[0].kind
+        self._rule, self._loss_number = RULES[type(optimizers[0])], LAYER_LOSSES[type(first.loss)]
+        self._settings, remembers = _settings(optimizers[0])
+        self._at: dict[str, slice] = {}
+        P = 0
+        for name, size in ((name, int(np.prod(shape))) for name, shape in first.shapes.items()):
+            self._at[name] = slice(P, P := P + size)
+        self._segments, self._factors = self._steps_of(first)
+        self._net, self._places = self._network(first)
+        sigmas = [c.sigma for c in architectures if isinstance(c, FullyConnected | TwoLayer | DiagonalLinear)]
+        self._sigmas = np.array([ACTIVATIONS[type(sigma)] for sigma in sigmas])
+        self._alphas = self._each([_alpha(c) for c in architectures])
+        self._theta = np.stack([self._flat(p.initial_parameters()) for p in problems])  # (R, P)
+        self._gradient = np.zeros_like(self._theta[0])
+        self._memory = np.zeros((R, 2, P if remembers else 0), self.dtype)
+        self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
+        C = int(self._net[0][-1])
+        self._base = np.zeros((R if architectures[0].centered else 1, first.dataset.n, C), self.dtype)
+        self._batches: list[Batches] = [] if self.full_batch else [batches_of(p) for p in problems]
+        self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+        n, batch = first.dataset.n, first.batch_size or first.dataset.n
+        self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
+        at_once = min(self._threads, max(R, -(-n // self._rows)))
+        self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
+        self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
+        if architectures[0].centered:  # scale 0 has the kernel write the outputs themselves there
+            self._net, net = (*self._net[:3], self.dtype.type(0)), self._net
+            self._all_sums()
+            self._net = net
+
+    # -- what a network is for the kernel
+
+    def _network(self, problem: Problem) -> tuple[Any, NDArray[np.int64] | None]:
+        """Return sizes, what is trained, multipliers and scale of the layers, and where they stand (L, 2)."""
+        c, shapes = problem.config.architecture, problem.shapes
+        scale = self.dtype.type(c.output_scale or 1.0)
+        if isinstance(c, DiagonalLinear):
+            none = np.empty((0, 2), bool)
+            return (np.array([problem.dataset.d, 1]), none, np.empty(0, self.dtype), scale), None
+        weights = [name for name in shapes if "weight" in name]
+        biases = [name.replace("weight", "bias") for name in weights]
+        sizes = [problem.dataset.d, *(np.atleast_2d(np.empty(shapes[w])).shape[0] for w in weights)]
+        multipliers = c.multipliers(sizes) if isinstance(c, FullyConnected) else None
+        trained = trained_names(problem)
+        at = [
+            (self._at[w].start, self._at[b].start if b in shapes else -1) for w, b in zip(weights, biases, strict=True)
+        ]
+        learns = [(w in trained, b in trained) for w, b in zip(weights, biases, strict=True)]
+        factors = np.array(multipliers or np.ones(len(weights)), self.dtype)
+        return (np.array(sizes), np.array(learns), factors, scale), np.array(at)
+
+    def _steps_of(self, problem: Problem) -> tuple[NDArray[np.int64], Floats]:
+        """Return where the trained weights of one step begin and end (S, 2), and the factors of their steps."""
+        apart = self._rule == GROUP_RMSPROP and self._settings[-1] > 0
+        found: list[list[Any]] = []
+        rates = problem.step_factors()
+        for name in trained_names(problem):
+            place, factor = self._at[name], rates.get(name, 1.0)
+            if found and not apart and found[-1][1] == place.start and found[-1][2] == factor:
+                found[-1][1] = place.stop
+            else:
+                found.append([place.start, place.stop, factor])
+        return np.array([one[:2] for one in found]), np.array([one[2] for one in found], np.float64)
+
+    def _flat(self, parameters: Mapping[str, NDArray[np.generic]]) -> Weights:
+        """Return parameters as one array (P,): matrices by columns."""
+        return np.concatenate([np.asarray(parameters[name], self.dtype).T.ravel() for name in self._at])
+
+    def _unpacked(self, flat: Weights) -> dict[str, Weights]:
+        """Return copies of flat arrays (R, P) by name, (R, ...)."""
+        shapes = self.problems[0].shapes
+        split = {name: flat[:, place].reshape(len(flat), *shapes[name][::-1]) for name, place in self._at.items()}
+        return {name: np.array(one.transpose(0, *range(one.ndim - 1, 0, -1)), order="C") for name, one in split.items()}
+
+    def _chunk(self, n: int) -> int:
+        """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
+        if self._places is None:
+            return n
+        work, numbers = self.problems[0].multiply_adds, int(sum(self._net[0][1:]))
+        rows = -(-n // max(1, min(MOST_CHUNKS, n * work // CHUNK_WORK)))
+        return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // numbers))
+
+    def _made_buffers(self, rows: int) -> tuple[Weights, ...]:
+        """Return the arrays that the kernel works on, for chunks of so many samples, of one thread."""
+        sizes, P = self._net[0], self._theta.shape[1]
+        layers = (rows * int(sum(sizes[1:])), rows * int(max(sizes))) if self._places is not None else (rows, 2 * P)
+        picked = self.problems[0].batch_size or 0
+        shapes = [
+            layers[0],
+            layers[0],
+            layers[1],
+            P,
+            P,
+            *((picked, one.shape[2]) for one in (self.x, self.y, self._base)),
+        ]
+        return tuple(np.zeros(shape, self.dtype) for shape in shapes)
+
+    # -- training
+
+    def _call(
+        self, replicas: tuple[int, int], data: Data, weight: float, rows: int, slot: int, lrs: Floats, first: int,
+        losses: Floats, done: NDArray[np.int64], samples: NDArray[np.int64] = _NONE,
+        ends: NDArray[np.int64] = _NONE[0], *, gradients: bool = True, updates: bool = True,
+    ) -> None:  # fmt: skip
+        """Call the kernel, see there; `slot` says whose buffers it works on."""
+        run(
+            self._net, self._places, self._sigmas, self._alphas, replicas, self._theta, *data,
+            self.dtype.type(weight), self._loss_number, rows, self._buffers[slot], self._rule, self._memory,
+            self._segments, self._factors, self._settings, lrs, first, losses, done, self.levels, self.loss_scaled,
+            samples, ends, gradients, updates,
+        )  # fmt: skip
+
+    def _together(self, works: Sequence[Callable[[], None]]) -> None:
+        """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
+        if self._pool is None or len(works) == 1:
+            for work in works:
+                work()
+            return
+        futures = [self._pool.submit(work) for work in works]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            wait(futures)
+
+    def _each_replica(self, call: Callable[..., None]) -> None:
+        """Call the kernel as `call(replicas, slot)` for all replicas, shared out among the threads."""
+        R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
+        bounds = [k * R // parts for k in range(parts + 1)]
+        with self._one_thread:
+            self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
+
+    def _lrs(self, n: int) -> Floats:
+        """Return the steps (R, n) of the next updates."""
+        if self.problems[0].config.optimizer.schedule is None:  # type: ignore[attr-defined]
+            return np.repeat([[step(0)] for step in self._steps], n, axis=1)
+        return np.array([[step(self.iteration + t) for t in range(n)] for step in self._steps])
+
+    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
+        """Do up to `n` full-batch updates; see `SideBySide.run`."""
+        R, lrs, weight = len(self.problems), self._lrs(n), self.sample_weight
+        losses, done, data = np.empty((R, n)), np.full(R, n), (self.x, self.y, self._base)
+        if not self._apart(self._rows):
+            self._each_replica(
+                lambda replicas, slot: self._call(
+                    replicas, data, weight, self._rows, slot, lrs, self.iteration, losses, done
+                )
+            )
+            return losses, done
+        with self._one_thread:
+            for t in range(n):
+                losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
+                self._update(t, lrs, losses[:, t : t + 1], done)
+                if done[0] == 0:
+                    done[0] = t
+                    return losses, done
+        done[0] = n
+        return losses, done
+
+    def run_batches(self, n: int) -> None:
+        """Do `n` updates on batches."""
+        picked = [chosen(batches, self.iteration, n) for batches in self._batches]
+        samples, ends, lrs = np.stack([one for one, _ in picked]), picked[0][1], self._lrs(n)
+        losses, done = np.zeros((len(self.problems), n)), np.empty(len(self.problems), np.int64)
+        mean, data = self.criterion.reduction == "mean", (self.x, self.y, self._base)
+        if not self._apart(self._batch_rows):
+            self._each_replica(
+                lambda replicas, slot: self._call(
+                    replicas, data, 0.0 if mean else 1.0, self._batch_rows, slot, lrs, self.iteration, losses, done,
+                    samples, ends,
+                )
+            )  # fmt: skip
+            return
+        with self._one_thread:
+            for t in range(n):
+                own = samples[0, ends[t] : ends[t + 1]]
+                batch = (self.x[:, own], self.y[:, own], self._base[:, own])
+                self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
+                self._update(t, lrs, losses[:, t : t + 1], done)
+
+    def _apart(self, rows: int) -> bool:
+        """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
+        n = self.problems[0].batch_size if rows is self._batch_rows else None
+        return self._single and self._pool is not None and rows < (n or self.x.shape[1])
+
+    def _sums(self, data: Data, weight: float, rows: int, *, gradients: bool = True) -> float:
+        """Return the summed losses of samples, and leave their gradient in the first buffer."""
+        n, total, slots = data[0].shape[1], 0.0, len(self._buffers)
+        lrs, done, sums = np.empty((1, 1)), np.empty((slots, 1), np.int64), np.empty((slots, 1, 1))
+        starts = range(0, n, rows)
+        for k in range(0, len(starts), slots):
+            parts = [tuple(one[:, start : start + rows] for one in data) for start in starts[k : k + slots]]
+            self._together(
+                [
+                    partial(
+                        self._call, (0, 1), part, weight, rows, slot, lrs, 0, sums[slot], done[slot],
+                        gradients=gradients, updates=False,
+                    )
+                    for slot, part in enumerate(parts)
+                ]
+            )  # fmt: skip
+            for slot in range(len(parts)):
+                total += float(sums[slot, 0, 0])
+                if gradients and k == slot == 0:
+                    self._gradient[:] = self._buffers[0][3]
+                elif gradients:
+                    self._gradient += self._buffers[slot][3]
+        return total
+
+    def _update(self, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
+        """Do the update from state `iteration + t` with the gradient of `_sums`."""
+        self._buffers[0][3][:] = self._gradient
+        data = (self.x, self.y, self._base)
+        self._call(
+            (0, 1), data, 1.0, 1, 0, lrs[:, t : t + 1], self.iteration + t, losses, done, gradients=False
+        )  # fmt: skip
+
+    def losses(self) -> Floats:
+        """Return the loss of the current state of every replica, (R,)."""
+        return super().losses() if self.full_batch else self._all_sums() * self.sample_weight
+
+    def _all_sums(self) -> Floats:
+        """Return the summed losses of all samples of every replica, (R,)."""
+        R, data = len(self.problems), (self.x, self.y, self._base)
+        if self._apart(self._rows):
+            with self._one_thread:
+                return np.array([self._sums(data, 1.0, self._rows, gradients=False)])
+        sums, done = np.empty((R, 1)), np.empty(R, np.int64)
+        self._each_replica(
+            lambda replicas, slot: self._call(
+                replicas, data, 1.0, self._rows, slot, np.empty((R, 1)), 0, sums, done, gradients=False, updates=False
+            )
+        )
+        return sums[:, 0]
+
+    def parameters(self) -> dict[str, Weights]:
+        """Return copies of the current weights, by name; with replicas, (R, ...)."""
+        found = self._unpacked(self._theta)
+        return {name: one[0] for name, one in found.items()} if self._single else found
+
+    def state_dict(self) -> State:
+        """Return weights, what the optimizer remembers, iteration and where replicas halted."""
+        state: State = {f"parameter/{name}": one for name, one in self._unpacked(self._theta).items()}
+        for slot, label in enumerate(_SLOTS if self._memory.size else ()):
+            for name, one in self._unpacked(self._memory[:, slot]).items():
+                state[f"{self._kind}/{label}/{name}"] = one
+        return {**state, **self._progress()}
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+        for r in range(len(self.problems)):
+            self._theta[r] = self._flat({name: state[f"parameter/{name}"][r] for name in self._at})
+            for slot, label in enumerate(_SLOTS if self._memory.size else ()):
+                own = {name: state[f"{self._kind}/{label}/{name}"][r] for name in self._at}
+                self._memory[r, slot] = self._flat(own)
+        self._go_on(state)
+
+
+def _alpha(architecture: Any) -> float:
+    """Return the number that goes with an activation, or the power of a diagonal network."""
+    if isinstance(architecture, DiagonalLinear):
+        return architecture.depth
+    beta: float = getattr(architecture.sigma, "beta", architecture.sigma.negative_slope or 0.0)
+    return beta
+
+
+def _settings(optimizer: Optimizer) -> tuple[Floats, bool]:
+    """Return the numbers of an optimizer, and whether it remembers anything.
+
+    They are mu (negative: no momentum), whether it is Nesterov's, lambda, whether that is decoupled, the decays of the
+    first and the second moment, eps, and whether every tensor has a norm of its own.
+    """
+    mu, decay = getattr(optimizer, "momentum", None), getattr(optimizer, "weight_decay", None)
+    rule = RULES[type(optimizer)]
+    numbers = [
+        -1.0 if mu is None else mu,
+        float(bool(getattr(optimizer, "nesterov", None))),
+        decay or 0.0,
+        float(type(optimizer) is descent.AdamW),
+        getattr(optimizer, "beta1", 0.0),
+        getattr(optimizer, "beta2", getattr(optimizer, "decay", 0.0)),
+        getattr(optimizer, "eps", 0.0),
+        float(getattr(optimizer, "per", "network") == "tensor"),
+    ]
+    return np.array(numbers), mu is not None or rule in (ADAM, RMSPROP, GROUP_RMSPROP)

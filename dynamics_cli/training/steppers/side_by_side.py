@@ -1,0 +1,154 @@
+"""What fast steppers share that train R replicas side by side: their data, halting, numbers."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from dynamics_cli.config.bases import Descent, Loss
+from dynamics_cli.optimizers.descent import GradientDescent
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
+
+Weights = NDArray[np.floating]
+
+
+class OneBlasThread:
+    """Products on one thread: bits do not depend on the number of threads, and small ones only lose by a second."""
+
+    def __init__(self) -> None:
+        self._libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        self._before = [one.get_num_threads() for one in self._libraries]
+        for one in self._libraries:
+            one.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        for one, threads in zip(self._libraries, self._before, strict=True):
+            one.set_num_threads(threads)
+
+
+class SideBySide(Stepper):
+    """Trains R networks of equal shapes on a CPU.
+
+    Replicas may differ in data, initial weights, step, slope and seed. With R > 1, losses are (k, R), parameters
+    (R, ...), and a replica that halts stays as it is while the others go on.
+    """
+
+    device = "cpu"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        self.problems = list(problems)
+        self._single = len(problems) == 1
+        self.full_batch = first.batch_size is None
+        self.dtype = first.dtype
+        self.lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
+        stops = [p.config.optimizer.stop_below for p in problems]
+        self.stop_below = stops[0] if self._single else None
+        self.levels = self._each([-np.inf if stop is None else stop for stop in stops])
+        optimizer = first.config.optimizer
+        self.loss_scaled = isinstance(optimizer, GradientDescent) and optimizer.loss_scaled
+        self.criterion: Loss = first.loss
+        self.sample_weight = first.loss.sample_weight(first.dataset.n)
+        shared = all(p.dataset is first.dataset for p in problems)
+        data = problems[:1] if shared else problems
+        self.x: Weights = np.stack([p.dataset.x for p in data]).astype(self.dtype)  # (Q, n, d), Q = 1 or R
+        self.y: Weights = np.stack([p.dataset.y for p in data]).astype(self.dtype)  # (Q, n)
+        self.halted_at: list[tuple[int, Halt] | None] = [None] * len(problems)
+
+    def _each(self, values: Sequence[float]) -> Weights:
+        """Return one number per replica, (R,), in the precision of the run."""
+        return np.array(values, dtype=self.dtype)
+
+    @abstractmethod
+    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
+        """Do up to `n` full-batch updates of every replica.
+
+        Returns:
+            The losses (R, n) and how many updates each replica did; a replica that did fewer than `n` halts at the
+            state whose loss stands at that position.
+
+        """
+
+    def run_batches(self, n: int) -> None:
+        """Do `n` updates on batches."""
+        raise NotImplementedError(f"{type(self).__name__} has no batches")
+
+    def advance(self, n: int) -> Floats:
+        """Do `n` updates; see `Stepper.advance`. With replicas, losses are (n, R)."""
+        if self.halted or n == 0:
+            return np.empty(0 if self._single else (0, len(self.problems)))
+        if not self.full_batch:
+            self.run_batches(n)
+            self.iteration += n
+            return np.empty(0)
+        losses, done = self.run(n)
+        for r in np.flatnonzero(done < n):
+            if self.halted_at[r] is None:
+                halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r]))
+                assert halt is not None
+                self.halted_at[r] = (self.iteration + int(done[r]), halt[1])
+            losses[r, done[r] :] = losses[r, done[r]]
+        count = n
+        if all(self.halted_at):
+            count = int(done.max())
+            self.halted = self.halted_at[0][1] if self._single else "stopped"  # type: ignore[index]
+        self.iteration += count
+        kept = losses[:, : count + 1 if self.halted else count].T.astype(np.float64)  # (k, R)
+        return kept[:, 0] if self._single else kept
+
+    def losses(self) -> Floats:
+        """Return the loss of the current state of every replica, (R,), with the bits that `advance` would give it."""
+        levels = self.levels
+        self.levels = np.full_like(levels, np.inf)  # the update of a state that halts is not done
+        try:
+            losses, _ = self.run(1)
+        finally:
+            self.levels = levels
+        return losses[:, 0].astype(np.float64)
+
+    def loss(self) -> float:
+        """Return the loss of the current state; with replicas, their mean."""
+        return float(np.mean(self.losses()))
+
+    def look(self) -> Floats:
+        """Return the loss of the current state; see `Stepper.look`."""
+        return super().look() if self._single else self.losses()[None]
+
+    def numbers(self) -> dict[str, Any]:
+        """Return how each replica ended; nothing for a single network, whose end is that of the run."""
+        if self._single:
+            return {}
+        losses = self.losses()
+        finite = [math.isfinite(L) for L in losses]
+        halts = [halt or (self.iteration, "stopped") for halt in self.halted_at]
+        return {
+            "final_loss": float(np.mean(losses)),
+            "replica_losses": [float(L) if ok else None for L, ok in zip(losses, finite, strict=True)],
+            "replica_iterations": [iteration for iteration, _ in halts],
+            "replica_statuses": [
+                "diverged" if not ok or why == "diverged" else "complete"
+                for ok, (_, why) in zip(finite, halts, strict=True)
+            ],
+        }
+
+    def _progress(self) -> State:
+        """Return for the checkpoint the iteration and where replicas halted."""
+        halts = [(-1, 0) if h is None else (h[0], 1 + (h[1] == "diverged")) for h in self.halted_at]
+        return {"iteration": np.array(self.iteration), "halts": np.array(halts)}
+
+    def _go_on(self, state: State) -> None:
+        """Go on from a former `_progress()`."""
+        self.iteration = int(state["iteration"])
+        names: tuple[Halt, Halt] = ("stopped", "diverged")
+        self.halted_at = [None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]]
