@@ -141,6 +141,7 @@ def test_a_failing_job_does_not_stop_the_others(tmp_path):
 def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
     deep = [
         "architecture={kind: fully_connected, widths: [4]}",
+        "backend=autograd",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
@@ -153,6 +154,7 @@ def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
 def test_spawned_processes_give_the_same_numbers(tmp_path):
     deep = [
         "architecture={kind: fully_connected, widths: [4]}",
+        "backend=autograd",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
