@@ -187,15 +187,15 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = api.sweep(config, grid, progress=bar, **options)
     _show(done, as_json=as_json)
-    failed = [result for result in done.results if result.status == "failed"]
-    if failed:
-        raise PartialFailure(f"{len(failed)} of {len(done.results)} jobs failed, the first: {failed[0].message}")
+    if failed := done.results.counts()["failed"]:
+        first = done.results.first_failed().message
+        raise PartialFailure(f"{failed} of {len(done.results)} jobs failed, the first: {first}")
 
 
 def _show(done: Sweep, *, as_json: bool) -> None:
-    from dynamics_cli.sweeps.sweep import counts, job_document
+    from dynamics_cli.sweeps.table import job_document
 
-    ended = counts(done.results)
+    ended = done.results.counts()
     if as_json:
         jobs = [job_document(result, done.path) for result in done.results]
         emit_json({"path": done.path, "table": done.table, **ended, "jobs": jobs})

@@ -14,7 +14,7 @@ from dynamics_cli.errors import InputError, RunError
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.runs import Run, is_run, load_run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
-from dynamics_cli.sweeps.workers import run_in_processes
+from dynamics_cli.sweeps.workers import run_in_processes, train_alone
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.replicas import divide
 from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_problems, plan_run
@@ -137,7 +137,8 @@ class RunSource:
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
         if len(missing) > 1 and not self.force:
-            for _ in run_in_processes([([plans[k].problem.config], plans[k].directory) for k in missing]):
+            todo = [(plans[k].problem.config, plans[k].directory) for k in missing]
+            for _ in run_in_processes(todo, call=train_alone):
                 pass  # a failure shows itself below, where the run is asked for again
         for k, plan in plans.items():
             one = self._finished(plan)

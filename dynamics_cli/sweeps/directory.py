@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
@@ -18,12 +17,11 @@ from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Result
-
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 SHARDS = "shards"
+COLUMNS = "columns"
+"""Folder of the columns of the table as arrays."""
 FIXED = ("job", "seed", "status", "path", "replica", "message")
 """Columns of a table that are neither settings nor final numbers."""
 FORMAT = 1
@@ -69,38 +67,6 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
 def table_seal(data: bytes) -> str:
     """Return the checksum of a table, which the description of its sweep keeps as `table`."""
     return hashlib.sha256(data).hexdigest()
-
-
-def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
-    measures = sorted({name for result in results for name in result.measures})
-    keys = [key for key in keys if key != "seed"]  # which has a column in any case
-    header = ["job", *keys, "seed", "status", "iterations", "final_loss", *measures, "path", "replica", "message"]
-    rows = [
-        [
-            result.job.number,
-            *(_cell(result.job.settings[key]) for key in keys),
-            result.job.config.seed,
-            result.status,
-            "" if result.iterations is None else result.iterations,
-            repr(result.final_loss),
-            *(repr(result.measures[name]) if name in result.measures else "" for name in measures),
-            result.path,
-            "" if result.replica is None else result.replica,
-            result.message,
-        ]
-        for result in results
-    ]
-    return header, rows
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
-
-
-def write_table(path: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
-    """Write a table in one indivisible step and return its path."""
-    return files.save_csv(path, *table(results, keys))
 
 
 def shard_table(k: int, n: int) -> str:

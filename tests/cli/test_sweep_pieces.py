@@ -52,7 +52,7 @@ def test_a_killed_worker_costs_one_more_try_and_no_other_job(shell: Dyn, place: 
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
-    run, calls = sweeps.run_task, []
+    run, calls = sweeps.train, []
 
     def stopping(*arguments: object) -> str:
         calls.append(arguments)
@@ -60,7 +60,7 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
             raise KeyboardInterrupt
         return run(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweeps, "run_task", stopping)
+    monkeypatch.setattr(sweeps, "train", stopping)
 
 
 def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(

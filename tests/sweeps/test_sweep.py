@@ -13,9 +13,10 @@ import pytest
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import load_run
 from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.sweeps.engines import by_executor
 from dynamics_cli.sweeps.grid import parse_axis
-from dynamics_cli.sweeps.jobs import build_jobs
-from dynamics_cli.sweeps.sweep import PlannedSweep, counts, run_sweep
+from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -26,10 +27,11 @@ CSV_DATA = {"kind": "points", "x": [[-1.0, 0.5], [0.3, 1.0], [2.0, -1.0]], "y": 
 
 def sweep_of(directory, overrides=(), grid=(), **options):
     axes = [parse_axis(text) for text in grid]
-    seeds = options.pop("seeds", 1)
-    full = options.pop("full_record", True)
-    jobs = build_jobs(options.pop("base", BASE), list(overrides), axes, seeds=seeds, full_record=full)
-    return jobs, run_sweep(PlannedSweep(jobs, axes, seeds=seeds), out=directory, **options)
+    more = {name: options.pop(name) for name in ("seeds", "record", "lets") if name in options}
+    jobs = PlannedSweep(options.pop("base", BASE), list(overrides), axes, **{"record": "config", **more})
+    if executor := options.pop("executor", None):
+        options["engine"] = by_executor(executor)
+    return jobs, run_sweep(jobs, out=directory, **options)
 
 
 def run_of(sweep, result):
@@ -99,7 +101,7 @@ def test_the_table_has_every_setting_and_number(tmp_path):
         assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(job.settings.values())
         assert float(row["final_loss"]) == result.final_loss
         assert float(row["train_accuracy"]) == result.measures["train_accuracy"]
-    assert counts(sweep.results) == {"complete": 12, "diverged": 0, "failed": 0}
+    assert sweep.results.counts() == {"complete": 12, "diverged": 0, "failed": 0}
 
 
 def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
