@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
+    from dynamics_cli.sweeps.slurm import JobArray
     from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
@@ -252,6 +253,25 @@ def plan_sweep_needs(
     from dynamics_cli.sweeps.sweep import prospect
 
     return prospect(plan_sweep(config, grid, **plan), None if out is None else Path(out))
+
+
+def job_array(
+    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, command: Sequence[str],
+    out: str | Path | None = None, parts: int | None = None, at_once: int | None = None, workers: int = 1,
+    limits: Mapping[str, str | None] | None = None, **plan: Any,
+) -> JobArray:  # fmt: skip
+    """Return the Slurm job array of a sweep, to be submitted or looked at: `dyn sweep --engine slurm`.
+
+    `command` is the command line of the sweep after `dyn`; the others are those of `sweep` and of `JobArray`.
+
+    Raises as `sweep`.
+    """
+    from dynamics_cli.sweeps.slurm import JobArray
+
+    return JobArray(
+        plan_sweep(config, grid, **plan), command, out=None if out is None else Path(out), parts=parts,
+        at_once=at_once, workers=workers, limits=limits,
+    )  # fmt: skip
 
 
 def plan_sweep(

@@ -16,6 +16,7 @@ from dynamics_cli.sweeps.directory import read_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 
+os.environ["OMP_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # as workers have; of all that are forked
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.sweeps.warm"])
 BASE = {
@@ -101,7 +102,7 @@ class Stage:
                 target, arguments = self._how[name]
                 self.start(name, target, *arguments)
 
-    def play(self, drivers, kills, most=120.0, pause=(0.05, 1.0)):
+    def play(self, drivers, kills, most=900.0, pause=(0.05, 1.0)):
         """Kill at random until all drivers have done all, at most `kills` times; return whether they have."""
         end, before = time.monotonic() + most, self.kills
         while time.monotonic() < end:
