@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
+    from dynamics_cli.sweeps.compare import SweepComparison
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.sweeps.slurm import JobArray
@@ -379,6 +380,17 @@ def compare(a: Which, b: Which) -> Comparison:
     from dynamics_cli.runs.compare import compare_runs
 
     return compare_runs(named.load_run(a), named.load_run(b))
+
+
+def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
+    """Compare two sweeps, unfinished ones too, by the final numbers of the jobs that both have: `dyn compare`.
+
+    Raises as `dynamics_cli.sweeps.compare.compare_sweeps`.
+    """
+    from dynamics_cli.sweeps.compare import compare_sweeps
+
+    first, second = (sweep_directory(which) or Path(str(which)) for which in (a, b))
+    return compare_sweeps(first, second)
 
 
 def prune_runs(

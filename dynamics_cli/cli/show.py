@@ -11,7 +11,7 @@ import click
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_json, named_cells
-from dynamics_cli.text import cell, pairs, shorten, size
+from dynamics_cli.text import cell, duration, pairs, shorten, size
 
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
@@ -105,6 +105,8 @@ def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int]
         "seeds": str(found["seeds"]),
         **({"slurm": ", ".join(f"{count} {state.lower()}" for state, count in queue.items())} if queue else {}),
     }
+    if found["seconds_left"] is not None:
+        lines["time left"] = f"about {duration(found['seconds_left'])}"
     running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
     failures = [f"  {count} x {message}" for message, count in found["failures"].items()]
     blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
-from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 SWEEP = "sweep.json"
@@ -163,20 +164,35 @@ def sweep_summary(directory: Path) -> dict[str, Any]:
     ended = Counter(row["status"] for row in rows)
     failures = Counter(row["message"] for row in rows if row["status"] == "failed")
     table = directory / (RESULTS if files.exists(directory / RESULTS) else SWEEP)
+    jobs, sealed = described.get("jobs", len(rows)), "table" in described
+    running = not sealed and is_locked(directory)
     return {
         "path": directory,
         "name": described.get("name", directory.name),
-        "status": "complete" if "table" in described else "running" if is_locked(directory) else "unfinished",
-        "jobs": described.get("jobs", len(rows)),
+        "status": "complete" if sealed else "running" if running else "unfinished",
+        "jobs": jobs,
         "ended": len(rows),
         **{status: ended[status] for status in ("complete", "diverged", "failed")},
         "seeds": described.get("seeds", 1),
         "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
         "computed": described.get("computed", {}),
         "failures": dict(failures.most_common()),
-        "running": {} if "table" in described else _running(directory),
+        "running": {} if sealed else _running(directory),
+        "seconds_left": _seconds_left(directory, rows, jobs) if running else None,
         "modified": table.stat().st_mtime,
     }
+
+
+def _seconds_left(directory: Path, rows: Sequence[Mapping[str, str]], jobs: int) -> float | None:
+    """Return how long the rest takes at the pace since the driver began; None while none has ended."""
+    began = (directory / layout.LOCK_HOLDER).stat().st_mtime
+    ended = {path: _modified(directory / path / layout.INFO) for path in {row["path"] for row in rows if row["path"]}}
+    since = [row for row in rows if ended.get(row["path"], 0.0) > began]
+    return (time.time() - began) / len(since) * (jobs - len(rows)) if since else None
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0
 
 
 def _running(directory: Path) -> dict[str, int]:
