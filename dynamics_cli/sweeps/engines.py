@@ -34,11 +34,11 @@ def by_dask(scheduler: str) -> Engine:
 
     def run(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         try:
-            client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+            client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
         with client:
-            executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+            executor = client.get_executor(pure=False)
             yield from by_executor(executor)(directory, numbers)
 
     return run

@@ -86,7 +86,7 @@ def cluster(tmp_path, monkeypatch):
         until((tmp_path / "munge.socket").exists, 20)
         for daemon in (["slurmctld", "-D"], ["slurmd", "-D", "-N", socket.gethostname()]):
             running.append(subprocess.Popen([*daemon, "-f", str(conf)], stderr=subprocess.DEVNULL))
-        until(lambda: ask("sinfo", "-h", "-p", "low", "-o", "%T") in ("idle", "mixed"), 60)
+        until(lambda: ask("sinfo", "-h", "-p", "low", "-o", "%T") in ("idle", "mixed"), 200)
         yield tmp_path
     finally:
         subprocess.run(["scancel", "--user=root"], check=False)
@@ -119,7 +119,7 @@ def dyn(place, *arguments):
 
 def test_requeued_cancelled_and_preempted(cluster):
     (cluster / "toy.yaml").write_text(CONFIG)
-    sweep = ["sweep", "toy.yaml", "--set", "optimizer.iterations=6000000"]
+    sweep = ["sweep", "toy.yaml", "--set", "optimizer.iterations=12000000"]
     dyn(cluster, *sweep, "--out", "whole", "--quiet")
     by_slurm = [*sweep, "--out", "s", "--engine", "slurm", "--partition", "low", "--time", "01:00:00", "--mem", "100M"]
 
@@ -143,20 +143,20 @@ def test_requeued_cancelled_and_preempted(cluster):
     told = dyn(cluster, *by_slurm, "--array", "4%2")
     job = told.split("job ")[1].split(",")[0]
     assert "4 of 4 parts" in told
-    until(lambda: begun(1) and begun(2), 120)
+    until(lambda: begun(1) and begun(2), 400)
     assert "in the queue: " in dyn(cluster, *by_slurm, "--array", "4%2")  # nothing is submitted twice
     assert "running" in dyn(cluster, *by_slurm, "--status")
     ask("scontrol", "requeue", f"{job}_1")
     ask("scancel", f"{job}_2")
-    until(lambda: states().get("1") == "PENDING" and "2" not in states(), 60)
+    until(lambda: states().get("1") == "PENDING" and "2" not in states(), 200)
     until(lambda: "RUNNING" in states().values(), 60)  # part 3, which is preempted
-    until(lambda: begun(3), 120)
+    until(lambda: begun(3), 400)
     ask("scontrol", "hold", f"{job}_1")
     high = ask("sbatch", "--parsable", "--partition=high", f"--cpus-per-task={os.cpu_count()}", "--output=/dev/null",
                "--wrap=sleep 3")  # fmt: skip
-    until(lambda: states().get("3") == "PENDING", 60)
+    until(lambda: states().get("3") == "PENDING", 200)
     assert restarts(1)
-    until(lambda: high not in ask("squeue", "-h", "-o", "%i", "-p", "high"), 60)
+    until(lambda: high not in ask("squeue", "-h", "-o", "%i", "-p", "high"), 200)
     ask("scontrol", "release", f"{job}_1")
 
     def over():
