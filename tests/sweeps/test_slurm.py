@@ -119,7 +119,7 @@ def dyn(place, *arguments):
 
 def test_requeued_cancelled_and_preempted(cluster):
     (cluster / "toy.yaml").write_text(CONFIG)
-    sweep = ["sweep", "toy.yaml", "--set", "optimizer.iterations=12000000"]
+    sweep = ["sweep", "toy.yaml", "--set", "optimizer.iterations=24000000"]
     dyn(cluster, *sweep, "--out", "whole", "--quiet")
     by_slurm = [*sweep, "--out", "s", "--engine", "slurm", "--partition", "low", "--time", "01:00:00", "--mem", "100M"]
 
@@ -143,11 +143,12 @@ def test_requeued_cancelled_and_preempted(cluster):
     told = dyn(cluster, *by_slurm, "--array", "4%2")
     job = told.split("job ")[1].split(",")[0]
     assert "4 of 4 parts" in told
-    until(lambda: begun(1) and begun(2), 400)
-    assert "in the queue: " in dyn(cluster, *by_slurm, "--array", "4%2")  # nothing is submitted twice
-    assert "running" in dyn(cluster, *by_slurm, "--status")
-    ask("scontrol", "requeue", f"{job}_1")
+    until(lambda: begun(2), 400)
     ask("scancel", f"{job}_2")
+    until(lambda: begun(1), 400)
+    ask("scontrol", "requeue", f"{job}_1")
+    assert "in the queue: " in dyn(cluster, *by_slurm, "--array", "4%2")  # nothing is submitted twice
+    assert "slurm " in dyn(cluster, *by_slurm, "--status")
     until(lambda: states().get("1") == "PENDING" and "2" not in states(), 200)
     until(lambda: "RUNNING" in states().values(), 60)  # part 3, which is preempted
     until(lambda: begun(3), 400)

@@ -76,10 +76,8 @@ def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
 
 def test_two_sweeps_are_compared_by_their_common_jobs(tmp_path):
     for name, steps, scales in (("a", 10, [0.1, 0.2]), ("b", 20, [0.2, 0.4])):
-        planned = api.plan_sweep(
-            BASE, {"initialization.scale": scales}, overrides=[f"optimizer.iterations={steps}"], seeds=2
-        )
-        run_sweep(planned, out=tmp_path / name)
+        short = [f"optimizer.iterations={steps}"]
+        run_sweep(api.plan_sweep(BASE, {"initialization.scale": scales}, overrides=short, seeds=2), out=tmp_path / name)
     found = compare_sweeps(tmp_path / "a", tmp_path / "b")
     assert (found.common, found.statuses["complete"]) == (2, (4, 4))
     assert found.settings == {"initialization.scale": (["0.1", "0.2"], ["0.2", "0.4"])}
