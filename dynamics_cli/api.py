@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
+    from dynamics_cli.sweeps.compare import SweepComparison
     from dynamics_cli.sweeps.grid import Axis
-    from dynamics_cli.sweeps.sweep import PlannedSweep, Sweep, SweepProspect
+    from dynamics_cli.sweeps.jobs import PlannedSweep
+    from dynamics_cli.sweeps.slurm import JobArray
+    from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
@@ -200,17 +203,13 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
-    together: Mapping[str, Any] | Iterable[str] = (),
-    let: Mapping[str, str] | Iterable[str] = (),
-    seeds: int | None = None,
-    overrides: Overrides = (),
-    record: str = "light",
     workers: int | None = None,
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
+    scheduler: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
-    **settings: Any,
+    **plan: Any,
 ) -> Sweep:
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
 
@@ -218,17 +217,13 @@ def sweep(
         config: as `load_config` takes it; what its section `sweep` says comes first.
         grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
             A setting that the section sweeps too takes these values instead.
-        together: settings that run together, value by value, with as many values each: `--zip`.
-        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
-        seeds: seeds per grid point, by default what the section says, or 1.
-        overrides: for all jobs, as `load_config` takes them.
-        record: what each job keeps, `light` or all that the `config` says.
         workers: processes that train; by default one per core, and none where all is done in seconds.
         shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
+        scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
-        settings: top-level settings of all jobs; `seed` is the first one.
+        plan: what else is swept, as `plan_sweep` takes it.
 
     Returns:
         The sweep; `rows` has one row a job, those that failed or diverged included.
@@ -237,26 +232,24 @@ def sweep(
         ConfigError: a point of the grid is not a valid config.
         UsageError: the grid makes no sense, or the directory holds another sweep.
     """
+    from dynamics_cli.sweeps.engines import by_dask, by_executor
     from dynamics_cli.sweeps.sweep import run_sweep
 
-    planned = plan_sweep(
-        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, **settings
-    )
-    done, total = 0, len(planned.jobs) if shard is None else None
+    planned = plan_sweep(config, grid, **plan)
+    total = len(planned) if shard is None else None
+    engine = by_executor(executor) if executor is not None else by_dask(scheduler) if scheduler else None
 
-    def report(result: object) -> None:
-        nonlocal done
-        done += 1
+    def report(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
     return run_sweep(
-        planned, out=None if out is None else Path(out), shard=shard, executor=executor, workers=workers, report=report
+        planned, out=None if out is None else Path(out), shard=shard, engine=engine, workers=workers, report=report
     )
 
 
 def plan_sweep_needs(
-    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **options: Any
+    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **plan: Any
 ) -> SweepProspect:
     """Say what `sweep` would do, and what it would need: `dyn sweep --dry-run`; the arguments are those of `sweep`.
 
@@ -264,7 +257,26 @@ def plan_sweep_needs(
     """
     from dynamics_cli.sweeps.sweep import prospect
 
-    return prospect(plan_sweep(config, grid, **options), None if out is None else Path(out))
+    return prospect(plan_sweep(config, grid, **plan), None if out is None else Path(out))
+
+
+def job_array(
+    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, command: Sequence[str],
+    out: str | Path | None = None, parts: int | None = None, at_once: int | None = None, workers: int = 1,
+    limits: Mapping[str, str | None] | None = None, **plan: Any,
+) -> JobArray:  # fmt: skip
+    """Return the Slurm job array of a sweep, to be submitted or looked at: `dyn sweep --engine slurm`.
+
+    `command` is the command line of the sweep after `dyn`; the others are those of `sweep` and of `JobArray`.
+
+    Raises as `sweep`.
+    """
+    from dynamics_cli.sweeps.slurm import JobArray
+
+    return JobArray(
+        plan_sweep(config, grid, **plan), command, out=None if out is None else Path(out), parts=parts,
+        at_once=at_once, workers=workers, limits=limits,
+    )  # fmt: skip
 
 
 def plan_sweep(
@@ -278,7 +290,17 @@ def plan_sweep(
     record: str = "light",
     **settings: Any,
 ) -> PlannedSweep:
-    """Return the jobs of a sweep, each with a validated config; the arguments are those of `sweep`.
+    """Return the jobs of a sweep, a sequence that makes each, with its validated config, when it is asked for.
+
+    Args:
+        config: as `load_config` takes it; what its section `sweep` says comes first.
+        grid: as `sweep` takes it.
+        together: settings that run together, value by value, with as many values each: `--zip`.
+        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
+        seeds: seeds per grid point, by default what the section says, or 1.
+        overrides: for all jobs, as `load_config` takes them.
+        record: what each job keeps: `light`, the `ends` only, or all that the `config` says.
+        settings: top-level settings of all jobs; `seed` is the first one.
 
     Raises as `sweep`.
     """
@@ -286,8 +308,7 @@ def plan_sweep(
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import zipped
-    from dynamics_cli.sweeps.jobs import build_jobs, read_sweep_section
-    from dynamics_cli.sweeps.sweep import PlannedSweep
+    from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
 
     source: Any = to_plain(config) if isinstance(config, RunConfig) else config
     source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
@@ -301,9 +322,7 @@ def plan_sweep(
     parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
     lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
     count = count if seeds is None else seeds
-    full = record == "config"
-    jobs = build_jobs(source, texts, axes, lets=lets, seeds=count, full_record=full, **settings)
-    return PlannedSweep(jobs, axes, lets, count)
+    return PlannedSweep(source, texts, axes, lets=lets, seeds=count, record=record, **settings)
 
 
 def is_swept(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()) -> bool:
@@ -366,6 +385,17 @@ def compare(a: Which, b: Which) -> Comparison:
     from dynamics_cli.runs.compare import compare_runs
 
     return compare_runs(named.load_run(a, whole=True), named.load_run(b, whole=True))
+
+
+def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
+    """Compare two sweeps, unfinished ones too, by the final numbers of the jobs that both have: `dyn compare`.
+
+    Raises as `dynamics_cli.sweeps.compare.compare_sweeps`.
+    """
+    from dynamics_cli.sweeps.compare import compare_sweeps
+
+    first, second = (sweep_directory(which) or Path(str(which)) for which in (a, b))
+    return compare_sweeps(first, second)
 
 
 def prune_runs(

@@ -148,6 +148,7 @@ class CountBar(_Bar):
             bar = self._bar
             if bar is None or label != self._label:
                 unit = self.unit if self.unit == "B" else f" {self.unit}"
-                bar = self.begin(total=total, desc=label or None, unit=unit, unit_scale=self.unit == "B")
+                options = {"initial": done if self._bar is None else 0, "unit_scale": self.unit == "B"}
+                bar = self.begin(total=total, desc=label or None, unit=unit, **options)
                 self._label = label
             bar.update(done - bar.n)

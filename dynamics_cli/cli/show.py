@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_json, named_cells
-from dynamics_cli.text import cell, pairs, shorten, size
+from dynamics_cli.text import cell, duration, pairs, shorten, size
 
 if TYPE_CHECKING:
     from dynamics_cli.config import RunConfig
@@ -40,7 +41,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         if overrides:
             raise click.UsageError("--set changes a config; a sweep is what it is")
         found = api.describe_sweep(sweep)
-        emit_json(found) if as_json else _show_sweep(found)
+        show_sweep(found, as_json=as_json)
         return
     if not _is_run(run_or_config):
         _show_config(read_config(run_or_config, overrides), as_json=as_json)
@@ -90,9 +91,13 @@ def _run_text(run: Run) -> str:
     return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
 
-def _show_sweep(found: dict[str, Any]) -> None:
+def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int] | None = None) -> None:
+    """Print how far a sweep is, and how many jobs of its job array are in the `queue`, by their state."""
     from dynamics_cli.sweeps.directory import RESULTS
 
+    if as_json:
+        emit_json({**found, **({"queue": queue} if queue else {})})
+        return
     ended = ", ".join(f"{found[name]} {name}" for name in ("complete", "diverged", "failed") if found[name])
     lines = {
         "sweep": str(found["path"]),
@@ -102,7 +107,10 @@ def _show_sweep(found: dict[str, Any]) -> None:
         **{key: shorten(", ".join(map(cell, values)), 80) for key, values in found["settings"].items()},
         **{key: f"= {expression}" for key, expression in found["computed"].items()},
         "seeds": str(found["seeds"]),
+        **({"slurm": ", ".join(f"{count} {state.lower()}" for state, count in queue.items())} if queue else {}),
     }
+    if found["seconds_left"] is not None:
+        lines["time left"] = f"about {duration(found['seconds_left'])}"
     running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
     failures = [f"  {count} x {message}" for message, count in found["failures"].items()]
     blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]

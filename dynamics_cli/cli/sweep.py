@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,21 +10,23 @@ import click
 
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
 from dynamics_cli.cli.output import CountBar, emit, emit_json
+from dynamics_cli.cli.show import show_sweep
 from dynamics_cli.errors import PartialFailure
 from dynamics_cli.text import duration, pairs, size
 
 if TYPE_CHECKING:
+    from dynamics_cli.sweeps.slurm import JobArray
     from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
 
-SHARDS = 50
-"""Parts of a sweep that a job array has, if it has so many batches."""
+ENGINES = ("local", "dask", "slurm")
 
 EXAMPLES = """\b
 Examples:
   dyn sweep boursier2022/orthogonal --seeds 20
   dyn sweep boursier2022/orthogonal --grid initialization.scale=1e-6:10:log:25 --grid architecture.width=20,60,200
   dyn sweep my.yaml --dry-run
-  dyn sweep my.yaml --engine slurm --script-only --partition cpu --time 02:00:00 --mem 4G | sbatch
+  dyn sweep my.yaml --engine slurm --partition cpu --time 02:00:00 --mem 4G
+  dyn sweep my.yaml --engine dask --scheduler tcp://host:8786
   dyn sweep my.yaml --grid loss.kind=mse,logistic --grid optimizer.lr=0.01:0.1:10 --workers 2
   dyn sweep my.yaml --grid initialization.scale=0.1:1:5 --let "optimizer.lr=min(10, 0.1 / initialization.scale**2)"
 
@@ -53,16 +53,16 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
-@click.option("--record", type=click.Choice(["light", "config"]), default="light", help="What each job keeps.")
+@click.option("--record", type=click.Choice(["light", "ends", "config"]), default="light", help="What each job keeps.")
 @out_option("Directory of the sweep (default: one named after it below outputs/sweeps).")
 @click.option("--resume", is_flag=True, help="Go on with what was interrupted, which the same command does anyway.")
 @click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
 @click.option("--shard", metavar="K/N", help="Train one of N parts; the command without --shard completes the table.")
-@click.option("--engine", type=click.Choice(["local", "slurm"]), default="local", help="Where it runs (default: here).")
-@click.option("--script-only", is_flag=True, help="Of slurm: print a job array of shards, for `| sbatch`.")
-@click.option(
-    "--shards", type=click.IntRange(1), metavar="N", help="Of slurm: parts of the sweep (default: 50 at most)."
-)
+@click.option("--status", is_flag=True, help="Only say how far it is.")
+@click.option("--engine", type=click.Choice(ENGINES), default="local", help="Where it runs (default: here).")
+@click.option("--scheduler", metavar="ADDRESS", help="Of dask: the scheduler, such as tcp://host:8786.")
+@click.option("--script-only", is_flag=True, help="Of slurm: print the job array, for `| sbatch`.")
+@click.option("--array", metavar="N[%M]", help="Of slurm: parts of the sweep (default: 50 at most), and M at once.")
 @click.option("--partition", metavar="NAME", help="Of slurm: where the job array runs.")
 @click.option("--time", "limit", metavar="TIME", help="Of slurm: time of one shard, such as 02:00:00.")
 @click.option("--mem", metavar="SIZE", help="Of slurm: memory of one shard, such as 4G.")
@@ -84,8 +84,10 @@ def sweep(
     dry_run: bool,
     shard: str | None,
     engine: str,
+    scheduler: str | None,
+    status: bool,
     script_only: bool,
-    shards: int | None,
+    array: str | None,
     partition: str | None,
     limit: str | None,
     mem: str | None,
@@ -98,26 +100,43 @@ def sweep(
     equal shape are trained together, the others in processes of their own. The same sweep again skips what is done; a
     job that fails does not stop the others (exit code 6).
     """
-    of_slurm = {"shards": shards, "partition": partition, "time": limit, "mem": mem}
+    of_slurm = {"array": array, "partition": partition, "time": limit, "mem": mem}
     planned: dict[str, Any] = {
         "together": together, "let": let, "overrides": overrides, "seeds": seeds, "seed": seed, "record": record,
     }  # fmt: skip
-    if engine == "slurm" and not script_only:
-        raise click.UsageError("--engine slurm goes with --script-only, whose output is for `sbatch`")
-    if engine == "local" and (script_only or any(of_slurm.values())):
-        raise click.UsageError("--script-only, --shards, --partition, --time and --mem go with --engine slurm")
-    if shard is not None and (dry_run or engine == "slurm"):
-        raise click.UsageError("--shard goes with neither --dry-run nor --engine slurm")
-    if engine == "slurm" or dry_run:
+    if engine != "slurm" and (script_only or any(of_slurm.values())):
+        raise click.UsageError("--script-only, --array, --partition, --time and --mem go with --engine slurm")
+    if (engine == "dask") != (scheduler is not None):
+        raise click.UsageError("--engine dask and --scheduler ADDRESS go together")
+    if shard is not None and (dry_run or status or engine == "slurm"):
+        raise click.UsageError("--shard goes with none of --dry-run, --status and --engine slurm")
+    if dry_run or status or engine == "slurm":
         from dynamics_cli import api
 
-        found = api.plan_sweep_needs(config, grid, out=out, **planned)
         if dry_run:
-            _show_needs(found, as_json=as_json)
-        else:
-            emit(_slurm_script(config, grid, planned, out, workers, found, of_slurm))
-        return
-    run_and_show(config, grid, out=out, shard=_shard(shard), workers=workers, quiet=quiet, as_json=as_json, **planned)
+            _show_needs(api.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
+            return
+        parts, at_once = _array(of_slurm.pop("array"))
+        job_array = api.job_array(
+            config, grid, command=_command(config, grid, planned), out=out, parts=parts, at_once=at_once,
+            workers=workers or 1, limits=of_slurm, **planned,
+        )  # fmt: skip
+        if status:
+            show_sweep(api.describe_sweep(job_array.directory), as_json=as_json, queue=job_array.queue())
+            return
+        if not _by_slurm(job_array, script_only=script_only, as_json=as_json):
+            return
+    run_and_show(
+        config,
+        grid,
+        out=out,
+        shard=_shard(shard),
+        workers=workers,
+        scheduler=scheduler,
+        quiet=quiet,
+        as_json=as_json,
+        **planned,
+    )
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:
@@ -128,6 +147,16 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
         raise click.UsageError(f"--shard {text!r} must have the form K/N with K from 1 to N, such as 3/50")
     return int(k), int(n)
+
+
+def _array(text: str | None) -> tuple[int | None, int | None]:
+    """Return `(50, 10)` for `50%10`."""
+    if text is None:
+        return None, None
+    parts, percent, at_once = text.partition("%")
+    if not (parts.isdecimal() and int(parts) and (at_once.isdecimal() and int(at_once) if percent else True)):
+        raise click.UsageError(f"--array {text!r} must have the form N or N%M, such as 50%10")
+    return int(parts), int(at_once) if percent else None
 
 
 def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
@@ -145,39 +174,31 @@ def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
     emit(pairs({**lines, **refused}))
 
 
-def _slurm_script(
-    config: str,
-    grid: tuple[str, ...],
-    planned: dict[str, Any],
-    out: Path | None,
-    workers: int | None,
-    found: SweepProspect,
-    of_slurm: dict[str, Any],
-) -> str:
-    """Return a job array in which every job trains one shard; one that is requeued goes on where it was."""
-    count = of_slurm.pop("shards") or max(1, min(found.batches + found.alone, SHARDS))
-    names = {"together": "zip", "overrides": "set"}
-    given: dict[str, Any] = {"grid": grid, **planned, "out": out and out.absolute(), "workers": workers or 1}
-    options = []
-    for name, values in given.items():
+def _by_slurm(array: JobArray, *, script_only: bool, as_json: bool) -> bool:
+    """Submit what is not done, or say where it stands; return whether all is done, so that the table can be written."""
+    if script_only:
+        emit(array.script())
+        return False
+    queue = array.queue()
+    left = [] if queue else array.left()
+    if not queue and not left:
+        return True
+    number = array.submit(left) if left else None
+    states = ", ".join(f"{count} {state.lower()}" for state, count in queue.items())
+    told = f"job {number}, {len(left)} of {array.parts} parts" if left else f"in the queue: {states}"
+    emit_json({"path": array.directory, "submitted": number, "parts": left, "queue": queue}) if as_json else emit(
+        pairs({"sweep": str(array.directory), "slurm": told, "next": "the same command again says where it stands"})
+    )
+    return False
+
+
+def _command(config: str, grid: tuple[str, ...], planned: dict[str, Any]) -> list[str]:
+    """Return the command line of a sweep."""
+    names, options = {"together": "zip", "overrides": "set"}, list[str]()
+    for name, values in {"grid": grid, **planned}.items():
         for value in values if isinstance(values, tuple) else [values]:
             options += [f"--{names.get(name, name)}", str(value)] if value is not None else []
-    command = shlex.join([sys.executable, "-m", "dynamics_cli", "sweep", config, *options, "--quiet"])
-    kept = {name: os.environ[name] for name in ("DYN_OUTPUTS", "DYN_WITH") if os.environ.get(name)}
-    return "\n".join([
-        "#!/bin/bash",
-        f"#SBATCH --job-name={found.path.name}",
-        f"#SBATCH --array=1-{count}",
-        *(f"#SBATCH --{name}={value}" for name, value in of_slurm.items() if value),
-        f"#SBATCH --cpus-per-task={workers or 1}",
-        "#SBATCH --requeue",
-        "#SBATCH --signal=B:TERM@60",
-        f"# {found.jobs} jobs; then the same `dyn sweep` without --shard writes the table",
-        f"cd {shlex.quote(str(Path.cwd()))} || exit 1",
-        *(f"export {name}={shlex.quote(value)}"
-          for name, value in kept.items()),
-        f'exec {command} --shard "$SLURM_ARRAY_TASK_ID/{count}"',
-    ])  # fmt: skip
+    return ["sweep", config, *options]
 
 
 def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -187,15 +208,15 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = api.sweep(config, grid, progress=bar, **options)
     _show(done, as_json=as_json)
-    failed = [result for result in done.results if result.status == "failed"]
-    if failed:
-        raise PartialFailure(f"{len(failed)} of {len(done.results)} jobs failed, the first: {failed[0].message}")
+    if failed := done.results.counts()["failed"]:
+        first = done.results.first_failed().message
+        raise PartialFailure(f"{failed} of {len(done.results)} jobs failed, the first: {first}")
 
 
 def _show(done: Sweep, *, as_json: bool) -> None:
-    from dynamics_cli.sweeps.sweep import counts, job_document
+    from dynamics_cli.sweeps.table import job_document
 
-    ended = counts(done.results)
+    ended = done.results.counts()
     if as_json:
         jobs = [job_document(result, done.path) for result in done.results]
         emit_json({"path": done.path, "table": done.table, **ended, "jobs": jobs})

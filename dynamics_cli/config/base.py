@@ -11,7 +11,7 @@ rights (see `registry`, which says where kinds come from). Nothing else in the p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -135,15 +135,20 @@ def registered(section: str) -> Mapping[str, type[Kind]]:
     return _KINDS.setdefault(section, {})
 
 
+_LEAVES = frozenset({bool, int, float, str, type(None)})
+
+
 def kinds_in(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
     """Yield every kind that a validated config, or a part of it, is made of, and where: `("record", "measures", 0)`."""
     if isinstance(value, Kind):
         yield path, value
+    items: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, BaseModel):
-        value = {name: getattr(value, name) for name in type(value).model_fields}
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from kinds_in(item, (*path, name))
+        items = ((name, getattr(value, name)) for name in type(value).model_fields)
     elif isinstance(value, list | tuple):
-        for place, item in enumerate(value):
-            yield from kinds_in(item, (*path, place))
+        items = enumerate(value)
+    elif isinstance(value, Mapping):
+        items = value.items()
+    for name, item in items:
+        if type(item) not in _LEAVES:  # most are: a sweep asks this of every job
+            yield from kinds_in(item, (*path, name))

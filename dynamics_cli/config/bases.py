@@ -69,13 +69,23 @@ class Dataset(Kind):
 
     label_noise: Positive | None = None
     """Standard deviation of Gaussian noise that is added to the training labels once; by default none."""
+    seed: Annotated[int, Field(ge=0)] | None = None
+    """Seed of what is drawn here; by default that of the run."""
     whiten: bool | None = None
     """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out ones alike; a bias column stays."""
 
     @property
     def seeded(self) -> bool:
         """Whether the samples of this section depend on the seed."""
+        return self.seed is None and self._drawn
+
+    @property
+    def _drawn(self) -> bool:
         return self.random or self.random_labels is not None or self.label_noise is not None
+
+    def own(self, streams: Streams) -> Streams:
+        """Return the streams of `seed`, or those of the run."""
+        return streams if self.seed is None else replace(streams, seed=self.seed)
 
     def samples(self, streams: Streams) -> Samples:
         """Return the samples of `load`, changed as `whiten`, `random_labels` and `label_noise` say.
@@ -83,6 +93,7 @@ class Dataset(Kind):
         Raises:
             InputError: see `load`; or the inputs span too few directions to be whitened.
         """
+        streams = self.own(streams)
         samples = self.load(streams)
         if self.whiten:
             samples = samples.whitened()
@@ -289,6 +300,9 @@ class Initialization(Kind):
     """Where the initial weights come from."""
 
     section: ClassVar[str] = "initialization"
+
+    seed: Annotated[int, Field(ge=0)] | None = None
+    """Seed of the initial weights; by default that of the run."""
 
     @abstractmethod
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:

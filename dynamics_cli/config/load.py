@@ -86,6 +86,20 @@ def written_config(
     return plain
 
 
+def self_contained(
+    source: str | os.PathLike[str] | Mapping[str, object], overrides: Sequence[str] = (), **settings: object
+) -> dict[str, Any]:
+    """Return a config as it is written, without its section `sweep`, as plain data that any directory may read.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    plain = written_config(source, overrides, **settings)
+    plain.data.pop(SWEEP, None)
+    _make_paths_absolute(plain)
+    return plain.data
+
+
 def load_sweep(
     source: str | os.PathLike[str] | Mapping[str, object], overrides: Sequence[str] = ()
 ) -> tuple[SweepSection | None, Source]:

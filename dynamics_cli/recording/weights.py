@@ -263,7 +263,7 @@ class TeacherOverlaps(Overlaps, kind="teacher_overlaps"):
 
         config = state.problem.config
         assert isinstance(config.dataset, Teacher)
-        V = config.dataset.weights(Streams(config.seed))["hidden_weight"]
+        V = config.dataset.weights(config.dataset.own(Streams(config.seed)))["hidden_weight"]
         W = self.students(state)
         return np.asarray(W @ V.T / W.shape[1])
 

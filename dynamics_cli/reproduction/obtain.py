@@ -17,7 +17,7 @@ from dynamics_cli.errors import DynError, InputError, RunError
 from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
-from dynamics_cli.sweeps.workers import run_in_processes
+from dynamics_cli.sweeps.workers import run_in_processes, train_alone
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run
 from dynamics_cli.training.replicas import divide
@@ -111,9 +111,9 @@ class RunSource:
         if len(long) < 2:
             return
         plans = sorted(long.values(), key=lambda plan: -plan.needs.seconds)  # the longest one last would run alone
-        todo = [([plan.problem.config], plan.directory) for plan in plans]
+        todo = [(plan.problem.config, plan.directory) for plan in plans]
         with self.progress("long runs", len(todo)) if self.progress else nullcontext() as progress:
-            for done, _ in enumerate(run_in_processes(todo), start=1):
+            for done, _ in enumerate(run_in_processes(todo, call=train_alone), start=1):
                 if progress is not None:
                     progress(done, math.nan)
         self._ahead |= set(long)
@@ -179,7 +179,8 @@ class RunSource:
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
         if len(missing) > 1 and not self.force:
-            for _ in run_in_processes([([plans[k].problem.config], plans[k].directory) for k in missing]):
+            todo = [(plans[k].problem.config, plans[k].directory) for k in missing]
+            for _ in run_in_processes(todo, call=train_alone):
                 pass  # a failure shows itself below, where the run is asked for again
         for k, plan in plans.items():
             one = self._finished(plan)

@@ -72,7 +72,7 @@ class RunWriter:
             files.write_atomic(directory / layout.CONFIG, text)  # first: by it the rest is recognised as ours
         _make_folders(directory)
         if sources := foreign_sources(config):
-            content["kinds"] = _keep(directory, sources)
+            content["kinds"] = keep_sources(directory, sources)
         write_info(directory, content)
         return cls(directory, config, content)
 
@@ -276,7 +276,7 @@ class RunWriter:
             raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
 
 
-def _keep(directory: Path, sources: Mapping[str, Source]) -> dict[str, dict[str, str]]:
+def keep_sources(directory: Path, sources: Mapping[str, Source]) -> dict[str, dict[str, str]]:
     """Copy the sources of foreign kinds; return what `run.json` says of each, by `section.kind`."""
     for source in sources.values():
         for name, contents in source.files.items():

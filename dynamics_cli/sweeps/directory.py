@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,12 +22,11 @@ from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
-if TYPE_CHECKING:
-    from dynamics_cli.sweeps.sweep import Result
-
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 SHARDS = "shards"
+COLUMNS = "columns"
+"""Folder of the columns of the table as arrays."""
 FIXED = ("job", "seed", "status", "path", "replica", "hash", "message")
 """Columns of a table that are neither settings nor final numbers."""
 FORMAT = 1
@@ -71,6 +70,7 @@ class _Axis(BaseModel):
     key: str
     values: list[Any]
     log: bool
+    folder: str = "."
     leader: str = Field("", alias="with")
 
 
@@ -86,6 +86,8 @@ class _Described(BaseModel):
     seeds: layout.Count
     jobs: layout.Count
     table: str = ""
+    record: Literal["light", "ends", "config"] = "light"
+    config: dict[str, Any] = {}
 
 
 def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
@@ -100,51 +102,6 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
 def table_seal(data: bytes) -> str:
     """Return the checksum of a table, which the description of its sweep keeps as `table`."""
     return hashlib.sha256(data).hexdigest()
-
-
-def table(results: Sequence[Result], keys: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Return header and rows of the table: job, swept settings, seed, status, final numbers, where the run is."""
-    measures = sorted({name for result in results for name in result.measures})
-    keys = [key for key in keys if key != "seed"]  # which has a column in any case
-    header = [
-        "job",
-        *keys,
-        "seed",
-        "status",
-        "iterations",
-        "final_loss",
-        *measures,
-        "path",
-        "replica",
-        "hash",
-        "message",
-    ]
-    rows = [
-        [
-            result.job.number,
-            *(_cell(result.job.settings[key]) for key in keys),
-            result.job.config.seed,
-            result.status,
-            "" if result.iterations is None else result.iterations,
-            repr(result.final_loss),
-            *(repr(result.measures[name]) if name in result.measures else "" for name in measures),
-            result.path,
-            "" if result.replica is None else result.replica,
-            result.hash,
-            result.message,
-        ]
-        for result in results
-    ]
-    return header, rows
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
-
-
-def write_table(path: Path, results: Sequence[Result], keys: Sequence[str]) -> Path:
-    """Write a table in one indivisible step and return its path."""
-    return files.save_csv(path, *table(results, keys))
 
 
 def shard_table(k: int, n: int) -> str:
@@ -264,20 +221,35 @@ def sweep_summary(directory: Path) -> dict[str, Any]:
     ended = Counter(row["status"] for row in rows)
     failures = Counter(row["message"] for row in rows if row["status"] == "failed")
     table = directory / (RESULTS if files.exists(directory / RESULTS) else SWEEP)
+    jobs, sealed = described.get("jobs", len(rows)), "table" in described
+    running = not sealed and is_locked(directory)
     return {
         "path": directory,
         "name": described.get("name", directory.name),
-        "status": "complete" if "table" in described else "running" if is_locked(directory) else "unfinished",
-        "jobs": described.get("jobs", len(rows)),
+        "status": "complete" if sealed else "running" if running else "unfinished",
+        "jobs": jobs,
         "ended": len(rows),
         **{status: ended[status] for status in ("complete", "diverged", "failed")},
         "seeds": described.get("seeds", 1),
         "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
         "computed": described.get("computed", {}),
         "failures": dict(failures.most_common()),
-        "running": {} if "table" in described else _running(directory),
+        "running": {} if sealed else _running(directory),
+        "seconds_left": _seconds_left(directory, rows, jobs) if running else None,
         "modified": table.stat().st_mtime,
     }
+
+
+def _seconds_left(directory: Path, rows: Sequence[Mapping[str, str]], jobs: int) -> float | None:
+    """Return how long the rest takes at the pace since the driver began; None while none has ended."""
+    began = (directory / layout.LOCK_HOLDER).stat().st_mtime
+    ended = {path: _modified(directory / path / layout.INFO) for path in {row["path"] for row in rows if row["path"]}}
+    since = [row for row in rows if ended.get(row["path"], 0.0) > began]
+    return (time.time() - began) / len(since) * (jobs - len(rows)) if since else None
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0
 
 
 def _running(directory: Path) -> dict[str, int]:

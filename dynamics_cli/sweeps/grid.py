@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,8 +133,8 @@ def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
     return list(groups.values())
 
 
-def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of values by key, the last axis running fastest.
+def check_axes(axes: Sequence[Axis]) -> None:
+    """Refuse axes that make no grid.
 
     Raises:
         UsageError: a key stands on two axes, or there are more than a million combinations.
@@ -145,12 +144,8 @@ def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
     for key in keys:
         if keys.count(key) > 1:
             raise UsageError(f"--grid names {key} twice")
-    groups = grouped(axes)
-    if math.prod(len(group[0].values) for group in groups) > _MAXIMUM:
+    if math.prod(len(group[0].values) for group in grouped(axes)) > _MAXIMUM:
         raise UsageError(f"the grid has more than {_MAXIMUM} points")
-    for places in itertools.product(*(range(len(group[0].values)) for group in groups)):
-        chosen = {axis.key: axis.values[k] for group, k in zip(groups, places, strict=True) for axis in group}
-        yield {key: chosen[key] for key in keys}
 
 
 def assignment(key: str, value: Any, origin: Origin | None) -> Assignment:

@@ -1,25 +1,37 @@
-"""The jobs of a sweep: one validated config per grid point and seed."""
+"""The jobs of a sweep: one validated config per grid point and seed, made when it is asked for."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, overload
 
 from pydantic import ValidationError
 
-from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.load import SWEEP, check_config, load_sweep, written_config
+from dynamics_cli.config.load import SWEEP, check_config, load_sweep, self_contained, written_config
 from dynamics_cli.config.overrides import Assignment
-from dynamics_cli.errors import UsageError
+from dynamics_cli.config.source import Origin
+from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
-from dynamics_cli.sweeps.grid import Axis, assignment, combinations, grouped, read_axis, zipped
+from dynamics_cli.sweeps.grid import Axis, assignment, check_axes, grouped, read_axis, zipped
 
 LIGHT_LOSSES = 1000
-"""About how many losses each job of a sweep keeps, unless the config's own record is asked for."""
+"""About how many losses each job of a sweep keeps with `--record light`."""
+RECORDS = ("light", "ends", "config")
+"""What each job keeps: its ends and about a thousand losses; its ends only; what its config says."""
+ONE_BY_ONE = 10_000
+"""Points of a grid that are all read before anything starts, and jobs whose configs make the name of their sweep."""
+_TEMPLATES = 1000
+"""Templates that are kept."""
 
 
 @dataclass(frozen=True)
@@ -85,54 +97,203 @@ def axis_of(key: str, values: Any, *, distinct: bool = True, **more: Any) -> Axi
     return Axis(key, listed, **more)
 
 
-def build_jobs(
-    source: Any,
-    overrides: Sequence[str],
-    axes: Sequence[Axis],
-    *,
-    lets: Sequence[Let] = (),
-    seeds: int = 1,
-    full_record: bool = False,
-    **settings: Any,
-) -> list[Job]:
-    """Return all jobs, each with a validated config.
+class PlannedSweep(Sequence[Job]):
+    """The jobs of a sweep in their order: the last axis runs fastest, and the seeds of a point faster than that.
 
-    Args:
-        source: what `load_config` takes.
-        overrides: as after `--set`, for all jobs.
-        axes: the grid.
-        lets: settings that are computed at each point of the grid.
-        seeds: jobs per grid point, with the config's seed and those after it.
-        full_record: keep the record section of the config; otherwise only the first and last state and about a
-            thousand losses are kept.
-        settings: top-level settings for all jobs.
-
-    Raises:
-        ConfigError: a point of the grid gives a config that is not valid.
-        UsageError: the grid makes no sense.
-
+    A million jobs are no million objects: each is made from its number when it is asked for.
     """
-    computed = Computed(lets, [axis.key for axis in axes])
-    numeric = [axis for group in grouped(axes) if all(axis.numeric for axis in group) for axis in group]
-    structural = [axis for axis in axes if axis not in numeric]
-    order = [axis.key for axis in axes]
-    points: dict[tuple[str, ...], tuple[dict[str, Any], RunConfig]] = {}
-    for outer in combinations(structural):
-        # kinds, lists and words change what keys there are: they take the whole way through the reader
-        template = _Template(source, overrides, settings, outer, [*axes, *lets], computed, full_record)
-        for inner in combinations(numeric):
-            points[_place(order, {**outer, **inner})] = template.at(inner)
-    jobs: list[Job] = []
-    for point in combinations(axes):
-        changes, config = points[_place(order, point)]
-        for k in range(seeds):
-            each = config if k == 0 else config.model_copy(update={"seed": config.seed + k})
-            jobs.append(Job(len(jobs), {**point, **changes}, each))
-    return jobs
+
+    def __init__(
+        self,
+        source: Any,
+        overrides: Sequence[str] = (),
+        axes: Sequence[Axis] = (),
+        *,
+        lets: Sequence[Let] = (),
+        seeds: int = 1,
+        record: str = "light",
+        checked: bool = False,
+        **settings: Any,
+    ) -> None:
+        """Read all points of the grid; of more than `ONE_BY_ONE` the values of each axis, beside the first of others.
+
+        Args:
+            source: what `load_config` takes.
+            overrides: as after `--set`, for all jobs.
+            axes: the grid.
+            lets: settings that are computed at each point of the grid.
+            seeds: jobs per grid point, with the config's seed and those after it.
+            record: one of `RECORDS`.
+            checked: whether this has been done before.
+            settings: top-level settings for all jobs.
+
+        Raises:
+            ConfigError: a point of the grid gives a config that is not valid.
+            UsageError: the grid makes no sense.
+        """
+        if record not in RECORDS:
+            raise UsageError(f"record must be {', '.join(RECORDS)}, not {record!r}")
+        check_axes(axes)
+        self.axes, self.lets, self.seeds, self.record = tuple(axes), tuple(lets), seeds, record
+        self._source, self._overrides, self._settings = source, list(overrides), settings
+        self._computed = Computed(lets, [axis.key for axis in axes])
+        self.groups = grouped(axes)
+        self.sizes = [len(group[0].values) for group in self.groups]
+        self.structural = [not all(axis.numeric for axis in group) for group in self.groups]
+        self._templates: dict[tuple[int, ...], _Template] = {}
+        self._last: tuple[int, tuple[dict[str, Any], RunConfig]] | None = None
+        for point in () if checked else self._to_check():
+            self._at(point)
+
+    def _to_check(self) -> Iterator[int]:
+        if self.points <= ONE_BY_ONE:
+            yield from range(self.points)
+            return
+        for size, stride in zip(self.sizes, self.strides, strict=True):
+            few = min(size, ONE_BY_ONE)
+            yield from (stride * (k * (size - 1) // max(few - 1, 1)) for k in range(few))
+
+    @property
+    def points(self) -> int:
+        """Number of points of the grid."""
+        return math.prod(self.sizes)
+
+    @property
+    def strides(self) -> list[int]:
+        """How far apart, in points, two neighbouring values of each group of axes are."""
+        return [math.prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
+
+    @property
+    def keys(self) -> list[str]:
+        """The settings that differ from job to job."""
+        return [axis.key for axis in self.axes] + [let.key for let in self.lets]
+
+    def __len__(self) -> int:
+        return self.points * self.seeds
+
+    @overload
+    def __getitem__(self, number: int) -> Job: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Job]: ...
+    def __getitem__(self, number: int | slice) -> Job | list[Job]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(number)
+        number %= len(self)
+        point, k = divmod(number, self.seeds)
+        computed, config = self._at(point)
+        config = config if k == 0 else config.model_copy(update={"seed": config.seed + k})
+        return Job(number, {**self._swept(point), **computed}, config)
+
+    def cells(self, number: int) -> tuple[dict[str, Any], int | None]:
+        """Return the settings of a job and its seed, without its config; no seed where it cannot be computed."""
+        point, k = divmod(number, self.seeds)
+        settings = self._swept(point)
+        try:
+            if self.lets:
+                settings |= self._template(point).computed(settings)
+            seed = settings["seed"] if "seed" in settings else self._template(point).seed
+        except DynError:  # told by the job itself
+            return settings, None
+        return settings, int(seed) + k
+
+    def _places(self, point: int) -> list[int]:
+        return [point // stride % size for stride, size in zip(self.strides, self.sizes, strict=True)]
+
+    def _swept(self, point: int) -> dict[str, Any]:
+        """Return the swept settings of a point, in the order of the axes."""
+        chosen = {axis.key: axis.values[k] for group, k in self._placed(point) for axis in group}
+        return {axis.key: chosen[axis.key] for axis in self.axes}
+
+    def _placed(self, point: int) -> Iterator[tuple[list[Axis], int]]:
+        return zip(self.groups, self._places(point), strict=True)
+
+    def _at(self, point: int) -> tuple[dict[str, Any], RunConfig]:
+        """Return the computed settings of a point, and its config."""
+        if self._last is None or self._last[0] != point:
+            self._last = point, self._template(point).at(self._swept(point))
+        return self._last[1]
+
+    def _template(self, point: int) -> _Template:
+        """Return what the configs of all points with the same kinds, lists and words are made of.
+
+        These change what keys there are: they take the whole way through the reader.
+        """
+        places = self._places(point)
+        outer = tuple(place for place, structural in zip(places, self.structural, strict=True) if structural)
+        if outer not in self._templates:
+            if len(self._templates) >= _TEMPLATES:
+                self._templates.clear()
+            first = {axis.key: axis.values[place if structural else 0]
+                     for group, place, structural in zip(self.groups, places, self.structural, strict=True)
+                     for axis in group}  # fmt: skip
+            fixed = {axis.key for group, one in zip(self.groups, self.structural, strict=True) if one for axis in group}
+            self._templates[outer] = _Template(
+                self._source, self._overrides, self._settings, {axis.key: first[axis.key] for axis in self.axes},
+                fixed, [*self.axes, *self.lets], self._computed, self.record,
+            )  # fmt: skip
+        return self._templates[outer]
+
+    def first_of_each_kind(self) -> Iterator[RunConfig]:
+        """Yield a config for each combination of values that are not numbers."""
+        each = zip(self.sizes, self.strides, self.structural, strict=True)
+        for offsets in itertools.product(
+            *(range(0, size * stride if one else 1, stride) for size, stride, one in each)
+        ):
+            yield self._at(sum(offsets))[1]
+
+    @cached_property
+    def hash(self) -> str:
+        """The identity of the sweep: that of its runs in their order, device and backend as they were asked for.
+
+        Of more than `ONE_BY_ONE` jobs: that of one run for each combination of kinds, lists and words, and what is
+        swept.
+
+        Raises:
+            ConfigError: when a file that a config names is not there or cannot be read.
+        """
+        digest, many = hashlib.sha256(), len(self) > ONE_BY_ONE
+        for config in self.first_of_each_kind() if many else (job.config for job in self):
+            digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
+        if many:
+            swept = [[(a.key, a.values, a.leader) for a in self.axes], [(x.key, x.expression) for x in self.lets]]
+            digest.update(json.dumps([*swept, self.seeds]).encode())
+        return digest.hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """Return what `sweep.json` says of it, from which `planned_again` makes the same jobs anywhere.
+
+        Raises:
+            ConfigError: when a file that a config names is not there or cannot be read.
+        """
+        axes = [
+            {"key": a.key, "values": list(a.values), "log": a.log, "folder": str(a.origin.directory if a.origin else
+             Path.cwd())} | ({"with": a.leader} if a.leader else {})
+            for a in self.axes
+        ]  # fmt: skip
+        lets = {"computed": {let.key: let.expression for let in self.lets}} if self.lets else {}
+        return {
+            "hash": self.hash,
+            "name": self[0].config.name,
+            "axes": axes,
+            **lets,
+            "seeds": self.seeds,
+            "jobs": len(self),
+            "record": self.record,
+            "config": self_contained(self._source, self._overrides, **self._settings),
+        }
 
 
-def _place(order: Sequence[str], point: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(repr(point[key]) for key in order)
+def planned_again(described: Mapping[str, Any]) -> PlannedSweep:
+    """Return the sweep of which `PlannedSweep.described` has told."""
+    axes = [
+        Axis(a["key"], tuple(a["values"]), a["log"], a.get("with"), Origin("sweep.json", None, Path(a["folder"])))
+        for a in described["axes"]
+    ]
+    lets = [Let(key, expression) for key, expression in described.get("computed", {}).items()]
+    more = {name: described[name] for name in ("seeds", "record")}
+    return PlannedSweep(described["config"], (), axes, lets=lets, checked=True, **more)
 
 
 class _Template:
@@ -143,34 +304,46 @@ class _Template:
         source: Any,
         overrides: Sequence[str],
         settings: Mapping[str, Any],
-        outer: Mapping[str, Any],
+        first: Mapping[str, Any],
+        fixed: set[str],
         origins: Sequence[Axis | Let],
         computed: Computed,
-        full_record: bool,
+        record: str,
     ) -> None:
+        """Read the config at its `first` point; the settings that are `fixed` stay as they are there."""
         self._origins = {one.key: one.origin for one in origins}
-        self._outer, self._computed, self._full_record = outer, computed, full_record
+        self._first, self._fixed, self._computed, self._record = first, fixed, computed, record
         self._source, self._settings = source, settings
+        outer = {key: value for key, value in first.items() if key in fixed}
         self._overrides: list[str | Assignment] = [*overrides, *self._assignments(outer)]
         self._written = written_config(source, self._overrides, **settings).data if computed.lets else {}
-        self._plain: dict[str, Any] | None = None
+        # what the config leaves to the sweep may have no value before
+        self._config = self._read(self._changes(first))
+        self._plain = to_plain(self._config)
+        self.seed = self._config.seed
 
     def _assignments(self, point: Mapping[str, Any]) -> list[Assignment]:
         return [assignment(key, value, self._origins[key]) for key, value in point.items()]
 
-    def at(self, inner: Mapping[str, Any]) -> tuple[dict[str, Any], RunConfig]:
+    def computed(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the computed settings at a point."""
+        return self._computed.at(point, self._written)
+
+    def _changes(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        swept = {key: value for key, value in point.items() if key not in self._fixed}
+        return {**swept, **self.computed(point)}
+
+    def at(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], RunConfig]:
         """Return the computed settings at a point, and its config.
 
         Raises:
             ConfigError: it is not valid; the message is that of the slow way, which knows better words.
 
         """
-        computed = self._computed.at({**self._outer, **inner}, self._written)
-        changes = {**inner, **computed}
-        if self._plain is None:  # the first point: what the config leaves to the sweep may have no value before
-            config = self._read(changes)
-            self._plain = to_plain(config)
-            return computed, config
+        changes = self._changes(point)
+        computed = {key: changes[key] for key in self._computed.lets}
+        if point == self._first:
+            return computed, self._config
         data = copy.copy(self._plain)
         try:
             for key, value in changes.items():
@@ -184,14 +357,14 @@ class _Template:
     def _read(self, changes: Mapping[str, Any]) -> RunConfig:
         overrides: list[str | Assignment] = [*self._overrides, *self._assignments(changes)]
         config = load_config(self._source, overrides, swept=True, **self._settings)
-        return config if self._full_record else light(config)
+        return config if self._record == "config" else light(config, 1 if self._record == "ends" else LIGHT_LOSSES)
 
 
-def light(config: RunConfig) -> RunConfig:
-    """Return the config with a record that keeps the ends, and about a thousand losses."""
+def light(config: RunConfig, losses: int = LIGHT_LOSSES) -> RunConfig:
+    """Return the config with a record that keeps the ends, and about a number of losses between them."""
     total = getattr(config.optimizer, "iterations", None)
     snapshots = {"kind": "list", "include": []}
-    every = max(1, total // LIGHT_LOSSES) if total and getattr(config.optimizer, "batch_size", None) is None else None
+    every = max(1, total // losses) if total and getattr(config.optimizer, "batch_size", None) is None else None
     changes: dict[str, Any] = {"snapshots": snapshots}
     if every is not None and config.record.loss_every is None:
         changes["loss_every"] = every

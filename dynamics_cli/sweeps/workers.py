@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -9,21 +10,20 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.registry import loaded_kinds
-from dynamics_cli.errors import DynError
-from dynamics_cli.training.replicas import build_problems
-from dynamics_cli.training.session import obtain_run, plan_problems
+from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 
 _LOOK_SECONDS = 0.1
@@ -31,31 +31,39 @@ _LOOK_SECONDS = 0.1
 TRIES = 2
 """How often a run is begun or gone on with before it has failed, where its process was killed."""
 KILLED = f"its process was killed {TRIES} times, as by a system that runs out of memory: try fewer --workers"
+_BROKEN = "the executor is gone; what is done is kept, and the same command goes on"
 STOPPED = "interrupted; what is done is kept, the states of the others are saved: the same command goes on"
-Todo = Sequence[tuple[Sequence[RunConfig], Path]]
-"""Configs that are trained together, often one, and their run directory."""
+Call = Callable[..., str | int]
+"""Trains; returns "", why it failed, or the number of a signal that came."""
+Todo = Sequence[tuple[Any, ...]]
+"""The arguments of each call."""
+MOST_SENT = 1000
+"""Calls that an executor is given at once."""
 
 
 def run_in_processes(
-    todo: Todo, *, executor: Executor | None = None, workers: int | None = None
+    todo: Todo, *, call: Call, executor: Executor | None = None, workers: int | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Train configs in their directories, in any order; yield the place of each as it ends, and why it failed or "".
+    """Call with each of some arguments, in any order; yield the place of each as it ends, and why it failed or "".
 
-    A run whose process is killed goes on in another one from its last checkpoint, once.
+    A call whose process is killed is done once more in another one, where training goes on from its last checkpoint.
 
     Args:
-        todo: what is trained.
+        todo: the arguments.
+        call: a function of a module, which trains.
         executor: where it runs; by default spawned processes of one thread each, one per core.
         workers: number of those processes.
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; what was done is kept, and the same call goes on from there.
+        RunError: the executor is broken.
 
     """
     if not todo:
         return
     number = None
-    for k, ended in _by_executor(todo, executor) if executor else _by_workers(todo, workers or os.cpu_count() or 1):
+    ending = _by_executor(todo, call, executor) if executor else _by_workers(todo, call, workers or os.cpu_count() or 1)
+    for k, ended in ending:
         if isinstance(ended, str):
             yield k, ended
         else:
@@ -64,30 +72,52 @@ def run_in_processes(
         raise Interrupted(STOPPED, number)
 
 
-def _by_executor(todo: Todo, executor: Executor) -> Iterator[tuple[int, str | int]]:
+def _by_executor(todo: Todo, call: Call, executor: Executor) -> Iterator[tuple[int, str | int]]:
     """Yield how each ended; after a signal its number, when those that had begun have ended."""
-    futures = {executor.submit(_ended, *one): k for k, one in enumerate(todo)}
-    pending, stopping = set(futures), False
+    waiting, futures, stopping = iter(range(len(todo))), dict[Future[str | int], int](), False
     with SignalWatch() as watch:
-        while pending:
-            done, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        while True:
+            for k in itertools.islice(waiting, 0 if stopping else MOST_SENT - len(futures)):
+                try:
+                    futures[executor.submit(call, *todo[k])] = k
+                except RuntimeError as error:  # also that of a pool one of whose processes died
+                    raise RunError(f"{_BROKEN}: {error}") from error
+            if not futures:
+                break
+            done, _ = wait(futures, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
-                yield futures[future], future.result()
+                k = futures.pop(future)
+                if not future.cancelled():
+                    yield k, _answer(future)
+                elif not stopping:
+                    raise RunError(f"{_BROKEN}: it gave up what it was to do")
             if watch.received is not None and not stopping:
                 stopping = True
-                pending = {future for future in pending if not future.cancel()}
+                futures = {future: k for future, k in futures.items() if not future.cancel()}
     if watch.received is not None:
         yield -1, watch.received
 
 
-def _by_workers(todo: Todo, count: int) -> Iterator[tuple[int, str | int]]:
+def _answer(future: Future[str | int]) -> str | int:
+    """Return what a worker says of its task, or that it died of it."""
+    try:
+        return future.result()
+    except BrokenExecutor as error:
+        raise RunError(f"{_BROKEN}: {error}") from error
+    except Exception as error:
+        if type(error).__name__ == "KilledWorker":  # of Dask, after some tries
+            return KILLED
+        raise
+
+
+def _by_workers(todo: Todo, call: Call, count: int) -> Iterator[tuple[int, str | int]]:
     """Yield how each ended; after a signal its number, when no worker is busy saving any more."""
     waiting, tries, number = deque(range(len(todo))), Counter[int](), None
     with _Workers() as workers, SignalWatch() as watch:
         while workers.busy or (waiting and number is None):
             while waiting and number is None and len(workers.busy) < count:
                 k = waiting.popleft()
-                workers.begin(k, todo[k])
+                workers.begin(k, (call, todo[k]))
             for k, ended in workers.look():
                 tries[k] += ended is None
                 if isinstance(ended, int):  # a terminal signals parent and workers alike
@@ -118,7 +148,7 @@ class _Workers:
     def __enter__(self) -> Self:
         return self
 
-    def begin(self, k: int, task: tuple[Sequence[RunConfig], Path]) -> None:
+    def begin(self, k: int, task: tuple[Call, tuple[Any, ...]]) -> None:
         """Give a task to a process that has none, or to a new one."""
         idle = next((ours for ours in self._processes if ours not in self.busy), None)
         if idle is None:
@@ -166,27 +196,15 @@ class _Workers:
         self._stop.close()
 
 
-def run_task(configs: Sequence[RunConfig], directory: Path) -> str:
-    """Train configs together, or go on with them; return "" or why that failed.
-
-    Raises:
-        Interrupted: SIGINT or SIGTERM came; the state is saved.
-    """
+def train_alone(config: RunConfig, directory: Path) -> str | int:
+    """Train a config, or go on with it; return "", why that failed, or the number of the signal that came."""
     try:
-        obtain_run(plan_problems(build_problems(configs), directory), resume=True)
-    except Interrupted:
-        raise
+        obtain_run(plan_run(config, directory), resume=True)
+    except Interrupted as error:
+        return error.number
     except DynError as error:
         return str(error)
     return ""
-
-
-def _ended(configs: Sequence[RunConfig], directory: Path) -> str | int:
-    """Train, and return "", or why it failed, or the number of the signal that came."""
-    try:
-        return run_task(configs, directory)
-    except Interrupted as error:
-        return error.number
 
 
 @dataclass
@@ -202,12 +220,12 @@ def _serve(theirs: Connection, stop: Connection) -> None:
     loaded_kinds("loss")  # and with them the code of `--with`, to which the configs that come here may belong
     while True:
         try:
-            configs, directory = theirs.recv()
+            call, arguments = theirs.recv()
         except EOFError:
             return
         _worker.busy = True
         try:
-            answer: object = signal.SIGINT.value if _worker.stopping else _ended(configs, directory)
+            answer: object = signal.SIGINT.value if _worker.stopping else call(*arguments)
         except Exception:  # the parent raises it
             answer = _Bug(traceback.format_exc())
         theirs.send(answer)

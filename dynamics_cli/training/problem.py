@@ -87,7 +87,8 @@ class Problem:
 
     def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return the initial weights in the precision of the run."""
-        drawn = self.config.initialization.draw(self, Streams(self.config.seed))
+        own = self.config.initialization.seed
+        drawn = self.config.initialization.draw(self, Streams(self.config.seed if own is None else own))
         if wrong := _wrong_weights(self.shapes, drawn):
             raise InputError(f"initialization.kind {self.config.initialization.kind}: {wrong}")
         return {name: np.asarray(drawn[name], np.float64).astype(self.dtype) for name in self.shapes}

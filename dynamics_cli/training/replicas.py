@@ -19,6 +19,8 @@ BATCH_BYTES = 256 * 2**20
 """Weights, gradients and recorded numbers of one batch stay below about this size."""
 BATCH_SIZE = 4096
 """Most replicas of a run: what a kill between two checkpoints can cost, and the rows of one table of settings."""
+MOST_BATCHES = 48
+"""Batches that networks of one shape are cut into, where there is memory for it: each is a directory of some files."""
 _FREE: dict[str, Any] = {
     "seed": True,
     "name": True,
@@ -49,7 +51,7 @@ def divide(configs: Sequence[RunConfig]) -> Division:
     datasets: dict[str, Samples] = {}
     for k, config in enumerate(configs):
         try:
-            problem = build_problem(config, dataset=_dataset(config, datasets))
+            problem = build_problem(config, dataset=dataset_of(config, datasets))
             key = batch_key(problem)
         except DynError as error:
             division.refused.append((k, str(error)))
@@ -62,7 +64,7 @@ def divide(configs: Sequence[RunConfig]) -> Division:
         if len(group) == 1:
             division.singles.append(group[0][0])
             continue
-        size = _batch_size(group[0][1])
+        size = batch_size(group[0][1])
         division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
     return division
 
@@ -74,7 +76,7 @@ def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
         DynError: there is no such problem.
     """
     datasets: dict[str, Samples] = {}
-    return [build_problem(config, dataset=_dataset(config, datasets)) for config in configs]
+    return [build_problem(config, dataset=dataset_of(config, datasets)) for config in configs]
 
 
 def batch_key(problem: Problem) -> str | None:
@@ -97,7 +99,8 @@ def batch_key(problem: Problem) -> str | None:
     return f"{two_layers} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 
 
-def _dataset(config: RunConfig, there: dict[str, Samples]) -> Samples:
+def dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
+    """Return the data set of a config, built unless it is there."""
     section = config.dataset
     key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
     if key not in there:
@@ -105,6 +108,7 @@ def _dataset(config: RunConfig, there: dict[str, Samples]) -> Samples:
     return there[key]
 
 
-def _batch_size(problem: Problem) -> int:
+def batch_size(problem: Problem, total: int = 0) -> int:
+    """Return how many of `total` networks like this one are trained together."""
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
-    return max(1, min(BATCH_SIZE, BATCH_BYTES // bytes_each))
+    return max(1, min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each))

@@ -52,7 +52,7 @@ def test_a_killed_worker_costs_one_more_try_and_no_other_job(shell: Dyn, place: 
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """Let the sweep stop, as by Ctrl-C, after some of its tasks."""
-    run, calls = sweeps.run_task, []
+    run, calls = sweeps.train, []
 
     def stopping(*arguments: object) -> str:
         calls.append(arguments)
@@ -60,7 +60,7 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
             raise KeyboardInterrupt
         return run(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweeps, "run_task", stopping)
+    monkeypatch.setattr(sweeps, "train", stopping)
 
 
 def test_an_unfinished_sweep_can_be_shown_listed_and_drawn(
@@ -134,7 +134,7 @@ def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:
     )
 
 
-def test_a_job_array_runs_shards(dyn: Dyn, place: Path) -> None:
+def test_a_job_array_runs_shards(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = ["sweep", "toy.yaml", *GRID, "--set", "name=two words".replace(" ", "-"), "--out", "s p"]
     script = dyn(*sweep, "--engine", "slurm", "--script-only", "--partition", "cpu", "--time", "1:00:00", "--mem", "2G")
     assert script.code == 0, script.err
@@ -147,7 +147,13 @@ def test_a_job_array_runs_shards(dyn: Dyn, place: Path) -> None:
     assert lines[-1].endswith(' --quiet --shard "$SLURM_ARRAY_TASK_ID/3"')
     for text in ("--grid architecture.width=2,4,8", "--set name=two-words", f"--out '{place}/s p'", "--seeds 2"):
         assert text in lines[-1]
-    assert dyn(*sweep, "--engine", "slurm").code == dyn(*sweep, "--mem", "2G").code == 2
+    assert dyn(*sweep, "--mem", "2G").code == dyn(*sweep, "--engine", "dask").code == 2
+    monkeypatch.setenv("PATH", str(place))
+    without = dyn(*sweep, "--engine", "slurm", "--array", "2%1")
+    assert (without.code, "is Slurm there? --script-only prints the job array" in without.err) == (7, True)
+    assert "#SBATCH --array=1,2%1" in (place / "s p/slurm.sh").read_text()
+    wrong = dyn(*sweep, "--engine", "slurm", "--array", "2-3")
+    assert (wrong.code, "must have the form N or N%M" in wrong.err) == (2, True)
 
 
 def test_the_section_that_readme_shows(dyn: Dyn, place: Path) -> None:

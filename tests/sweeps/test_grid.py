@@ -8,8 +8,8 @@ import pytest
 from dynamics_cli import api
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.grid import combinations, parse_axis
-from dynamics_cli.sweeps.jobs import build_jobs
+from dynamics_cli.sweeps.grid import check_axes, parse_axis
+from dynamics_cli.sweeps.jobs import PlannedSweep
 
 BASE = {
     "name": "base",
@@ -64,13 +64,18 @@ def test_mistakes(text, message):
         parse_axis(text)
 
 
-def test_combinations():
-    points = list(combinations([parse_axis("a=1,2"), parse_axis("b=x,y")]))
-    assert points == [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"}]
-    with pytest.raises(UsageError, match="names a twice"):
-        list(combinations([parse_axis("a=1,2"), parse_axis("a=3,4")]))
+def test_jobs_are_counted_through_with_the_last_axis_fastest():
+    lr = parse_axis("optimizer.lr=0.1,0.2")
+    jobs = PlannedSweep(BASE, [], [lr, parse_axis("loss.kind=mse,half_mse")], seeds=2)
+    assert (len(jobs), [(*job.settings.values(), job.config.seed) for job in jobs]) == (
+        8, [(0.1, "mse", 0), (0.1, "mse", 1), (0.1, "half_mse", 0), (0.1, "half_mse", 1),
+            (0.2, "mse", 0), (0.2, "mse", 1), (0.2, "half_mse", 0), (0.2, "half_mse", 1)],
+    )  # fmt: skip
+    assert jobs.cells(5) == ({"optimizer.lr": 0.2, "loss.kind": "mse"}, 1)
+    with pytest.raises(UsageError, match="names optimizer.lr twice"):
+        check_axes([lr, lr])
     with pytest.raises(UsageError, match="more than 1000000 points"):
-        list(combinations([parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")]))
+        check_axes([parse_axis("a=1:2:2000"), parse_axis("b=1:2:2000")])
 
 
 def test_jobs_have_the_settings_of_their_point():
@@ -79,7 +84,7 @@ def test_jobs_have_the_settings_of_their_point():
         parse_axis("loss.kind=mse,logistic"),
         parse_axis("dataset.y.0=-1,1"),
     ]
-    jobs = build_jobs(BASE, ["architecture.width=4"], axes, seeds=2, seed=5)
+    jobs = PlannedSweep(BASE, ["architecture.width=4"], axes, seeds=2, seed=5)
     assert [job.number for job in jobs] == list(range(16))
     for job in jobs:
         assert job.config.initialization.scale == job.settings["initialization.scale"]
@@ -90,9 +95,9 @@ def test_jobs_have_the_settings_of_their_point():
 
 
 def test_light_and_full_records():
-    (light,) = build_jobs(BASE, ["optimizer.iterations=20000"], [])
+    (light,) = PlannedSweep(BASE, ["optimizer.iterations=20000"], [])
     assert (light.config.record.snapshots.kind, light.config.record.loss_every) == ("list", 20)
-    (full,) = build_jobs(BASE, ["optimizer.iterations=20000"], [], full_record=True)
+    (full,) = PlannedSweep(BASE, ["optimizer.iterations=20000"], [], record="config")
     assert (full.config.record.snapshots.kind, full.config.record.loss_every) == ("geometric", None)
 
 
@@ -108,7 +113,7 @@ def test_light_and_full_records():
 )
 def test_bad_points(axis, message):
     with pytest.raises((ConfigError, UsageError), match=message):
-        build_jobs(BASE, [], [parse_axis(axis)])
+        PlannedSweep(BASE, [], [parse_axis(axis)])
 
 
 SWEPT = """\
@@ -145,8 +150,8 @@ def test_a_section_of_the_config_says_what_is_swept(swept):
     assert planned.keys == [
         "initialization.scale", "dataset.path", "architecture.width", "architecture.activation", "optimizer.lr",
     ]  # fmt: skip
-    assert len(planned.jobs) == 3 * 2 * 2 * 2
-    for job in planned.jobs:
+    assert len(planned) == 3 * 2 * 2 * 2
+    for job in planned:
         scale, activation = (
             job.settings["initialization.scale"],
             {4: "relu", 8: "linear"}[job.config.architecture.width],
@@ -156,21 +161,21 @@ def test_a_section_of_the_config_says_what_is_swept(swept):
         assert job.settings["optimizer.lr"] == job.config.optimizer.lr
         assert job.config.architecture.activation.kind == job.settings["architecture.activation"] == activation
         assert job.config.dataset.path == str(swept.parent / job.settings["dataset.path"])  # relative to the config
-    assert [job.config.seed for job in planned.jobs[:4]] == [3, 4, 3, 4]
+    assert [job.config.seed for job in planned[:4]] == [3, 4, 3, 4]
 
 
 def test_options_add_to_the_section_and_replace_what_it_says(swept):
     changed = api.plan_sweep(swept, {"initialization.scale": [0.5], "loss.kind": ["mse", "logistic"]}, seeds=1,
                              let={"optimizer.lr": "0.1 * initialization.scale"})  # fmt: skip
-    assert len(changed.jobs) == 2 * 2 * 2
-    assert {job.config.optimizer.lr for job in changed.jobs} == {0.05}
+    assert len(changed) == 2 * 2 * 2
+    assert {job.config.optimizer.lr for job in changed} == {0.05}
 
 
 def test_the_section_is_no_part_of_a_run(swept):
     with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes many runs: `dyn sweep` trains them"):
         load_config(swept)
     alone = load_config(swept, ["sweep=null", "optimizer.lr=0.1", "initialization.scale=0.1"])
-    one = api.plan_sweep(swept, {"initialization.scale": [0.1]}, record="config").jobs[0]
+    one = api.plan_sweep(swept, {"initialization.scale": [0.1]}, record="config")[0]
     assert one.config == alone.model_copy(
         update={"optimizer": one.config.optimizer, "architecture": one.config.architecture}
     )
@@ -195,7 +200,7 @@ def test_mistakes_in_the_section(swept, old, new, message):
 
 
 def test_what_runs_together_may_come_twice():
-    jobs = api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.1,0.2", "architecture.width=2,4,4"]).jobs
+    jobs = api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.1,0.2", "architecture.width=2,4,4"])
     assert [(j.config.optimizer.lr, j.config.architecture.width) for j in jobs] == [(0.1, 2), (0.1, 4), (0.2, 4)]
     with pytest.raises(UsageError, match="as many values each, not optimizer.lr 2, architecture.width 3"):
         api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])

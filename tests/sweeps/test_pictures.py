@@ -71,7 +71,7 @@ def three(tmp_path_factory):
     grid = ["initialization.scale=0.1,0.3,1.0", "architecture.width=4,8,16", "loss.kind=mse,half_mse"]
     directory = tmp_path_factory.mktemp("three") / "s"
     with ThreadPoolExecutor(1) as executor:
-        sweep_of(directory, ["optimizer.iterations=20", TEST], grid, executor=executor, seeds=2, full_record=False)
+        sweep_of(directory, ["optimizer.iterations=20", TEST], grid, executor=executor, seeds=2, record="light")
     return SweepTable(directory)
 
 

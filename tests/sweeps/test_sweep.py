@@ -15,10 +15,11 @@ from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.sweeps.directory import verify_sweep
+from dynamics_cli.sweeps.engines import by_executor
 from dynamics_cli.sweeps.grid import parse_axis
-from dynamics_cli.sweeps.jobs import build_jobs
+from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
-from dynamics_cli.sweeps.sweep import PlannedSweep, counts, run_sweep, sweep_hash
+from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -29,10 +30,11 @@ CSV_DATA = {"kind": "points", "x": [[-1.0, 0.5], [0.3, 1.0], [2.0, -1.0]], "y": 
 
 def sweep_of(directory, overrides=(), grid=(), **options):
     axes = [parse_axis(text) for text in grid]
-    seeds = options.pop("seeds", 1)
-    full = options.pop("full_record", True)
-    jobs = build_jobs(options.pop("base", BASE), list(overrides), axes, seeds=seeds, full_record=full)
-    return jobs, run_sweep(PlannedSweep(jobs, axes, seeds=seeds), out=directory, **options)
+    more = {name: options.pop(name) for name in ("seeds", "record", "lets") if name in options}
+    jobs = PlannedSweep(options.pop("base", BASE), list(overrides), axes, **{"record": "config", **more})
+    if executor := options.pop("executor", None):
+        options["engine"] = by_executor(executor)
+    return jobs, run_sweep(jobs, out=directory, **options)
 
 
 def run_of(sweep, result):
@@ -102,7 +104,7 @@ def test_the_table_has_every_setting_and_number(tmp_path):
         assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(job.settings.values())
         assert float(row["final_loss"]) == result.final_loss
         assert float(row["train_accuracy"]) == result.measures["train_accuracy"]
-    assert counts(sweep.results) == {"complete": 12, "diverged": 0, "failed": 0}
+    assert sweep.results.counts() == {"complete": 12, "diverged": 0, "failed": 0}
 
 
 def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
@@ -248,5 +250,5 @@ def test_the_identity_of_a_sweep_knows_no_paths(tmp_path):
         folder.mkdir()
         (folder / "data.csv").write_text("-1.0,0.5,-1.0\n0.3,1.0,1.0\n")
         base = {**BASE, "dataset": {"kind": "file", "path": str(folder / "data.csv")}}
-        hashes.add(sweep_hash(build_jobs(base, [], [parse_axis("optimizer.lr=0.01,0.02")])))
+        hashes.add(PlannedSweep(base, [], [parse_axis("optimizer.lr=0.01,0.02")]).hash)
     assert len(hashes) == 1

@@ -1,0 +1,185 @@
+"""The tasks of a sweep: batches of jobs that are trained together, cut by the plan alone; what a worker does.
+
+A worker is told a directory and a number, wherever it is: `sweep.json` there says what the jobs are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.config.registry import PARTS, use
+from dynamics_cli.errors import DynError
+from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.sweeps.directory import SWEEP, read_sweep
+from dynamics_cli.sweeps.jobs import PlannedSweep, planned_again
+from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.replicas import batch_key, batch_size, build_problems, dataset_of
+from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
+from dynamics_cli.training.signals import Interrupted
+
+Numbers = NDArray[np.int64]
+BUSY = "another process trains it"
+"""What a worker answers that finds the run directory locked."""
+_DATASETS = 32
+"""Data sets that are kept while the plan is cut."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Jobs that are trained together, often one."""
+
+    name: str
+    """The run directory, below that of the sweep."""
+    numbers: Numbers
+    """The jobs, in their order."""
+
+
+class Tasks(Sequence[Task]):
+    """The tasks of a sweep, which its plan alone decides: first batches, then what is trained alone.
+
+    Attributes:
+        task_of: (jobs,) the task of each job; -1 for one that no network can be trained with.
+        refused: the jobs of the latter kind, and why.
+    """
+
+    def __init__(self, planned: PlannedSweep) -> None:
+        """Build one problem for each combination of settings on which it may depend what is trained together."""
+        self.refused: list[tuple[Numbers, str]] = []
+        groups: dict[str, list[Numbers]] = {}
+        sizes: dict[str, int] = {}
+        alone: list[Numbers] = []
+        datasets: dict[str, object] = {}
+        for numbers in _alike(planned):
+            try:
+                config = planned[int(numbers[0])].config
+                problem = build_problem(config, dataset=dataset_of(config, datasets))  # type: ignore[arg-type]
+                key = batch_key(problem)
+            except DynError as error:
+                self.refused.append((numbers, str(error)))
+                continue
+            finally:
+                if len(datasets) > _DATASETS:
+                    datasets.clear()
+            if key is None:
+                alone.append(numbers)
+                continue
+            groups.setdefault(key, []).append(numbers)
+            total = sum(map(len, groups[key]))
+            sizes[key] = batch_size(problem, total)
+        self._parts: list[tuple[str, Numbers, int]] = []
+        for key, found in groups.items():
+            if sum(map(len, found)) == 1:
+                alone += found
+            else:
+                self._parts.append(("batches", np.sort(np.concatenate(found)), sizes[key]))
+        if alone:
+            self._parts.append(("jobs", np.sort(np.concatenate(alone)), 1))
+        self._ends = list(itertools.accumulate(-(-len(numbers) // size) for _, numbers, size in self._parts))
+        self.task_of = np.full(len(planned), -1, np.int32)
+        for k, task in enumerate(self):
+            self.task_of[task.numbers] = k
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, k: int) -> Task:  # type: ignore[override]  # a slice is a range of numbers
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        part = bisect_right(self._ends, k)
+        folder, numbers, size = self._parts[part]
+        first = size * (k - (self._ends[part - 1] if part else 0))
+        return Task(f"{folder}/{numbers[first]:06d}", numbers[first : first + size])
+
+    @property
+    def batches(self) -> int:
+        """Number of tasks of several jobs."""
+        return sum(-(-len(numbers) // size) for folder, numbers, size in self._parts if folder == "batches")
+
+
+def _alike(planned: PlannedSweep) -> Sequence[Numbers]:
+    """Return the jobs that differ only in what networks trained together may differ in, by their first one."""
+    free = [
+        all(_is_free(axis.key) for axis in group) and not structural
+        for group, structural in zip(planned.groups, planned.structural, strict=True)
+    ]
+    if not all(_is_free(let.key) for let in planned.lets):
+        free = [False] * len(free)
+    steps = [
+        np.arange(size) * stride * planned.seeds for size, stride in zip(planned.sizes, planned.strides, strict=True)
+    ]
+    within = np.zeros(1, np.int64)
+    for step in (step for step, one in zip(steps, free, strict=True) if one):
+        within = (within[:, None] + step).ravel()
+    within = (within[:, None] + np.arange(planned.seeds)).ravel()
+    starts = itertools.product(*(step for step, one in zip(steps, free, strict=True) if not one))
+    return [int(sum(start)) + within for start in starts]
+
+
+def _is_free(key: str) -> bool:
+    """Whether networks whose numbers differ here are always trained together, if they are with equal ones."""
+    return key in ("seed", "optimizer.lr", "architecture.slope") or key.startswith("initialization.")
+
+
+@lru_cache(2)
+def _plan_in(directory: str, changed: int) -> tuple[PlannedSweep, Tasks]:
+    if (Path(directory) / PARTS).is_dir():
+        use(directory)  # the kinds of others, which the driver has copied here
+    planned = planned_again(read_sweep(Path(directory)))
+    return planned, Tasks(planned)
+
+
+def work(directory: str, number: int) -> str | int:
+    """Train a task of the sweep in a directory; return "", why it failed, `BUSY`, or the number of a signal."""
+    try:
+        planned, tasks = _plan_in(directory, (Path(directory) / SWEEP).stat().st_mtime_ns)
+        return train(planned, tasks[number], Path(directory))
+    except Interrupted as error:
+        return error.number
+    except LockedRunError:
+        return BUSY
+    except DynError as error:
+        return str(error)
+
+
+def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
+    """Train the jobs of a task together, or go on with them; return "", or why some failed.
+
+    Should they not belong together after all, since a seed made another shape, each is trained alone.
+
+    Raises:
+        DynError: they cannot be trained.
+        Interrupted: SIGINT or SIGTERM came; the state is saved.
+        LockedRunError: another process does it.
+    """
+    try:
+        problems = build_problems([planned[int(number)].config for number in task.numbers])
+        together = len(problems) == 1 or len({batch_key(problem) for problem in problems}) == 1
+    except DynError:
+        if len(task.numbers) == 1:
+            raise
+        together = False
+    if together:
+        obtain_run(plan_problems(problems, directory / task.name), resume=True, wait=False)
+        return ""
+    messages = []
+    for number in task.numbers:
+        try:
+            obtain_run(plan_run(planned[int(number)].config, directory / alone(number)), resume=True, wait=False)
+        except (Interrupted, LockedRunError):
+            raise
+        except DynError as error:
+            messages.append(str(error))
+    return "; ".join(dict.fromkeys(messages))
+
+
+def alone(number: int) -> str:
+    """Return the directory of a job that is trained alone."""
+    return f"jobs/{number:06d}"

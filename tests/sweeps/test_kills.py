@@ -1,0 +1,90 @@
+"""Sweeps whose drivers, workers and Dask schedulers are killed at random: nothing is lost, nothing is there twice.
+
+`DYN_KILLS=200 pytest -m long -s tests/sweeps/test_kills.py` kills so often in each test; by default 20 times.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+import pytest
+
+from tests.sweeps import stage
+
+KILLS = int(os.environ.get("DYN_KILLS", "20"))
+MOST = 8
+"""Kills during one sweep."""
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The files of the sweep that nobody disturbs."""
+    directory = tmp_path_factory.mktemp("whole") / "s"
+    stage.drive(str(directory), None, None, None, str(directory.parent / "log"), keep=True)
+    return files_of(directory)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    one = stage.Stage(tmp_path / "log", seed=KILLS)
+    yield one
+    one.close()
+
+
+def files_of(directory):
+    kept = [*directory.rglob("*.npy"), directory / "results.csv"]
+    return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
+
+
+def play(scene, tmp_path, whole, kills, drivers, last=(), pause=(0.05, 1.0)):
+    """Kill in one sweep after the other; `drivers` are what each sweep is driven by, `last` what completes it."""
+    sweeps = 0
+    while scene.kills < kills:
+        directory, sweeps = tmp_path / f"s{sweeps}", sweeps + 1
+        for name in [name for name in scene.running if name.startswith("driver")]:
+            del scene.running[name]
+        for k, arguments in enumerate(drivers):
+            scene.start(f"driver {k}", stage.drive, str(directory), *arguments)
+        names = [f"driver {k}" for k in range(len(drivers))]
+        most = min(MOST, kills - scene.kills)
+        assert scene.play(names, most, pause=pause), (tmp_path / "log").read_text()[-2000:]
+        for arguments in last:
+            stage.drive(str(directory), *arguments, str(tmp_path / "log"), keep=True)
+        assert stage.sealed(directory)
+        assert files_of(directory) == whole
+    print(f"{scene.kills} kills in {sweeps} sweeps: all tables and arrays are those of the undisturbed sweep")
+
+
+def dask(scene):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    scene.start("scheduler", stage.schedule, port)
+    for k in range(2):
+        scene.start(f"worker {k}", stage.serve, port)
+    return f"tcp://127.0.0.1:{port}", None, None
+
+
+def test_a_killed_driver_and_another_at_work(scene, tmp_path, whole):
+    play(scene, tmp_path, whole, 3, [(None, None, None)] * 2, pause=(0.05, 0.3))
+
+
+@pytest.mark.long
+def test_local_drivers(scene, tmp_path, whole):
+    play(scene, tmp_path, whole, KILLS, [(None, None, None)] * 2, pause=(0.05, 0.5))
+
+
+@pytest.mark.long
+def test_shards(scene, tmp_path, whole):
+    parts = [(None, (k, 3), None) for k in (1, 2, 3, 2)]
+    play(scene, tmp_path, whole, KILLS, parts, last=[(None, None, None)], pause=(0.05, 0.5))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("drivers", [1, 2])
+def test_dask(scene, tmp_path, whole, drivers):
+    pytest.importorskip("distributed")
+    play(scene, tmp_path, whole, KILLS, [dask(scene)] * drivers)

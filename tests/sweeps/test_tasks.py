@@ -1,0 +1,108 @@
+"""Tasks are cut by the plan alone; a million jobs are made from their numbers; seeds of data and of initial weights."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dynamics_cli import api
+from dynamics_cli.errors import UsageError
+from dynamics_cli.sweeps.compare import compare_sweeps
+from dynamics_cli.sweeps.directory import read_sweep
+from dynamics_cli.sweeps.jobs import planned_again
+from dynamics_cli.sweeps.sweep import run_sweep
+from dynamics_cli.sweeps.table import Results
+from dynamics_cli.sweeps.tasks import Tasks, work
+from dynamics_cli.training.problem import build_problem
+from tests.sweeps.test_grid import BASE, SWEPT, swept  # noqa: F401
+
+
+def test_a_million_jobs_are_no_million_objects():
+    tracemalloc.start()
+    planned = api.plan_sweep(BASE, {"initialization.scale": "1e-6:10:log:1000", "loss.kind": ["mse", "half_mse"]},
+                             seeds=500, record="ends")  # fmt: skip
+    tasks = Tasks(planned)
+    assert (len(planned), len(planned.hash), tracemalloc.get_traced_memory()[0] < 64e6) == (1_000_000, 64, True)
+    tracemalloc.stop()
+    assert len(tasks) == 2 * 48
+    assert np.array_equal(np.sort(np.concatenate([task.numbers for task in tasks])), np.arange(1_000_000))
+    job = planned[123_456]  # point 246 of 2000: the 124th scale, the first loss; seed 456
+    assert (job.settings["loss.kind"], job.config.loss.kind, job.config.seed) == ("mse", "mse", 456)
+    assert job.config.initialization.scale == pytest.approx(1e-6 * 1e7 ** (123 / 999))
+    assert (job.config.record.loss_every, planned.cells(123_456)) == (300, (job.settings, 456))
+
+
+def test_workers_make_the_jobs_of_the_driver_from_the_description(swept):  # noqa: F811
+    planned = api.plan_sweep(swept)
+    again = planned_again(json.loads(json.dumps(planned.described())))
+    assert [job.config for job in again] == [job.config for job in planned]
+    assert [job.settings for job in again] == [job.settings for job in planned]
+    assert [task.numbers.tolist() for task in Tasks(again)] == [task.numbers.tolist() for task in Tasks(planned)]
+
+
+def test_a_worker_needs_a_directory_and_a_number(tmp_path):
+    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"], seeds=2)
+    told = []
+
+    def engine(directory, numbers):
+        told.extend((directory, number) for number in numbers)
+        for number in reversed(numbers):
+            yield number, work(directory, number)
+
+    sweep = run_sweep(planned, out=tmp_path / "s", engine=engine)
+    assert told == [(str(tmp_path / "s"), 0), (str(tmp_path / "s"), 1)]
+    assert sweep.results.counts() == {"complete": 4, "diverged": 0, "failed": 0}
+    assert np.load(tmp_path / "s/columns/architecture.width.npy").tolist() == [2, 2, 3, 3]
+    assert np.load(tmp_path / "s/columns/final_loss.npy").tolist() == [result.final_loss for result in sweep.results]
+    assert np.load(tmp_path / "s/columns/status.npy").tolist() == ["complete"] * 4
+    assert "table" in read_sweep(tmp_path / "s")
+
+
+def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
+    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"])
+    tasks = Tasks(planned)
+    both = replace(tasks[0], name="batches/000000", numbers=np.array([0, 1]))
+    from dynamics_cli.sweeps.tasks import train
+
+    assert train(planned, both, tmp_path) == ""
+    results = Results(planned, tasks)
+    assert results.read(both, tmp_path)
+    assert [result.path for result in results] == ["jobs/000000", "jobs/000001"]
+
+
+def test_two_sweeps_are_compared_by_their_common_jobs(tmp_path):
+    for name, steps, scales in (("a", 10, [0.1, 0.2]), ("b", 20, [0.2, 0.4])):
+        short = [f"optimizer.iterations={steps}"]
+        run_sweep(api.plan_sweep(BASE, {"initialization.scale": scales}, overrides=short, seeds=2), out=tmp_path / name)
+    found = compare_sweeps(tmp_path / "a", tmp_path / "b")
+    assert (found.common, found.statuses["complete"]) == (2, (4, 4))
+    assert found.settings == {"initialization.scale": (["0.1", "0.2"], ["0.2", "0.4"])}
+    losses = [np.load(tmp_path / name / "columns/final_loss.npy") for name in "ab"]
+    apart = 1 - losses[1][:2] / losses[0][2:]
+    assert found.numbers["final_loss"]["relative"] == pytest.approx(max(apart))
+    assert found.numbers["final_loss"]["job"] == 2 + np.argmax(apart)
+    assert compare_sweeps(tmp_path / "a", tmp_path / "a").numbers["final_loss"]["relative"] == 0
+    run_sweep(api.plan_sweep(BASE, {"optimizer.lr": [0.1]}, overrides=["optimizer.iterations=5"]), out=tmp_path / "c")
+    with pytest.raises(UsageError, match="do not tell its jobs apart"):
+        compare_sweeps(tmp_path / "a", tmp_path / "c")
+
+
+def test_seeds_of_data_and_of_initial_weights_part():
+    grid = {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}
+    planned = api.plan_sweep(BASE, grid, overrides=["dataset={kind: orthonormal, n: 3, dim: 6}"], seed=1)
+    assert len(Tasks(planned)) == 1
+    problems = [build_problem(job.config) for job in planned]
+    x, w = [one.dataset.x for one in problems], [one.initial_parameters()["hidden_weight"] for one in problems]
+    assert np.array_equal(x[0], x[1])
+    assert not np.array_equal(x[0], x[2])
+    assert not np.array_equal(w[0], w[1])
+    assert np.array_equal(w[0], w[2])
+    of_the_run = build_problem(
+        api.plan_sweep(BASE, overrides=["dataset={kind: orthonormal, n: 3, dim: 6}"], seed=1)[0].config
+    )
+    assert np.array_equal(of_the_run.dataset.x, x[3])  # the seed of the run, where none is given
+    assert np.array_equal(of_the_run.initial_parameters()["hidden_weight"], w[3])
