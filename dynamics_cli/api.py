@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dynamics_cli.config import RunConfig
+    from dynamics_cli.page import Page
     from dynamics_cli.reproduction.obtain import ProgressDisplay
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
@@ -585,6 +586,27 @@ def animate(run: Which, out: str | Path | None = None) -> list[Path]:
     loaded = named.load_run(run)
     loaded.check_all()
     return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation")
+
+
+def page(*what: Which | Sweep | FigureResult, runs: bool = False) -> Page:
+    """Return one HTML file that shows everything of runs, sweeps, figures and papers, offline: `dyn page`.
+
+    Args:
+        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
+            of `reproduce`, JSON files beside figures, keys of papers; several runs are laid over one another. By
+            default all papers.
+        runs: embed the runs of figures too.
+
+    Returns:
+        The page; `save(path)` writes it, and a notebook shows it.
+
+    Raises:
+        UsageError: there is nothing of this name, or nothing to show of it.
+        RunError: something is damaged.
+    """
+    from dynamics_cli.page import page_of
+
+    return page_of(what, runs=runs)
 
 
 # --- figures of papers

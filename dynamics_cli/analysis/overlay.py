@@ -30,14 +30,14 @@ def draw_overlay(runs: Sequence[Run], name: str = "loss") -> Figure:
     Raises:
         UsageError: a run has no such measure.
     """
-    curves = [_curve(run, name) for run in runs]
+    curves = [curve_of(run, name) for run in runs]
     scale = time_scale(*curves[0])
     figure, (axes,) = new_figure(1)
     values = np.concatenate([values for _, values in curves])
     label = r"loss $L(\theta^t)$" if name == "loss" else NAMES.get(name, name.replace("_", " "))
     log = set_value_axis(axes, values, label, log=value_scale(values) == "log")
     lines = []
-    for k, ((steps, curve), text) in enumerate(zip(curves, _labels(runs), strict=True)):
+    for k, ((steps, curve), text) in enumerate(zip(curves, labels_of(runs), strict=True)):
         look = {"color": SERIES[k % len(SERIES)], "ls": ("-", "--", ":")[k // len(SERIES) % 3], "label": text}
         lines.append(draw_curve(axes, steps, visible(curve, log=log), log_time=scale == "log", **look))
     longest = max((steps for steps, _ in curves), key=lambda steps: int(steps[-1]))
@@ -46,7 +46,7 @@ def draw_overlay(runs: Sequence[Run], name: str = "loss") -> Figure:
     return figure
 
 
-def _curve(run: Run, name: str) -> tuple[Ints, Floats]:
+def curve_of(run: Run, name: str) -> tuple[Ints, Floats]:
     """Return iterations and values (k,) of a curve, without states at which nothing was measured."""
     if name == "loss":
         return np.asarray(run.loss_iterations), np.asarray(run.losses, np.float64)
@@ -58,7 +58,7 @@ def _curve(run: Run, name: str) -> tuple[Ints, Floats]:
     return steps[~np.isnan(values)], values[~np.isnan(values)]
 
 
-def _labels(runs: Sequence[Run]) -> list[str]:
+def labels_of(runs: Sequence[Run]) -> list[str]:
     """Return what tells runs apart: the settings that differ when they are few, otherwise their names."""
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
     first = {key: value for one in differing for key, (value, _) in one.items() if key != "name"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         return summary.html(self)
+
+    def page(self) -> Any:
+        """Return everything that the run can show as one HTML file, a `page.Page`, which notebooks show too."""
+        return import_module("dynamics_cli.page").page_of([self])  # above this room: only when it is asked for
 
     @cached_property
     def config(self) -> RunConfig:
