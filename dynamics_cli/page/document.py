@@ -131,7 +131,7 @@ class Page:
                     array = single
         shape = list(array.shape)
         flat = array.ravel()
-        if len(flat) > 2 and np.isfinite(flat).all() and (flat == np.round(flat)).all():
+        if array.dtype != np.uint8 and len(flat) > 2 and np.isfinite(flat).all() and (flat == np.round(flat)).all():
             steps = np.diff(flat.astype(np.float64))
             if steps.min() == steps.max():
                 return {"first": float(flat[0]), "step": float(steps[0]), "shape": shape}

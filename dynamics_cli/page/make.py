@@ -72,6 +72,8 @@ def _called(parts: Sequence[Part], *, everything: bool) -> tuple[str, str]:
     """Return name and title of a page."""
     if everything:
         return "papers", "Papers and what was reproduced of them"
+    if len(parts) > 1 and all(kind == "run" for kind, _ in parts):
+        return "comparison", f"{len(parts)} runs"
     if len(parts) > 1:
         return "together", ", ".join(_called([part], everything=False)[0] for part in parts)
     ((kind, value),) = parts

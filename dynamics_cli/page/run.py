@@ -80,7 +80,6 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     page.body.append(
         tag(
             "section",
-            tag("h2", f"{len(runs)} runs"),
             tag("div", *panels, class_="panels"),
             same or table(["setting", *header[1:]], differing, "Settings that differ"),
             table(["final", *header[1:]], final, "Final numbers"),

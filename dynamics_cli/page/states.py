@@ -36,8 +36,10 @@ GRID = 257
 """Inputs at which a function is drawn, besides the kinks of its neurons."""
 SIDE = 96
 """Points of a side of the grid on which decision regions are drawn."""
-REGIONS = 60
+REGIONS = 40
 """States whose decision regions are computed at most."""
+PIECES = 4000
+"""Linear pieces that the exact boundary of a state may cross; of one that crosses more, the grid is drawn."""
 TILES = 36
 """Neurons whose weights are drawn as images at most, those of the largest final norm."""
 DRAWN_DATA = 500
@@ -170,7 +172,7 @@ def _regions(page: Page, shown: Shown, *, exact: bool) -> Html:
 
 def _boundary(view: View, i: int, window: tuple[float, float, float, float]) -> list[Floats]:
     try:
-        return state_regions(view, i, window).segments[0]
+        return state_regions(view, i, window, most=PIECES).segments[0]
     except UsageError:  # too many pieces, or an activation that is not piecewise linear: the grid shows it
         return []
 

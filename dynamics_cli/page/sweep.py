@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics_cli.analysis.curves import value_scale
 from dynamics_cli.errors import RunError
 from dynamics_cli.page.document import Html, Page, table, tag
 from dynamics_cli.plotting.time_axis import decimate
@@ -79,7 +80,8 @@ def _column(page: Page, results: SweepTable, name: str) -> dict[str, Any]:
     if name == "job":
         return {"name": name, "at": page.array([int(row["job"]) for row in results.rows]), "setting": False}
     place = Coordinate(results, name)
-    return {"name": name, "at": page.array(place.at), "words": place.words, "log": place.log, "setting": place.setting}
+    log = place.log if place.setting or place.words else value_scale(place.at) == "log"
+    return {"name": name, "at": page.array(place.at), "words": place.words, "log": log, "setting": place.setting}
 
 
 def _bytes(texts: list[str]) -> np.ndarray[Any, Any]:

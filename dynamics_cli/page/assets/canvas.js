@@ -35,6 +35,9 @@ class Drawing {
     this.aspect = aspect;
     this.look = look;
     this.window = [0, 1, 0, 1];
+    this.width = 0;
+    this.height = 0;
+    this.ratio = 0;
     this.log = { x: false, y: false };
     /** @type {Box} */
     this.box = { left: 0, top: 0, width: 1, height: 1 };
@@ -60,10 +63,10 @@ class Drawing {
 
   /** Empty the canvas and take the numbers that it shows. @param {number[]} window x from, x to, y from, y to */
   begin(window) {
-    this.ctx.setTransform(this.ratio ?? 1, 0, 0, this.ratio ?? 1, 0, 0);
-    this.ctx.clearRect(0, 0, this.width ?? 0, this.height ?? 0);
+    this.ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.ctx.clearRect(0, 0, this.width, this.height);
     const [left, right, top, bottom] = [54, this.look.right ? 54 : 12, 10, 36];
-    this.box = { left, top, width: (this.width ?? 0) - left - right, height: (this.height ?? 0) - top - bottom };
+    this.box = { left, top, width: this.width - left - right, height: this.height - top - bottom };
     if (this.look.equal) {
       const side = Math.min(this.box.width, this.box.height);
       this.box = { left: left + (this.box.width - side) / 2, top, width: side, height: side };

@@ -47,6 +47,10 @@ class Chart {
     /** @type {[number, number] | null} */
     this.zoomed = null;
     this.at = NaN;
+    /** @type {[number, number]} */
+    this.range = [0, 1];
+    /** @type {[number, number]} */
+    this.extent = [NaN, NaN];
     const settings = make(
       "div",
       { class: "settings" },
@@ -108,7 +112,7 @@ class Chart {
   }
 
   height() {
-    return Math.max(170, Math.min(300, this.drawing.clientWidth * 0.55));
+    return Math.max(170, Math.min(240, this.drawing.clientWidth * 0.55));
   }
 
   fit() {
@@ -158,7 +162,7 @@ class Chart {
 
   /** @returns {[number, number]} */
   heights() {
-    const [low, high] = this.extent ?? [NaN, NaN];
+    const [low, high] = this.extent;
     if (!(high >= low)) return this.log.y ? [0.1, 1] : [0, 1];
     if (this.log.y) return high / low < 4 ? [low / 2, high * 2] : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
     const pad = 0.06 * (high - low) || 0.5 * Math.abs(high) || 1;

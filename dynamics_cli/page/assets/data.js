@@ -61,8 +61,8 @@ function exact(value) {
 function short(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
-  return String(Number(value.toPrecision(4)));
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
+  return String(Number(value.toPrecision(size < 1e4 ? 4 : 6)));
 }
 
 /** Index of the first number that is not below `value`. @param {Numbers} sorted @param {number} value */

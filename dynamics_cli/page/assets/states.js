@@ -38,6 +38,7 @@ const KINDS = {
       /** @type {number[][]} */
       const points = [];
       for (let i = 0; i < count; i++) points.push([grid[i], values[k * count + i]]);
+      /** @type {number[][]} */
       const stars = [];
       for (let j = 0; j < m; j++) {
         const [x, height, y] = [0, 1, 2].map((part) => kinks[(k * 3 + part) * m + j]);

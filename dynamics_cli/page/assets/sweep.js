@@ -31,6 +31,13 @@ class Sweep {
       const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...names));
       choice.addEventListener("change", () => ((this.chosen[what] = choice.value), this.draw()));
       settings.append(make("label", {}, `${what === "color" ? "colour" : what} `, choice));
+      choice.addEventListener("change", () => (log.checked = this.column(this.chosen[what]).log));
+      const box = ticker("log", this.column(panel[what]).log, (on) => {
+        this.column(this.chosen[what]).log = on && !this.column(this.chosen[what]).words;
+        this.draw();
+      });
+      const log = /** @type {HTMLInputElement} */ (box.querySelector("input"));
+      settings.append(box);
     });
     const number = /** @type {HTMLInputElement} */ (make("input", { type: "number", min: "0", max: String(panel.jobs - 1), autocomplete: "off" }));
     number.addEventListener("input", () => number.value !== "" && this.show(Math.max(0, Math.min(panel.jobs - 1, Number(number.value)))));
@@ -71,20 +78,23 @@ class Sweep {
   draw() {
     const [x, y, shade] = [this.column(this.chosen.x), this.column(this.chosen.y), this.column(this.chosen.color)];
     const { drawing } = this;
-    drawing.look.x = x.name;
-    drawing.look.y = y.name;
+    Object.assign(drawing.look, { x: x.name, y: y.name });
     drawing.log = { x: x.log, y: y.log };
-    const cells = x.setting && y.setting && x !== y;
+    const groups = !!shade.words || (shade.setting && new Set(shade.values).size <= 7);
+    const cells = x.setting && y.setting && x !== y && !groups;
     const [xs, ys] = [this.places(x), this.places(y)];
     drawing.begin([...this.limits(x, cells ? xs : null), ...this.limits(y, cells ? ys : null)]);
-    const [low, high] = reach(shade.values, shade.log);
-    const groups = !!shade.words || (shade.setting && new Set(shade.values).size <= 7);
+    const means = cells ? this.means(x, y, shade, xs, ys) : shade.values;
+    const [low, high] = reach(means, shade.log);
     const words = groups ? [...new Set(shade.values)].sort((a, b) => a - b) : [];
-    const share = (/** @type {number} */ v) => (high > low ? (shade.log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low)) : 0.5);
-    const fill = (/** @type {number} */ v) => (groups ? series(words.indexOf(v)) : Number.isFinite(v) && (!shade.log || v > 0) ? `rgb(${viridis(share(v))})` : "");
-    drawing.inside(() => (cells && !groups ? this.cells(x, y, shade, xs, ys, fill) : this.dots(x, y, shade, fill)));
+    const share = (/** @type {number} */ v) => (shade.log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
+    const fill = (/** @type {number} */ v) => (groups ? series(words.indexOf(v)) : Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
+    drawing.inside(() => {
+      if (cells) this.cells(x, y, xs, ys, means, fill);
+      else this.dots(x, y, shade, fill);
+      if (groups && x.setting && !y.setting) for (const word of words) this.medians(x, y, xs, (j) => shade.values[j] === word, fill(word));
+    });
     drawing.axes(undefined, undefined, { x: x.words, y: y.words });
-    const mean = cells && !groups ? ", mean over all other settings and seeds; crosses: no number" : "";
     this.scale.hidden = groups;
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
     for (let k = 0; k < 128; k++) {
@@ -92,7 +102,36 @@ class Sweep {
       ctx.fillRect(k, 0, 1, 10);
     }
     const names = words.slice(0, 12).map((v, k) => make("span", {}, make("span", { class: `s${k % 7}`, "aria-hidden": "true" }, "●"), ` ${shade.words ? shade.words[v] : short(v)} `));
-    this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [`${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${mean}`]));
+    const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", mean over all other settings and seeds; crosses: no number" : ""}`;
+    const lines = groups && x.setting && !y.setting ? "; lines: medians" : "";
+    this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]), lines);
+  }
+
+  /** The mean of a column in every cell, NaN where there is no number. @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys */
+  means(x, y, shade, xs, ys) {
+    const [sums, counts] = [new Float64Array(xs.length * ys.length), new Int32Array(xs.length * ys.length)];
+    for (let j = 0; j < this.panel.jobs; j++) {
+      const at = nearest(xs, x.values[j]) * ys.length + nearest(ys, y.values[j]);
+      if (Number.isFinite(shade.values[j])) [sums[at], counts[at]] = [sums[at] + shade.values[j], counts[at] + 1];
+    }
+    return sums.map((sum, at) => sum / counts[at]);
+  }
+
+  /** Join the medians of some jobs at every place of x. @param {Column} x @param {Column} y @param {Float64Array} xs @param {(j: number) => boolean} among @param {string} stroke */
+  medians(x, y, xs, among, stroke) {
+    /** @type {number[][]} */
+    const at = Array.from(xs, () => []);
+    for (let j = 0; j < this.panel.jobs; j++) if (among(j) && Number.isFinite(y.values[j])) at[nearest(xs, x.values[j])].push(y.values[j]);
+    const { ctx } = this.drawing;
+    ctx.strokeStyle = stroke;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    at.forEach((values, k) => {
+      values.sort((a, b) => a - b);
+      const middle = (values[(values.length - 1) >> 1] + values[values.length >> 1]) / 2;
+      if (Number.isFinite(this.drawing.py(middle))) ctx.lineTo(this.drawing.px(xs[k]), this.drawing.py(middle));
+    });
+    ctx.stroke();
   }
 
   /** The different values of a column, in order. @param {Column} column */
@@ -109,30 +148,20 @@ class Sweep {
     return [low - pad, high + pad];
   }
 
-  /** @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys @param {(v: number) => string} fill */
-  cells(x, y, shade, xs, ys, fill) {
-    const [sums, counts] = [new Float64Array(xs.length * ys.length), new Int32Array(xs.length * ys.length)];
-    for (let j = 0; j < this.panel.jobs; j++) {
-      const value = shade.values[j];
-      const at = nearest(xs, x.values[j]) * ys.length + nearest(ys, y.values[j]);
-      if (Number.isFinite(value)) [sums[at], counts[at]] = [sums[at] + value, counts[at] + 1];
-    }
-    const { drawing } = this;
-    const { ctx } = drawing;
-    for (let i = 0; i < xs.length; i++) {
-      const [left, right] = [drawing.px(edge(xs, i, x.log)), drawing.px(edge(xs, i + 1, x.log))];
-      for (let j = 0; j < ys.length; j++) {
-        const at = i * ys.length + j;
-        const [bottom, top] = [drawing.py(edge(ys, j, y.log)), drawing.py(edge(ys, j + 1, y.log))];
-        const color_ = counts[at] ? fill(sums[at] / counts[at]) : "";
-        ctx.fillStyle = color_ || color("faint");
-        ctx.fillRect(left, top, right - left + 0.5, bottom - top + 0.5);
-        if (color_) continue;
-        ctx.strokeStyle = color("muted");
-        drawing.line(left, top, right, bottom);
-        drawing.line(left, bottom, right, top);
-      }
-    }
+  /** @param {Column} x @param {Column} y @param {Float64Array} xs @param {Float64Array} ys @param {Numbers} means @param {(v: number) => string} fill */
+  cells(x, y, xs, ys, means, fill) {
+    const { ctx } = this.drawing;
+    const across = Array.from({ length: xs.length + 1 }, (_, k) => Math.round(this.drawing.px(edge(xs, k, x.log))));
+    const up = Array.from({ length: ys.length + 1 }, (_, k) => Math.round(this.drawing.py(edge(ys, k, y.log))));
+    ctx.strokeStyle = color("muted");
+    means.forEach((mean, at) => {
+      const [i, j] = [Math.floor(at / ys.length), at % ys.length];
+      ctx.fillStyle = fill(mean) || color("faint");
+      ctx.fillRect(across[i], up[j + 1], across[i + 1] - across[i], up[j] - up[j + 1]);
+      if (Number.isFinite(mean)) return;
+      this.drawing.line(across[i], up[j], across[i + 1], up[j + 1]);
+      this.drawing.line(across[i], up[j + 1], across[i + 1], up[j]);
+    });
   }
 
   /** @param {Column} x @param {Column} y @param {Column} shade @param {(v: number) => string} fill */
