@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dynamics_cli.config import RunConfig
-    from dynamics_cli.page import Page
+    from dynamics_cli.pages import Page
     from dynamics_cli.reproduction.obtain import ProgressDisplay
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
@@ -604,7 +604,7 @@ def page(*what: Which | Sweep | FigureResult, runs: bool = False) -> Page:
         UsageError: there is nothing of this name, or nothing to show of it.
         RunError: something is damaged.
     """
-    from dynamics_cli.page import page_of
+    from dynamics_cli.pages import page_of
 
     return page_of(what, runs=runs)
 

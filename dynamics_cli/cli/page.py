@@ -69,7 +69,7 @@ def page(
         raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")
     if live and len(what) != 1:
         raise click.UsageError("--live follows one run")
-    from dynamics_cli.page import page_of, pages_folder
+    from dynamics_cli.pages import page_of, pages_folder
 
     def write(every: float = 0.0) -> tuple[Path, bool]:
         made = page_of(what, runs=runs, live=every)

@@ -89,8 +89,8 @@ class Run:
         return summary.html(self)
 
     def page(self) -> Any:
-        """Return everything that the run can show as one HTML file, a `page.Page`, which notebooks show too."""
-        return import_module("dynamics_cli.page").page_of([self])  # above this room: only when it is asked for
+        """Return everything that the run can show as one HTML file, a `pages.Page`, which notebooks show too."""
+        return import_module("dynamics_cli.pages").page_of([self])  # above this room: only when it is asked for
 
     @cached_property
     def config(self) -> RunConfig:
@@ -243,6 +243,7 @@ class Run:
             CorruptRunError: one is damaged.
         """
         try:
+            _ = self._loss_rows, self.snapshot_iterations  # first what acknowledges: a run may be growing
             for name in self.array_names():
                 self._read(name)
             for folder in (self.parameters, self.measures):

@@ -75,6 +75,16 @@ class Chart {
     this.mark = make("div", { class: "mark" });
     this.build();
     new ResizeObserver(() => this.fit()).observe(this.drawing);
+    /** Told the x of a click. @type {(x: number) => void} */
+    this.onpoint = () => {};
+    let dragged = false;
+    this.drawing.addEventListener("mousedown", ({ clientX }) => {
+      const move = (/** @type {MouseEvent} */ event) => (dragged ||= Math.abs(event.clientX - clientX) > 4);
+      dragged = false;
+      addEventListener("mousemove", move);
+      addEventListener("mouseup", () => removeEventListener("mousemove", move), { once: true });
+    }, true);
+    this.drawing.addEventListener("click", () => !dragged && this.pointed !== undefined && this.onpoint(this.pointed), true);
   }
 
   build() {
@@ -271,7 +281,7 @@ class Chart {
 
   /** Fill the table of values: 25 places of x at most. */
   tabulate() {
-    const head = make("tr", {}, ...["", this.panel.label, "value"].map((text) => make("th", { scope: "col" }, text)));
+    const head = make("tr", {}, ...["curve", this.panel.label, "value"].map((text) => make("th", { scope: "col" }, text)));
     const body = make("tbody", {});
     for (const { name, curve } of this.lines) {
       const count = Math.min(curve.x.length, Math.max(3, Math.round(25 / this.lines.length)));

@@ -95,7 +95,7 @@ def folded(title: object, *children: object, opened: bool = False) -> Html:
 
 @cache
 def _asset(name: str) -> str:
-    return (resources("dynamics_cli.page") / "assets" / name).read_text(encoding="utf-8")
+    return (resources("dynamics_cli.pages") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

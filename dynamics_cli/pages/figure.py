@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.page.document import Html, Page, folded, table, tag
-from dynamics_cli.page.run import add_run
+from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.run import add_run
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import read_document, run_path, sha256

@@ -23,8 +23,8 @@ from dynamics_cli.config.load import written_config
 from dynamics_cli.config.registry import all_kinds
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
-from dynamics_cli.page.document import Html, Page, folded, table, tag
-from dynamics_cli.page.states import Shown, outputs_at_data, state_panels
+from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import flat
 from dynamics_cli.runs.summary import file_sizes, final_numbers

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_cli.analysis.curves import value_scale
 from dynamics_cli.errors import RunError
-from dynamics_cli.page.document import Html, Page, table, tag
+from dynamics_cli.pages.document import Html, Page, table, tag
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.sweeps.directory import sweep_summary

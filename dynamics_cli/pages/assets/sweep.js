@@ -82,6 +82,7 @@ class Sweep {
     drawing.log = { x: x.log, y: y.log };
     const groups = !!shade.words || (shade.setting && new Set(shade.values).size <= 7);
     const cells = x.setting && y.setting && x !== y && !groups;
+    this.celled = cells;
     const [xs, ys] = [this.places(x), this.places(y)];
     drawing.begin([...this.limits(x, cells ? xs : null), ...this.limits(y, cells ? ys : null)]);
     const means = cells ? this.means(x, y, shade, xs, ys) : shade.values;
@@ -180,7 +181,7 @@ class Sweep {
   /** The job that is nearest to the mouse, -1 if none is near. @param {MouseEvent} event */
   under(event) {
     const [x, y] = [this.column(this.chosen.x), this.column(this.chosen.y)];
-    let [best, job] = [40 ** 2, -1];
+    let [best, job] = [this.celled ? Infinity : 40 ** 2, -1];
     for (let j = 0; j < this.panel.jobs; j++) {
       const [dx, dy] = [this.drawing.px(x.values[j]) - event.offsetX, this.drawing.py(y.values[j]) - event.offsetY];
       if (dx * dx + dy * dy < best) [best, job] = [dx * dx + dy * dy, j];

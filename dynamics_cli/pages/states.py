@@ -27,7 +27,7 @@ from dynamics_cli.datasets.digits import Digits
 from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import norms
-from dynamics_cli.page.document import Html, Page
+from dynamics_cli.pages.document import Html, Page
 from dynamics_cli.plotting.panels.inputs import data_window
 
 MOST = 1_200_000

@@ -94,7 +94,7 @@ async function setUp(number) {
     if (!states || panel.label !== "iteration") return;
     const move = (/** @type {number} */ k) => chart.move(states.x[k]);
     states.movers.push(move);
-    chart.drawing.addEventListener("click", () => chart.pointed !== undefined && states.goTo(nearest(states.x, chart.pointed)));
+    chart.onpoint = (x) => states.goTo(nearest(states.x, x));
     move(states.now);
     return;
   }
@@ -140,7 +140,7 @@ async function reload() {
     if (found && found.now < found.x.length - 1) kept.set(`state${group}`, found.now);
     else kept.delete(`state${group}`);
   }
-  history.replaceState(null, "", `#${[...kept].map(([name, value]) => `${name}=${value}`).join("&")}`);
+  location.hash = [...kept].map(([name, value]) => `${name}=${value}`).join("&");
   location.reload();
 }
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
-from dynamics_cli.page.document import Page, tag
-from dynamics_cli.page.figure import add_figure, add_paper
-from dynamics_cli.page.run import add_comparison, add_run
-from dynamics_cli.page.sweep import add_sweep
+from dynamics_cli.pages.document import Page, tag
+from dynamics_cli.pages.figure import add_figure, add_paper
+from dynamics_cli.pages.run import add_comparison, add_run
+from dynamics_cli.pages.sweep import add_sweep
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs import Run, outputs_root
-from dynamics_cli.runs.named import is_there, load_run, stands_for_run
+from dynamics_cli.runs.named import is_there, load_run, run_names
 from dynamics_cli.sweeps.directory import is_sweep, read_sweep, sweep_summary
 
 Part = tuple[str, Any]
@@ -104,8 +104,8 @@ def _found(one: Any) -> Part:
 
 
 def _named(text: str) -> Part | None:
-    """Return the paper, or the JSON of the figure, of a name that is not that of a run."""
-    if stands_for_run(text):
+    """Return the paper, or the JSON of the figure, of a name; where names of runs only begin so, it comes first."""
+    if is_there(text) or text in run_names():
         return None
     if text in catalogue.papers():
         return "paper", text
