@@ -194,7 +194,7 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     assert inked(tab, "sweep") > 10000
     canvas = tab.locator(".sweep canvas").first
     box = canvas.bounding_box()
-    tab.mouse.move(box["x"] + 80, box["y"] + 40)
+    tab.mouse.move(box["x"] + 62, box["y"] + 40)
     assert "optimizer.lr 0.01, architecture.width 4" in tab.locator(".sweep .readout").first.inner_text()
     tab.get_by_label("row of a job").fill("3")
     tab.wait_for_selector(".sweep .chart canvas")

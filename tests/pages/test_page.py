@@ -165,7 +165,7 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
     assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "final_loss")
     status = unpacked(html, panel["status"]).tobytes().decode().split("\n")
     assert status == [row["status"] for row in rows]
-    assert status.count("diverged") == 4
+    assert set(status) == {"complete", "diverged"}
     counts, losses = unpacked(html, panel["curves"]["counts"]), unpacked(html, panel["curves"]["y"])
     assert len(losses) == counts.sum() > 0
     (swept.path / "sweep.json").rename(swept.path / "kept")
