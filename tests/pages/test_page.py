@@ -144,6 +144,27 @@ def test_settings_have_their_origins(outputs: Path) -> None:
     assert "stated: data, width, activation" in html
 
 
+def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Flat:
+        def applies(self, run: Run) -> list[str]:
+            return [] if run.status == "complete" else ["it has ended"]
+
+        def predict(self, run: Run) -> dict[str, Any]:
+            return {"bound": np.full(len(run.losses), 7.0), "weight_norm": np.arange(len(run.snapshot_iterations))}
+
+    monkeypatch.setattr("dynamics_cli.pages.run.all_kinds", lambda section: {"flat": Flat})
+    html = points.page().html()
+    lines = {line["name"]: line for chart in panels(html, "chart") for line in chart["lines"]}
+    assert lines["theory, flat: bound"]["dash"]
+    assert (unpacked(html, lines["theory, flat: bound"]["y"]) == 7.0).all()
+    assert [line["name"] for line in panels(html, "chart")[2]["lines"]] == [
+        "norm of all weights",
+        "theory, flat: weight_norm",
+    ]
+    sharp = dyn.train(POINTS, {"record.measures": ["sharpness"], "optimizer.iterations": 3})
+    assert panels(sharp.page().html(), "chart")[1]["bound"] == ["2 / lr", 100.0]
+
+
 def test_runs_beside_one_another(points: Run) -> None:
     other = dyn.train(POINTS, {"optimizer.lr": 0.01})
     html = dyn.page(points, other).html()
