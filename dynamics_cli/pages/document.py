@@ -88,9 +88,9 @@ def _is_cell(cell: object) -> bool:
     return isinstance(cell, Html) and cell.startswith("<td")
 
 
-def folded(title: object, *children: object, opened: bool = False) -> Html:
-    """Return what is shown on a click."""
-    return tag("details", tag("summary", title), *children, open=opened)
+def folded(title: object, *children: object, opened: bool = False, printed: bool = False) -> Html:
+    """Return what is shown on a click, and on paper where it is `printed`."""
+    return tag("details", tag("summary", title), *children, open=opened, class_="printed" if printed else None)
 
 
 @cache

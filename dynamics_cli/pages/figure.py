@@ -73,7 +73,7 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
             table(["claim", "figure", "source", "expected", "measured"], failed, "What does not come out as printed")
             if failed
             else None,
-            *(folded(title, text) for title, text in _notes(key, entry).items()),
+            *(folded(title, text, printed=True) for title, text in _notes(key, entry).items()),
             folded(
                 "Not reproduced here",
                 tag("ul", *(tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}") for m in missing)),

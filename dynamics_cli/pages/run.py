@@ -268,12 +268,13 @@ def _tables(run: Run) -> Iterator[Html]:
         "Config",
         *(tag("p", note, class_="note") for note in notes),
         table(["setting", "value", "origin"], rows, "Config"),
+        printed=True,
     )
     info = {
         key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
     }
     made = [[key.replace("_", " "), _value(value)] for key, value in flat({"hash": run.hash, **info}).items()]
-    yield folded("Provenance", table([], made, "Where, when and with what it was made"))
+    yield folded("Provenance", table([], made, "Where, when and with what it was made"), printed=True)
     sizes = [[name, size(bytes_)] for name, bytes_ in file_sizes(run.path).items() if not name.startswith("plots/")]
     yield folded("Files", table(["file", "size"], sizes, f"Files of {run.path.name}"))
 

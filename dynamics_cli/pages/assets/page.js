@@ -174,8 +174,17 @@ function offerThemes() {
   choice.addEventListener("change", () => setTheme(choice.value));
   element("settings").append(make("label", {}, "colours ", choice));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
-  addEventListener("beforeprint", () => setTheme("light"));
-  addEventListener("afterprint", () => setTheme(choice.value));
+  /** What is folded in and opened on paper. @type {HTMLDetailsElement[]} */
+  let folds = [];
+  addEventListener("beforeprint", () => {
+    setTheme("light");
+    folds = [...document.querySelectorAll("details")].filter((fold) => fold.classList.contains("printed") && !fold.open);
+    for (const fold of folds) fold.open = true;
+  });
+  addEventListener("afterprint", () => {
+    setTheme(choice.value);
+    for (const fold of folds) fold.open = false;
+  });
 }
 
 document.addEventListener("toggle", (event) => {
