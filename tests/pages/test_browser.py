@@ -17,7 +17,7 @@ from PIL import Image
 
 import dynamics_cli as dyn
 from dynamics_cli.errors import RunError
-from dynamics_cli.pages import Page
+from dynamics_cli.pages import Page, page_of
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import read_rows
@@ -274,10 +274,9 @@ def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Pa
     thread = Thread(target=train)
     thread.start()
     try:
-        while not (tmp_path / "slow" / "trajectory" / "hidden_weight.npy").exists():
+        recorded = tmp_path / "slow" / "trajectory" / "iterations.npy"
+        while not recorded.exists() or len(np.load(recorded, mmap_mode="r")) < 4:
             time.sleep(0.1)
-        from dynamics_cli.pages import page_of
-
         file = page_of([tmp_path / "slow"], live=2.0).save(tmp_path / "slow.html")
         tab = show(file)
         assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")

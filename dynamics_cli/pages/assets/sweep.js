@@ -28,7 +28,7 @@ class Sweep {
     const settings = make("div", { class: "settings" });
     /** @type {("x" | "y" | "color")[]} */ (["x", "y", "color"]).forEach((what) => {
       const names = columns.map(({ name }) => make("option", { value: name, ...(name === panel[what] ? { selected: "" } : {}) }, name));
-      const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...names));
+      const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off", "aria-label": what === "color" ? "colour" : what }, ...names));
       choice.addEventListener("change", () => ((this.chosen[what] = choice.value), this.draw()));
       settings.append(make("label", {}, `${what === "color" ? "colour" : what} `, choice));
       choice.addEventListener("change", () => (log.checked = this.column(this.chosen[what]).log));
