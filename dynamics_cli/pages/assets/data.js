@@ -38,8 +38,9 @@ function numbers(stored) {
 
 /** @param {string} id @param {string} type @returns {Promise<Numbers>} */
 async function inflate(id, type) {
-  const text = element(id).textContent || "";
-  const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const text = atob(element(id).textContent || "");
+  const packed = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k++) packed[k] = text.charCodeAt(k);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer());
   const width = Number(type.slice(1));
@@ -92,7 +93,8 @@ class Curve {
     this.y = y;
     /** @type {{low: Int32Array, high: Int32Array}[]} */
     this.levels = [];
-    let low = Int32Array.from(y, (_, k) => k);
+    let low = new Int32Array(y.length);
+    for (let k = 0; k < y.length; k++) low[k] = k;
     let high = low;
     while (low.length > 1) {
       const half = (low.length + 1) >> 1;

@@ -117,7 +117,7 @@ async function setUpIn(root) {
     const fold = place.closest("details");
     return !fold || fold.open;
   });
-  for (const place of places) await setUp(Number(place.id.replace("panel-", "")));
+  await Promise.all(places.map((place) => setUp(Number(place.id.replace("panel-", "")))));
   for (const bar of root.querySelectorAll(".time")) {
     const fold = bar.closest("details");
     if (!fold || fold.open) {
