@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import dynamics_cli as dyn
+from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages import Page, document, page_of
@@ -136,7 +137,7 @@ def test_settings_have_their_origins(outputs: Path) -> None:
     run = dyn.train("boursier2022/orthogonal", {"initialization.scale": 0.1, "optimizer.iterations": 10})
     html = run.page().html()
     rows = dict(re.findall(r'<tr><th scope="row">([\w.]+)</th><td>[^<]*</td><td>([^<]*)</td></tr>', html))
-    line = next(k for k, text in enumerate(Path("configs/boursier2022/orthogonal.yaml").read_text().splitlines(), 1)
+    line = next(k for k, text in enumerate((CONFIGS / "boursier2022/orthogonal.yaml").read_text().splitlines(), 1)
                 if text.startswith("loss:"))  # fmt: skip
     assert rows["loss.kind"] == f"boursier2022/orthogonal.yaml:{line}"
     assert rows["initialization.scale"] == "changed, 1e-06 in boursier2022/orthogonal.yaml"
