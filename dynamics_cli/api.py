@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dynamics_cli.config import RunConfig
+    from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
     from dynamics_cli.reproduction.obtain import ProgressDisplay
     from dynamics_cli.reproduction.reproduce import FigureResult
@@ -664,6 +665,27 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
 
     loaded = named.load_run(run, whole=True)
     return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation", progress)
+
+
+def page(*what: Which | Sweep | FigureResult, runs: bool = False) -> Page:
+    """Return one HTML file that shows everything of runs, sweeps, figures and papers, offline: `dyn page`.
+
+    Args:
+        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
+            of `reproduce`, JSON files beside figures, keys of papers; several runs are laid over one another. By
+            default all papers.
+        runs: embed the runs of figures too.
+
+    Returns:
+        The page; `save(path)` writes it, and a notebook shows it.
+
+    Raises:
+        UsageError: there is nothing of this name, or nothing to show of it.
+        RunError: something is damaged.
+    """
+    from dynamics_cli.pages import page_of
+
+    return page_of(what, runs=runs)
 
 
 # --- figures of papers

@@ -34,7 +34,7 @@ def draw_overlay(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = 
     Raises:
         UsageError: a run has no such measure, or nothing recorded of it.
     """
-    curves = [_curve(run, name) for run in runs]
+    curves = [_columns(run, name) for run in runs]
     bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
     values = np.concatenate([values.ravel() for _, values in curves])
     scale, value = time_scale(*curves[0], asked=log), value_scale(values, log)
@@ -49,7 +49,7 @@ def draw_overlay(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = 
         if line is not None and line not in bounds[:k]:
             axes.axhline(line[1], color=color if len(set(bounds)) > 1 else "black", ls="--", lw=0.8)
     set_time_axis(axes, max((steps for steps, _ in curves), key=lambda steps: int(steps[-1])), scale)
-    for handle, text in zip(handles, _labels(runs), strict=True):
+    for handle, text in zip(handles, labels_of(runs), strict=True):
         handle.set_label(text)
     words = dict.fromkeys(line[0] for line in bounds if line is not None)
     handles += [Line2D([], [], color="black", ls="--", lw=0.8, label=word) for word in words]
@@ -62,7 +62,13 @@ def overlaid(runs: Sequence[Run]) -> list[str]:
     return ["loss", *(name for name in drawn_measures(runs[0]) if all(name in run.measures for run in runs))]
 
 
-def _curve(run: Run, name: str) -> tuple[Ints, Floats]:
+def curve_of(run: Run, name: str) -> tuple[Ints, Floats]:
+    """Return iterations and values (k,) of the loss or a measure; of several numbers the first one."""
+    steps, values = _columns(run, name)
+    return steps, values[:, 0]
+
+
+def _columns(run: Run, name: str) -> tuple[Ints, Floats]:
     """Return iterations (k,) and values (k, c) of what is drawn of a run."""
     if name == "loss":
         steps, values = np.asarray(run.loss_iterations), np.asarray(run.losses, np.float64)[:, None]
@@ -76,7 +82,7 @@ def _curve(run: Run, name: str) -> tuple[Ints, Floats]:
     return steps, values
 
 
-def _labels(runs: Sequence[Run]) -> list[str]:
+def labels_of(runs: Sequence[Run]) -> list[str]:
     """Return what tells runs apart: the settings that differ when they are few, otherwise their names."""
     differing = [settings_that_differ(runs[0].config, run.config) for run in runs]
     first = {key: value for one in differing for key, (value, _) in one.items() if key != "name"}

@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "dynamics_cli.cli.train:train",
     "sweep": "dynamics_cli.cli.sweep:sweep",
     "plot": "dynamics_cli.cli.plot:plot",
+    "page": "dynamics_cli.cli.page:page",
     "reproduce": "dynamics_cli.cli.reproduce:reproduce",
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",

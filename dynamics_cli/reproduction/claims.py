@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from statistics import median
 from typing import Any, Literal, Protocol, SupportsFloat, get_args
 
@@ -193,6 +193,14 @@ class ClaimOverSeeds:
                 {"offset": one.seed, "measured": one.measured, "verdict": one.verdict} for one in self.outcomes
             ]
         return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
+        """Return what `as_dict` wrote."""
+        first = Claim(**{one.name: document[one.name] for one in fields(Claim)})
+        alone = [{"offset": 0, "measured": first.measured, "verdict": first.verdict}]
+        each = document.get("per_seed", alone)
+        return cls(first, tuple(SeedOutcome(one["offset"], one["measured"], one["verdict"]) for one in each))
 
 
 def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:

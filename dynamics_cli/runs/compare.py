@@ -81,7 +81,7 @@ def compare_runs(a: Run, b: Run) -> Comparison:
 
 def settings_that_differ(a: RunConfig, b: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Return `section.key -> (value in a, value in b)`; None where a config has no such key."""
-    left, right = _flat(a.model_dump(exclude_none=True)), _flat(b.model_dump(exclude_none=True))
+    left, right = flat(a.model_dump(exclude_none=True)), flat(b.model_dump(exclude_none=True))
     return {key: (x, y) for key, (x, y) in _side_by_side(left, right).items() if x != y}
 
 
@@ -134,11 +134,12 @@ def _distances(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray
     return np.asarray(apart.reshape(len(apart), -1).max(axis=1))
 
 
-def _flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(section: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of a config by `section.key`."""
+    values: dict[str, Any] = {}
     for key, value in section.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return flat
+        values |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return values
 
 
 def _side_by_side(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         return summary.html(self)
+
+    def page(self) -> Any:
+        """Return everything that the run can show as one HTML file, a `pages.Page`, which notebooks show too."""
+        return import_module("dynamics_cli.pages").page_of([self])  # above this room: only when it is asked for
 
     @cached_property
     def config(self) -> RunConfig:
@@ -265,7 +270,8 @@ class Run:
             CorruptRunError: one is damaged.
         """
         try:
-            _ = self.config
+            # first what acknowledges: a run may be growing
+            _ = self.config, self._loss_rows, self.snapshot_iterations
             for name in self._names:
                 self._read(name)
             for folder in (self.parameters, self.measures):

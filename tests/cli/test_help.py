@@ -31,7 +31,7 @@ TREE = dict(walk(main))
 
 def test_the_tree_has_every_command() -> None:
     assert {" ".join(path) for path in TREE} == {
-        "", "train", "sweep", "plot", "reproduce", "show", "compare", "completion",
+        "", "train", "sweep", "plot", "page", "reproduce", "show", "compare", "completion",
         "list", "list figures", "list papers", "list configs", "list kinds", "list datasets", "list architectures",
         "list runs", "list sweeps", "explain", "new", "new kind", "new paper",
         "data", "data list", "data fetch", "data add", "data path", "data remove",
@@ -82,7 +82,7 @@ def test_version(dyn: Dyn) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "no command 'trian' (did you mean 'train'?); there are train, sweep, plot, reproduce, "),
+        (["trian"], "no command 'trian' (did you mean 'train'?); there are train, sweep, plot, page, reproduce, "),
         (["list", "figure"], "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
         (["runs", "xyz"], "no command 'xyz'; there are prune\n"),
         (["train"], "Missing argument 'CONFIG'"),

@@ -20,7 +20,14 @@ from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.measures.linear_pieces import Layer, LevelSets, TooManyPiecesError, level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import (
+    MOST_PIECES,
+    Layer,
+    LevelSets,
+    TooManyPiecesError,
+    level_sets,
+    two_layer_pieces,
+)
 from dynamics_cli.measures.neurons import kinks, norms
 from dynamics_cli.plotting.panels.inputs import (
     FunctionPanel,
@@ -234,7 +241,7 @@ def regions_figure(view: View, iteration: int | None) -> Figure:
     return draw_states(shown_states(view, iteration), draw, columns=5)
 
 
-def state_regions(view: View, i: int, window: Window) -> LevelSets:
+def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES) -> LevelSets:
     """Return where the network of state `i` decides for either class; raises UsageError when it has too many pieces."""
     architecture = view.run.config.architecture
     assert isinstance(architecture, TwoLayer | FullyConnected)
@@ -242,7 +249,7 @@ def state_regions(view: View, i: int, window: Window) -> LevelSets:
     if slope is None:
         raise UsageError(f"the activation {architecture.activation.kind} is not piecewise linear")
     try:
-        return level_sets(state_layers(view, i), slope, window)
+        return level_sets(state_layers(view, i), slope, window, most=most)
     except TooManyPiecesError as error:
         raise UsageError(f"the decision regions cannot be drawn: {error}") from error
 

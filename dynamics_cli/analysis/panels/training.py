@@ -112,7 +112,7 @@ def measures_figure(view: View, iteration: int | None, names: Sequence[str] = ()
     """Draw accuracies in one panel, losses in one, and every other measure in one of its own; of `names`, or of all."""
     names = names or drawn_measures(view.run)
     accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in names]
-    scale = time_scale(view.iterations, *(_values(view, name) for name in names), asked=view.log)
+    scale = time_scale(view.iterations, *(values_of(view, name) for name in names), asked=view.log)
     draw: list[Callable[[Axes], None]] = []
     if accuracies:
         draw.append(partial(_draw_accuracies, view=view, names=accuracies, scale=scale))
@@ -123,7 +123,7 @@ def measures_figure(view: View, iteration: int | None, names: Sequence[str] = ()
     return draw_over_training(view, iteration, draw, aspect=0.8)
 
 
-def _values(view: View, name: str) -> Floats:
+def values_of(view: View, name: str) -> Floats:
     """Return a measure as (K, c): one or several numbers a state."""
     return np.array(view.run.measures[name], dtype=np.float64).reshape(len(view.iterations), -1)
 
@@ -134,8 +134,8 @@ def _draw_accuracies(axes: Axes, *, view: View, names: Sequence[str], scale: Tim
     for name in names:
         part = name.partition("_")[0]
         look = {"color": COLORS[part], "label": NAMES[name], "drawstyle": "steps-post"}
-        lines.append(draw_curve(axes, view.iterations, _values(view, name)[:, 0], log_time=scale == "log", **look))
-    least = min(float(np.nanmin(_values(view, name), initial=1.0)) for name in names)
+        lines.append(draw_curve(axes, view.iterations, values_of(view, name)[:, 0], log_time=scale == "log", **look))
+    least = min(float(np.nanmin(values_of(view, name), initial=1.0)) for name in names)
     set_value_axis(axes, [min(0.5, least), 1.0], "accuracy", log=False)
     set_time_axis(axes, view.iterations, scale)
     place_legend(axes, lines, "below")
@@ -143,7 +143,7 @@ def _draw_accuracies(axes: Axes, *, view: View, names: Sequence[str], scale: Tim
 
 def _draw_losses(axes: Axes, *, view: View, scale: TimeScale) -> None:
     """Draw the loss on held-out data beside the training loss."""
-    held_out, steps = _values(view, "test_loss")[:, 0], view.iterations
+    held_out, steps = values_of(view, "test_loss")[:, 0], view.iterations
     losses, at = np.asarray(view.run.losses, dtype=np.float64), np.asarray(view.run.loss_iterations)
     together = np.concatenate([held_out, losses])
     log = set_value_axis(axes, together, r"loss $L(\theta^t)$", log=value_scale(together, view.log) == "log")

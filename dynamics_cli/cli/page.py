@@ -1,0 +1,89 @@
+"""`dyn page`: one HTML file that shows runs, sweeps, figures and papers."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+import click
+
+from dynamics_cli.cli.arguments import complete_figure, complete_run, json_option, quiet_option
+from dynamics_cli.cli.output import emit, emit_json, say
+from dynamics_cli.text import size
+
+EXAMPLES = """\\b
+Examples:
+  dyn page latest
+  dyn page boursier2022-orthogonal -o orthogonal.html
+  dyn page outputs/runs/first-0123456789 outputs/runs/second-abcdef0123
+  dyn page outputs/sweeps/boursier2022-orthogonal-0123456789
+  dyn page boursier2022 --runs
+  dyn page --all
+"""
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[object]:
+    return [*complete_run(ctx, param, incomplete), *complete_figure(ctx, param, incomplete)]
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The file (default: one in outputs/pages).",
+)
+@click.option("--all", "everything", is_flag=True, help="All papers: the report of what was reproduced.")
+@click.option("--runs", is_flag=True, help="Embed the runs of figures.")
+@click.option("--live", is_flag=True, help="Write the file again and again while the run goes on.")
+@click.option(
+    "--every",
+    type=click.FloatRange(0.1),
+    default=5.0,
+    metavar="SECONDS",
+    help="With --live: time between two versions (default: 5).",
+)
+@quiet_option
+@json_option
+def page(
+    *,
+    what: tuple[str, ...],
+    output: Path | None,
+    everything: bool,
+    runs: bool,
+    live: bool,
+    every: float,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Write one HTML file that shows everything, offline.
+
+    Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
+    over one another and what differs; of a sweep its phase diagram; of figures and papers (that `dyn reproduce` made)
+    the pictures and every claim. The file needs no server and asks for nothing.
+    """
+    if everything == bool(what):
+        raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")
+    if live and len(what) != 1:
+        raise click.UsageError("--live follows one run")
+    from dynamics_cli.pages import page_of, pages_folder
+
+    def write(every: float = 0.0) -> tuple[Path, bool]:
+        made = page_of(what, runs=runs, live=every)
+        return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
+
+    file, goes_on = write(every if live else 0.0)
+    message = partial(say, quiet=quiet or as_json)
+    if live:
+        message(f"{file} is written again every {every:g} s; Ctrl-C ends that" if goes_on else "the run has ended")
+    while goes_on:
+        time.sleep(every)
+        file, goes_on = write(every)
+    if as_json:
+        emit_json({"file": file, "bytes": file.stat().st_size})
+    else:
+        emit(str(file))
+        message(size(file.stat().st_size))

@@ -1,0 +1,197 @@
+// @ts-check
+"use strict";
+// A canvas with axes: where numbers stand in it, ticks, labels.
+
+/** Round numbers between two numbers, about `count`. @param {number} from @param {number} to @param {number} count */
+function ticks(from, to, count) {
+  const raw = (to - from) / Math.max(count, 1);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999) ?? raw;
+  const found = [];
+  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) found.push(k * step);
+  return found.length < 50 ? found : [];
+}
+
+/** Powers of ten between two positive numbers, at most about `count`. @param {number} from @param {number} to @param {number} count */
+function powers(from, to, count) {
+  const [a, b] = [Math.ceil(Math.log10(from) - 1e-9), Math.floor(Math.log10(to) + 1e-9)];
+  const every = Math.max(1, Math.ceil((b - a) / Math.max(count, 1)));
+  const found = [];
+  for (let k = a; k <= b; k += every) found.push(10 ** k);
+  return found.length > 1 ? found : ticks(from, to, count);
+}
+
+/** @typedef {{left: number, top: number, width: number, height: number}} Box */
+
+class Drawing {
+  /**
+   * @param {HTMLElement} place @param {string} alternative @param {number} aspect height over width
+   * @param {{equal?: boolean, right?: boolean, x?: string, y?: string}} [look]
+   */
+  constructor(place, alternative, aspect, look = {}) {
+    this.canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { role: "img", "aria-label": alternative }));
+    place.append(this.canvas);
+    this.ctx = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    this.aspect = aspect;
+    this.look = look;
+    this.window = [0, 1, 0, 1];
+    this.width = 0;
+    this.height = 0;
+    this.ratio = 0;
+    this.log = { x: false, y: false };
+    /** @type {Box} */
+    this.box = { left: 0, top: 0, width: 1, height: 1 };
+    /** @type {() => void} */
+    this.onresize = () => {};
+    this.measure();
+    new ResizeObserver(() => this.measure() && this.onresize()).observe(place);
+  }
+
+  /** Take the size of the place; whether it has changed. */
+  measure() {
+    const width = Math.max(200, this.canvas.parentElement?.clientWidth ?? 0);
+    if (width === this.width && devicePixelRatio === this.ratio) return false;
+    this.width = width;
+    this.ratio = devicePixelRatio;
+    this.height = Math.round(Math.min(width * this.aspect, 460));
+    this.canvas.width = width * this.ratio;
+    this.canvas.height = this.height * this.ratio;
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    return true;
+  }
+
+  /** Empty the canvas and take the numbers that it shows. @param {number[]} window x from, x to, y from, y to */
+  begin(window) {
+    this.ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.ctx.clearRect(0, 0, this.width, this.height);
+    const [left, right, top, bottom] = [54, this.look.right ? 54 : 12, 10, 36];
+    this.box = { left, top, width: this.width - left - right, height: this.height - top - bottom };
+    if (this.look.equal) {
+      const side = Math.min(this.box.width, this.box.height);
+      this.box = { left: left + (this.box.width - side) / 2, top, width: side, height: side };
+    }
+    this.window = window;
+    this.ctx.font = "12px sans-serif";
+  }
+
+  /** @param {number} v @param {"x" | "y"} axis */
+  share(v, axis) {
+    const [a, b] = axis === "x" ? this.window : this.window.slice(2);
+    return this.log[axis] ? Math.log(v / a) / Math.log(b / a) : (v - a) / (b - a);
+  }
+
+  /** @param {number} x */
+  px(x) {
+    return this.box.left + this.share(x, "x") * this.box.width;
+  }
+
+  /** @param {number} y */
+  py(y) {
+    return this.box.top + (1 - this.share(y, "y")) * this.box.height;
+  }
+
+  /** Draw only inside of the axes. @param {() => void} draw */
+  inside(draw) {
+    const { left, top, width, height } = this.box;
+    this.ctx.save();
+    this.ctx.beginPath();
+    this.ctx.rect(left, top, width, height);
+    this.ctx.clip();
+    draw();
+    this.ctx.restore();
+  }
+
+  /**
+   * Draw frame, ticks and labels; `words` are names of places on an axis.
+   * @param {number[]} [right] limits of a second axis on the right @param {string} [label] of that axis
+   * @param {{x?: string[] | null, y?: string[] | null}} [words]
+   */
+  axes(right, label, words = {}) {
+    const { ctx, box } = this;
+    const [x0, x1, y0, y1] = this.window;
+    ctx.strokeStyle = color("muted");
+    ctx.lineWidth = 1;
+    ctx.strokeRect(box.left, box.top, box.width, box.height);
+    ctx.fillStyle = color("text");
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    const across = this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70);
+    for (const v of across) {
+      const text = words.x ? (words.x[v] ?? "") : short(v);
+      this.line(this.px(v), box.top + box.height, this.px(v), box.top + box.height + 4);
+      ctx.fillText(text.slice(0, 14), this.px(v), box.top + box.height + 6);
+    }
+    ctx.fillText(this.look.x ?? "", box.left + box.width / 2, box.top + box.height + 21);
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "right";
+    for (const v of this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36)) {
+      const text = words.y ? (words.y[v] ?? "") : short(v);
+      this.line(box.left - 4, this.py(v), box.left, this.py(v));
+      ctx.fillText(text.slice(0, 9), box.left - 6, this.py(v));
+    }
+    this.turned(this.look.y ?? "", box.left - 46);
+    if (!right) return;
+    ctx.textAlign = "left";
+    ctx.fillStyle = color("neurons");
+    for (const v of ticks(right[0], right[1], box.height / 36)) {
+      const y = box.top + (1 - (v - right[0]) / (right[1] - right[0])) * box.height;
+      ctx.fillText(short(v), box.left + box.width + 4, y);
+    }
+    this.turned(label ?? "", box.left + box.width + 48);
+  }
+
+  /** Write upwards along the middle of the height. @param {string} text @param {number} x */
+  turned(text, x) {
+    const { ctx, box } = this;
+    ctx.save();
+    ctx.translate(x, box.top + box.height / 2);
+    ctx.rotate(-Math.PI / 2);
+    ctx.textAlign = "center";
+    ctx.fillText(text, 0, 0);
+    ctx.restore();
+  }
+
+  /** @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
+  line(x0, y0, x1, y1) {
+    this.ctx.beginPath();
+    this.ctx.moveTo(x0, y0);
+    this.ctx.lineTo(x1, y1);
+    this.ctx.stroke();
+  }
+
+  /** @param {number} x in pixels @param {number} y @param {number} radius @param {string} fill @param {string} [rim] */
+  dot(x, y, radius, fill, rim) {
+    const { ctx } = this;
+    ctx.beginPath();
+    ctx.arc(x, y, radius, 0, 2 * Math.PI);
+    ctx.fillStyle = fill;
+    ctx.fill();
+    if (rim) {
+      ctx.strokeStyle = rim;
+      ctx.lineWidth = 1;
+      ctx.stroke();
+    }
+  }
+}
+
+/** Viridis (van der Walt and Smith 2015) at nine places, between which colours are mixed. */
+const VIRIDIS = [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37]];
+
+/** @param {number} share from 0 to 1 @returns {number[]} */
+function viridis(share) {
+  const at = Math.max(0, Math.min(1, share)) * (VIRIDIS.length - 1);
+  const k = Math.min(VIRIDIS.length - 2, Math.floor(at));
+  return VIRIDIS[k].map((c, i) => Math.round(c + (at - k) * (VIRIDIS[k + 1][i] - c)));
+}
+
+/** Red, green and blue of a colour such as #0072b2. @param {string} hex */
+function rgb(hex) {
+  return [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
+}
+
+/** A colour a part of the way from the page's ground to another. @param {string} name @param {number} share */
+function tint(name, share) {
+  const [ground, other] = [rgb(color("ground")), rgb(color(name))];
+  return ground.map((c, k) => Math.round(c + share * (other[k] - c)));
+}

@@ -1,0 +1,296 @@
+// @ts-check
+"use strict";
+// Curves over training: linear and log axes, zoom, exact values under the cursor, a mark where the slider is.
+
+/** @type {Map<string, string>} */
+const colors = new Map();
+
+/** A colour of the style sheet; `colors` is emptied when it changes. @param {string} name */
+function color(name) {
+  let found = colors.get(name);
+  if (!found) colors.set(name, (found = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()));
+  return found;
+}
+
+/** The colour of the k-th of several curves. @param {number} k */
+function series(k) {
+  return color(`series-${k % 7}`);
+}
+
+/** @param {string} name @param {{[key: string]: any}} attributes @param {...(string | Node)} children @returns {HTMLElement} */
+function make(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** A box to tick with its label. @param {string} text @param {boolean} ticked @param {(ticked: boolean) => void} then */
+function ticker(text, ticked, then) {
+  const box = /** @type {HTMLInputElement} */ (make("input", { type: "checkbox", autocomplete: "off" }));
+  box.checked = ticked;
+  box.addEventListener("change", () => then(box.checked));
+  return make("label", {}, box, text);
+}
+
+class Chart {
+  /** @param {HTMLElement} place @param {Panel} panel @param {{name: string, curve: Curve, dash: boolean}[]} lines */
+  constructor(place, panel, lines) {
+    this.panel = panel;
+    this.lines = lines;
+    this.log = { ...panel.log };
+    this.hidden = new Set();
+    /** @type {[number, number] | null} */
+    this.zoomed = null;
+    this.at = NaN;
+    /** @type {[number, number]} */
+    this.range = [0, 1];
+    /** @type {[number, number]} */
+    this.extent = [NaN, NaN];
+    const settings = make(
+      "div",
+      { class: "settings" },
+      ticker("log x", this.log.x, (on) => this.scale("x", on)),
+      ticker("log y", this.log.y, (on) => this.scale("y", on)),
+      make("button", { type: "button", onclick: () => this.zoomBy(0.5) }, "zoom in"),
+      make("button", { type: "button", onclick: () => this.zoomBy(2) }, "zoom out"),
+      make("button", { type: "button", onclick: () => this.zoom(null) }, "all"),
+    );
+    this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
+    this.readout = make("p", { class: "readout" }, "\u00a0");
+    const legend = make("div", { class: "legend" });
+    lines.forEach((line, k) => {
+      const label = ticker(line.name, true, (on) => this.show(k, on));
+      label.prepend(make("span", { class: `swatch s${k % 7}${line.dash ? " dash" : ""}` }));
+      legend.append(label);
+    });
+    this.rows = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "values of the curves" });
+    const table = make("details", {}, make("summary", {}, "values"), this.rows);
+    table.addEventListener("toggle", () => this.tabulate());
+    place.append(settings, this.drawing, this.readout, legend, table);
+    this.mark = make("div", { class: "mark" });
+    this.build();
+    new ResizeObserver(() => this.fit()).observe(this.drawing);
+    /** Told the x of a click. @type {(x: number) => void} */
+    this.onpoint = () => {};
+    let dragged = false;
+    this.drawing.addEventListener("mousedown", ({ clientX }) => {
+      const move = (/** @type {MouseEvent} */ event) => (dragged ||= Math.abs(event.clientX - clientX) > 4);
+      dragged = false;
+      addEventListener("mousemove", move);
+      addEventListener("mouseup", () => removeEventListener("mousemove", move), { once: true });
+    }, true);
+    this.drawing.addEventListener("click", () => !dragged && this.pointed !== undefined && this.onpoint(this.pointed), true);
+  }
+
+  build() {
+    this.plot?.destroy();
+    this.range = this.zoomed ?? this.whole();
+    const axis = { stroke: () => color("text"), grid: { stroke: () => color("faint"), width: 1 }, ticks: { stroke: () => color("faint") },
+      filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all };
+    /** @param {any} _ @param {number[]} splits */
+    const values = (_, splits) => splits.map(short);
+    /** @param {"x" | "y"} name @param {number} room pixels a tick takes */
+    const splits = (name, room) => (/** @type {uPlot} */ u, /** @type {number} */ __, /** @type {number} */ from, /** @type {number} */ to) =>
+      (this.log[name] ? powers : ticks)(from, to, u.bbox[name === "x" ? "width" : "height"] / devicePixelRatio / room);
+    const columns = /** @type {any[]} */ (this.lines.map((line, k) => ({
+      label: line.name, stroke: () => series(k), width: 1.5, dash: line.dash ? [6, 4] : undefined, show: !this.hidden.has(k),
+      points: { show: line.curve.x.length < 2 },
+    })));
+    const options = /** @type {any} */ ({
+      width: Math.max(200, this.drawing.clientWidth), height: this.height(), legend: { show: false },
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
+      scales: {
+        x: { time: false, distr: this.log.x ? 3 : 1, range: () => this.range },
+        y: { distr: this.log.y ? 3 : 1, range: () => this.heights() },
+      },
+      axes: [{ ...axis, values, splits: splits("x", 80), label: this.panel.label, labelSize: 18, labelFont: "12px sans-serif", size: 34 }, { ...axis, values, splits: splits("y", 34), size: 62 }],
+      series: [{}, ...columns],
+      hooks: {
+        setSelect: [(/** @type {uPlot} */ u) => this.select(u)],
+        setCursor: [(/** @type {uPlot} */ u) => this.read(u)],
+        draw: [(/** @type {uPlot} */ u) => this.beside(u)],
+      },
+    });
+    this.plot = new uPlot(options, this.reduced(), this.drawing);
+    this.plot.over.append(this.mark);
+    this.move(this.at);
+  }
+
+  height() {
+    return Math.max(170, Math.min(240, this.drawing.clientWidth * 0.55));
+  }
+
+  fit() {
+    const width = Math.max(200, this.drawing.clientWidth);
+    if (!this.plot || Math.abs(width - this.plot.width) < 2) return;
+    this.plot.setSize({ width, height: this.height() });
+    this.refresh();
+  }
+
+  /** From the first to the last x of all curves; on a log axis from the first that is positive. @returns {[number, number]} */
+  whole() {
+    let [from, to] = [Infinity, -Infinity];
+    for (const { curve } of this.lines) {
+      const k = this.log.x ? firstFrom(curve.x, Number.MIN_VALUE) : 0;
+      if (k < curve.x.length) [from, to] = [Math.min(from, curve.x[k]), Math.max(to, curve.x[curve.x.length - 1])];
+    }
+    if (!(to > from)) [from, to] = Number.isFinite(from) ? [from * 0.5 - (this.log.x ? 0 : 1), from * 2 + 1] : [1, 10];
+    return [from, to];
+  }
+
+  /** The curves as uPlot takes them: every x, and values that are null in gaps, undefined where another curve has its x. */
+  reduced() {
+    const columns = Math.max(200, Math.round(this.drawing.clientWidth * devicePixelRatio));
+    const kept = this.lines.map(({ curve }) => curve.visible(this.range[0], this.range[1], columns, this.log.x));
+    const xs = new Set();
+    kept.forEach((indices, k) => indices.forEach((i) => xs.add(this.lines[k].curve.x[i])));
+    const x = Float64Array.from(xs).sort();
+    let [low, high] = [Infinity, -Infinity];
+    const ys = kept.map((indices, k) => {
+      const { curve } = this.lines[k];
+      const y = new Array(x.length);
+      let at = 0;
+      for (const i of indices) {
+        while (x[at] < curve.x[i]) at++;
+        const value = curve.y[i];
+        const drawn = Number.isFinite(value) && (!this.log.y || value > 0);
+        y[at] = drawn ? value : null;
+        if (drawn && !this.hidden.has(k)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+      }
+      return y;
+    });
+    const bound = this.panel.bound?.[1];
+    if (Number.isFinite(bound) && (!this.log.y || bound > 0)) [low, high] = [Math.min(low, bound), Math.max(high, bound)];
+    this.extent = [low, high];
+    return /** @type {any} */ ([x, ...ys]);
+  }
+
+  /** @returns {[number, number]} */
+  heights() {
+    const [low, high] = this.extent;
+    if (!(high >= low)) return this.log.y ? [0.1, 1] : [0, 1];
+    if (this.log.y) return high / low < 4 ? [low / 2, high * 2] : [low * (low / high) ** 0.05, high * (high / low) ** 0.05];
+    const pad = 0.06 * (high - low) || 0.5 * Math.abs(high) || 1;
+    return [low - pad, high + pad];
+  }
+
+  refresh() {
+    this.plot?.setData(this.reduced(), true);
+    this.move(this.at);
+  }
+
+  /** @param {"x" | "y"} axis @param {boolean} on */
+  scale(axis, on) {
+    this.log[axis] = on;
+    this.zoomed = null;
+    this.build();
+  }
+
+  /** @param {number} k @param {boolean} on */
+  show(k, on) {
+    if (on) this.hidden.delete(k);
+    else this.hidden.add(k);
+    this.build();
+  }
+
+  /** @param {[number, number] | null} range */
+  zoom(range) {
+    this.zoomed = range;
+    this.range = range ?? this.whole();
+    this.refresh();
+  }
+
+  /** Zoom about the slider's state, or else the middle. @param {number} factor */
+  zoomBy(factor) {
+    const [f, g] = this.log.x ? [Math.log, Math.exp] : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
+    const [from, to] = [f(this.range[0]), f(this.range[1])];
+    const inside = this.at > this.range[0] && this.at < this.range[1];
+    const middle = inside ? f(this.at) : (from + to) / 2;
+    const whole = this.whole();
+    const range = [g(middle + (from - middle) * factor), g(middle + (to - middle) * factor)];
+    const limited = /** @type {[number, number]} */ ([Math.max(range[0], whole[0]), Math.min(range[1], whole[1])]);
+    this.zoom(limited[0] <= whole[0] && limited[1] >= whole[1] ? null : limited);
+  }
+
+  /** @param {uPlot} u */
+  select(u) {
+    const { left, width } = u.select;
+    if (width > 4) this.zoom([u.posToVal(left, "x"), u.posToVal(left + width, "x")]);
+    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+  }
+
+  /** @param {uPlot} u */
+  read(u) {
+    const left = u.cursor.left ?? -1;
+    if (left < 0) return;
+    const x = u.posToVal(left, "x");
+    const parts = this.lines.filter((_, k) => !this.hidden.has(k)).slice(0, 8).map(({ name, curve }) => {
+      const k = nearest(curve.x, x);
+      return `${name} ${exact(curve.y[k])} at ${exact(curve.x[k])}`;
+    });
+    this.readout.textContent = parts.join("; ");
+    this.pointed = x;
+  }
+
+  /** Draw what stands beside the curves: plateaus of the loss, and a line such as 2 / lr. @param {uPlot} u */
+  beside(u) {
+    const { ctx } = u;
+    const { left, top, width, height } = u.bbox;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, width, height);
+    ctx.clip();
+    ctx.strokeStyle = ctx.fillStyle = color("muted");
+    ctx.lineWidth = devicePixelRatio;
+    ctx.font = `${11 * devicePixelRatio}px sans-serif`;
+    ctx.textAlign = "left";
+    if (this.panel.bound) {
+      const y = u.valToPos(this.panel.bound[1], "y", true);
+      ctx.setLineDash([8, 5]);
+      ctx.strokeRect(left - 2, y, width + 4, 0);
+      ctx.fillText(this.panel.bound[0], left + 6, y - 5);
+    }
+    ctx.setLineDash([2, 3]);
+    for (const { value, first, last } of this.panel.plateaus ?? []) {
+      const [a, b, y] = [u.valToPos(Math.max(first, this.range[0]), "x", true), u.valToPos(last, "x", true), u.valToPos(value, "y", true)];
+      ctx.beginPath();
+      ctx.moveTo(a, y + 6);
+      ctx.lineTo(b, y + 6);
+      ctx.stroke();
+      if (b - a > 60) ctx.fillText(short(value), a + 4, y + 20);
+    }
+    ctx.restore();
+  }
+
+  /** Put the mark at an iteration. @param {number} x */
+  move(x) {
+    this.at = x;
+    const seen = x >= this.range[0] && x <= this.range[1];
+    this.mark.hidden = !seen;
+    if (seen && this.plot) this.mark.style.transform = `translateX(${this.plot.valToPos(x, "x")}px)`;
+  }
+
+  redraw() {
+    this.plot?.redraw(false);
+  }
+
+  /** Fill the table of values: 25 places of x at most. */
+  tabulate() {
+    const head = make("tr", {}, ...["curve", this.panel.label, "value"].map((text) => make("th", { scope: "col" }, text)));
+    const body = make("tbody", {});
+    for (const { name, curve } of this.lines) {
+      const count = Math.min(curve.x.length, Math.max(3, Math.round(25 / this.lines.length)));
+      for (let k = 0; k < count; k++) {
+        const i = count > 1 ? Math.round((k * (curve.x.length - 1)) / (count - 1)) : 0;
+        const cells = [exact(curve.x[i]), exact(curve.y[i])].map((text) => make("td", {}, text));
+        body.append(make("tr", {}, make("th", { scope: "row" }, name), ...cells));
+      }
+    }
+    this.rows.replaceChildren(make("table", {}, make("thead", {}, head), body));
+  }
+}

@@ -1,0 +1,202 @@
+// @ts-check
+"use strict";
+// What happens when a page opens: its parts are set up, and one slider moves all that belongs to a run.
+
+/** Draws that must be done again when the colours change. @type {Set<() => void>} */
+const redraws = new Set();
+
+/** The states of one run: a slider, and all that it moves. */
+class States {
+  /** @param {HTMLElement} bar @param {Numbers} x @param {{name: string, values: Numbers}[]} numbers */
+  constructor(bar, x, numbers) {
+    this.x = x;
+    this.numbers = numbers;
+    this.slider = /** @type {HTMLInputElement} */ (bar.querySelector("input"));
+    this.output = /** @type {HTMLOutputElement} */ (bar.querySelector("output"));
+    /** @type {HTMLTableCellElement[]} */
+    this.cells = [...document.querySelectorAll(`table.state[data-group="${bar.dataset.group}"] td`)].map((cell) => /** @type {HTMLTableCellElement} */ (cell));
+    /** @type {((k: number) => void)[]} */
+    this.movers = [];
+    this.now = x.length - 1;
+    /** @type {number | undefined} */
+    this.playing = undefined;
+    this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
+    /** @type {[string, () => void][]} */
+    const buttons = [["first", () => this.goTo(0)], ["back", () => this.goTo(this.now - 1)], ["play", () => this.play()],
+      ["on", () => this.goTo(this.now + 1)], ["last", () => this.goTo(x.length - 1)]];
+    for (const [name, act] of buttons) bar.querySelector(`.${name}`)?.addEventListener("click", act);
+    this.button = /** @type {HTMLButtonElement} */ (bar.querySelector(".play"));
+    this.button.setAttribute("aria-pressed", "false");
+  }
+
+  /** Show the k-th state in everything. @param {number} k */
+  goTo(k) {
+    this.now = Math.max(0, Math.min(this.x.length - 1, k));
+    this.slider.value = String(this.now);
+    const loss = this.numbers.find(({ name }) => name === "loss");
+    const text = `iteration ${exact(this.x[this.now])}${loss ? `, loss ${short(loss.values[this.now])}` : ""}`;
+    this.slider.setAttribute("aria-valuetext", text);
+    this.output.value = text;
+    [this.x, ...this.numbers.map(({ values }) => values)].forEach((values, i) => {
+      if (this.cells[i]) this.cells[i].textContent = exact(values[this.now]);
+    });
+    for (const move of this.movers) move(this.now);
+  }
+
+  /** Go on by itself, or stop; from the end it begins again. */
+  play() {
+    if (this.playing !== undefined) {
+      clearInterval(this.playing);
+      this.playing = undefined;
+    } else {
+      if (this.now === this.x.length - 1) this.goTo(0);
+      const pause = Math.max(30, Math.min(200, 12000 / this.x.length));
+      this.playing = window.setInterval(() => (this.now < this.x.length - 1 ? this.goTo(this.now + 1) : this.play()), pause);
+    }
+    this.button.setAttribute("aria-pressed", String(this.playing !== undefined));
+  }
+}
+
+/** @type {Map<number, Promise<States | null>>} */
+const groups = new Map();
+
+/** The slider of a group, set up when it is first asked for. @param {number} group */
+function statesOf(group) {
+  let found = groups.get(group);
+  if (!found) groups.set(group, (found = setUpStates(group)));
+  return found;
+}
+
+/** @param {number} group */
+async function setUpStates(group) {
+  const bar = /** @type {HTMLElement | null} */ (document.querySelector(`.time[data-group="${group}"]`));
+  if (!bar) return null;
+  const { x, numbers: named } = described.groups[group];
+  const values = await Promise.all(named.map(({ y }) => numbers(y)));
+  return new States(bar, await numbers(x), named.map(({ name }, k) => ({ name, values: values[k] })));
+}
+
+/** @param {number} number */
+async function setUp(number) {
+  const panel = described.panels[number];
+  const place = element(`panel-${number}`);
+  if (place.firstChild) return;
+  if (panel.kind === "sweep") {
+    redraws.add(await setUpSweep(place, panel));
+    return;
+  }
+  const states = panel.group === undefined ? null : await statesOf(panel.group);
+  if (panel.kind === "chart") {
+    const lines = await Promise.all(panel.lines.map(async (/** @type {StoredLine} */ line) => (
+      { name: line.name + (line.of ? ` (extremes of ${line.of} points)` : ""), curve: new Curve(await numbers(line.x), await numbers(line.y)), dash: !!line.dash })));
+    const chart = new Chart(place, panel, lines);
+    redraws.add(() => chart.redraw());
+    if (!states || panel.label !== "iteration") return;
+    const move = (/** @type {number} */ k) => chart.move(states.x[k]);
+    states.movers.push(move);
+    chart.onpoint = (x) => states.goTo(nearest(states.x, x));
+    move(states.now);
+    return;
+  }
+  const draw = await KINDS[panel.kind](place, panel);
+  if (!states) return;
+  /** The last of the picture's states that is not after the slider's. @param {number} k */
+  const drawn = (k) => (panel.at ? Math.max(0, firstFrom(Float64Array.from(panel.at), k + 0.5) - 1) : k);
+  let last = -1;
+  const move = (/** @type {number} */ k) => {
+    if (drawn(k) !== last) draw((last = drawn(k)));
+  };
+  states.movers.push(move);
+  redraws.add(() => draw(last));
+  move(states.now);
+}
+
+/** Set up all that stands in an element and is not folded in. @param {ParentNode} root */
+async function setUpIn(root) {
+  const places = [...root.querySelectorAll(".drawn")].filter((place) => {
+    const fold = place.closest("details");
+    return !fold || fold.open;
+  });
+  await Promise.all(places.map((place) => setUp(Number(place.id.replace("panel-", "")))));
+  for (const bar of root.querySelectorAll(".time")) {
+    const fold = bar.closest("details");
+    if (!fold || fold.open) {
+      const states = await statesOf(Number(/** @type {HTMLElement} */ (bar).dataset.group));
+      states?.goTo(kept.get(`state${/** @type {HTMLElement} */ (bar).dataset.group}`) ?? states.now);
+    }
+  }
+}
+
+/** What the address keeps when the page is loaded again: the sliders, and whether it loads itself. @type {Map<string, number>} */
+const kept = new Map();
+for (const part of location.hash.slice(1).split("&")) {
+  const [name, value] = part.split("=");
+  if (value !== undefined && Number.isInteger(Number(value))) kept.set(name, Number(value));
+}
+
+async function reload() {
+  for (const [group, states] of groups) {
+    const found = await states;
+    if (found && found.now < found.x.length - 1) kept.set(`state${group}`, found.now);
+    else kept.delete(`state${group}`);
+  }
+  location.hash = [...kept].map(([name, value]) => `${name}=${value}`).join("&");
+  location.reload();
+}
+
+/** Offer to load the page again while its run goes on. @param {HTMLElement} place */
+function offerReload(place) {
+  const again = () => {
+    if (kept.get("again")) setTimeout(() => kept.get("again") && reload(), 1000 * described.live);
+  };
+  const box = ticker("load again by itself", !!kept.get("again"), (on) => {
+    kept.set("again", Number(on));
+    again();
+  });
+  place.append(" ", make("button", { type: "button", onclick: reload }, "load again"), " ", box);
+  again();
+}
+
+function recolor() {
+  colors.clear();
+  for (const redraw of redraws) redraw();
+}
+
+/** @param {string} theme `auto`, `light` or `dark` */
+function setTheme(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  recolor();
+}
+
+function offerThemes() {
+  const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...["auto", "light", "dark"].map((name) => make("option", { value: name }, name))));
+  choice.addEventListener("change", () => setTheme(choice.value));
+  element("settings").append(make("label", {}, "colours ", choice));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
+  /** What is folded in and opened on paper. @type {HTMLDetailsElement[]} */
+  let folds = [];
+  addEventListener("beforeprint", () => {
+    setTheme("light");
+    folds = [...document.querySelectorAll("details")].filter((fold) => fold.classList.contains("printed") && !fold.open);
+    for (const fold of folds) fold.open = true;
+  });
+  addEventListener("afterprint", () => {
+    setTheme(choice.value);
+    for (const fold of folds) fold.open = false;
+  });
+}
+
+document.addEventListener("toggle", (event) => {
+  const fold = event.target;
+  if (fold instanceof HTMLDetailsElement && fold.open) setUpIn(fold);
+}, true);
+
+(async () => {
+  document.documentElement.classList.add("drawing");
+  offerThemes();
+  const place = document.getElementById("reload");
+  if (place) offerReload(place);
+  await setUpIn(document);
+  document.documentElement.dataset.ready = performance.now().toFixed(0);
+})();

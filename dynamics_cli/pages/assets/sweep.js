@@ -1,0 +1,264 @@
+// @ts-check
+"use strict";
+// The jobs of a sweep: any column over any other, coloured by a third; the numbers and the curve of one job.
+
+/** @typedef {{name: string, at: Stored, words?: string[] | null, log?: boolean, setting: boolean}} StoredColumn */
+/** @typedef {{name: string, values: Numbers, words: string[] | null, log: boolean, setting: boolean}} Column */
+
+const PER_PAGE = 20;
+
+/** @param {Numbers} values @param {boolean} log @returns {[number, number]} */
+function reach(values, log) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (Number.isFinite(value) && (!log || value > 0)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  }
+  return high >= low ? [low, high] : [1, 2];
+}
+
+class Sweep {
+  /** @param {HTMLElement} place @param {Panel} panel @param {Column[]} columns @param {{[name: string]: string[]}} texts */
+  constructor(place, panel, columns, texts) {
+    this.panel = panel;
+    this.columns = columns;
+    this.texts = texts;
+    this.chosen = { x: panel.x, y: panel.y, color: panel.color };
+    this.job = -1;
+    this.first = 0;
+    const settings = make("div", { class: "settings" });
+    /** @type {("x" | "y" | "color")[]} */ (["x", "y", "color"]).forEach((what) => {
+      const names = columns.map(({ name }) => make("option", { value: name, ...(name === panel[what] ? { selected: "" } : {}) }, name));
+      const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off", "aria-label": what === "color" ? "colour" : what }, ...names));
+      choice.addEventListener("change", () => ((this.chosen[what] = choice.value), this.draw()));
+      settings.append(make("label", {}, `${what === "color" ? "colour" : what} `, choice));
+      choice.addEventListener("change", () => (log.checked = this.column(this.chosen[what]).log));
+      const box = ticker("log", this.column(panel[what]).log, (on) => {
+        this.column(this.chosen[what]).log = on && !this.column(this.chosen[what]).words;
+        this.draw();
+      });
+      const log = /** @type {HTMLInputElement} */ (box.querySelector("input"));
+      settings.append(box);
+    });
+    const number = /** @type {HTMLInputElement} */ (make("input", { type: "number", min: "0", max: String(panel.jobs - 1), autocomplete: "off" }));
+    number.addEventListener("input", () => number.value !== "" && this.show(Math.max(0, Math.min(panel.jobs - 1, Number(number.value)))));
+    settings.append(make("label", {}, "row of a job ", number));
+    place.append(settings);
+    this.drawing = new Drawing(place, panel.alternative, 0.5);
+    this.drawing.onresize = () => this.draw();
+    const bar = make("div", { class: "settings" });
+    this.scale = /** @type {HTMLCanvasElement} */ (make("canvas", { width: 128, height: 10, class: "scale", "aria-hidden": "true" }));
+    this.legend = make("span", {});
+    bar.append(this.scale, this.legend);
+    this.readout = make("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
+    this.curve = make("div", {});
+    this.rows = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "jobs" });
+    this.pager = make("span", {});
+    const turn = (/** @type {number} */ by) => () => {
+      this.first = Math.max(0, Math.min(Math.floor((panel.jobs - 1) / PER_PAGE) * PER_PAGE, this.first + by * PER_PAGE));
+      this.tabulate();
+    };
+    const pages = make("div", { class: "settings" }, make("button", { type: "button", onclick: turn(-1) }, "jobs before"), this.pager, make("button", { type: "button", onclick: turn(1) }, "jobs after"));
+    place.append(bar, this.readout, this.curve, this.rows, pages);
+    const { canvas } = this.drawing;
+    canvas.addEventListener("mousemove", (event) => this.point(this.under(event)));
+    canvas.addEventListener("click", (event) => {
+      const job = this.under(event);
+      if (job >= 0) number.value = String(job);
+      if (job >= 0) this.show(job);
+    });
+    this.draw();
+    this.tabulate();
+  }
+
+  /** @param {string} name @returns {Column} */
+  column(name) {
+    return this.columns.find((column) => column.name === name) ?? this.columns[0];
+  }
+
+  draw() {
+    const [x, y, shade] = [this.column(this.chosen.x), this.column(this.chosen.y), this.column(this.chosen.color)];
+    const { drawing } = this;
+    Object.assign(drawing.look, { x: x.name, y: y.name });
+    drawing.log = { x: x.log, y: y.log };
+    const groups = !!shade.words || (shade.setting && new Set(shade.values).size <= 7);
+    const cells = x.setting && y.setting && x !== y && !groups;
+    this.celled = cells;
+    const [xs, ys] = [this.places(x), this.places(y)];
+    drawing.begin([...this.limits(x, cells ? xs : null), ...this.limits(y, cells ? ys : null)]);
+    const means = cells ? this.means(x, y, shade, xs, ys) : shade.values;
+    const [low, high] = reach(means, shade.log);
+    const words = groups ? [...new Set(shade.values)].sort((a, b) => a - b) : [];
+    const share = (/** @type {number} */ v) => (shade.log ? Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v - low) / (high - low));
+    const fill = (/** @type {number} */ v) => (groups ? series(words.indexOf(v)) : Number.isFinite(v) ? `rgb(${viridis(high > low ? share(v) : 0.5)})` : "");
+    drawing.inside(() => {
+      if (cells) this.cells(x, y, xs, ys, means, fill);
+      else this.dots(x, y, shade, fill);
+      if (groups && x.setting && !y.setting) for (const word of words) this.medians(x, y, xs, (j) => shade.values[j] === word, fill(word));
+    });
+    drawing.axes(undefined, undefined, { x: x.words, y: y.words });
+    this.scale.hidden = groups;
+    const ctx = /** @type {CanvasRenderingContext2D} */ (this.scale.getContext("2d"));
+    for (let k = 0; k < 128; k++) {
+      ctx.fillStyle = `rgb(${viridis(k / 127)})`;
+      ctx.fillRect(k, 0, 1, 10);
+    }
+    const names = words.slice(0, 12).map((v, k) => make("span", {}, make("span", { class: `s${k % 7}`, "aria-hidden": "true" }, "●"), ` ${shade.words ? shade.words[v] : short(v)} `));
+    const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", mean over all other settings and seeds; crosses: no number" : ""}`;
+    const lines = groups && x.setting && !y.setting ? "; lines: medians" : "";
+    this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]), lines);
+  }
+
+  /** The mean of a column in every cell, NaN where there is no number. @param {Column} x @param {Column} y @param {Column} shade @param {Float64Array} xs @param {Float64Array} ys */
+  means(x, y, shade, xs, ys) {
+    const [sums, counts] = [new Float64Array(xs.length * ys.length), new Int32Array(xs.length * ys.length)];
+    for (let j = 0; j < this.panel.jobs; j++) {
+      const at = nearest(xs, x.values[j]) * ys.length + nearest(ys, y.values[j]);
+      if (Number.isFinite(shade.values[j])) [sums[at], counts[at]] = [sums[at] + shade.values[j], counts[at] + 1];
+    }
+    return sums.map((sum, at) => sum / counts[at]);
+  }
+
+  /** Join the medians of some jobs at every place of x. @param {Column} x @param {Column} y @param {Float64Array} xs @param {(j: number) => boolean} among @param {string} stroke */
+  medians(x, y, xs, among, stroke) {
+    /** @type {number[][]} */
+    const at = Array.from(xs, () => []);
+    for (let j = 0; j < this.panel.jobs; j++) if (among(j) && Number.isFinite(y.values[j])) at[nearest(xs, x.values[j])].push(y.values[j]);
+    const { ctx } = this.drawing;
+    ctx.strokeStyle = stroke;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    at.forEach((values, k) => {
+      values.sort((a, b) => a - b);
+      const middle = (values[(values.length - 1) >> 1] + values[values.length >> 1]) / 2;
+      if (Number.isFinite(this.drawing.py(middle))) ctx.lineTo(this.drawing.px(xs[k]), this.drawing.py(middle));
+    });
+    ctx.stroke();
+  }
+
+  /** The different values of a column, in order. @param {Column} column */
+  places(column) {
+    return Float64Array.from(new Set([...column.values].filter((v) => Number.isFinite(v) && (!column.log || v > 0)))).sort();
+  }
+
+  /** The ends of an axis; around cells half of their size. @param {Column} column @param {Float64Array | null} places @returns {number[]} */
+  limits(column, places) {
+    if (places && places.length > 1) return [edge(places, 0, column.log), edge(places, places.length, column.log)];
+    const [low, high] = reach(column.values, column.log);
+    if (column.log) return low < high ? [low * (low / high) ** 0.04, high * (high / low) ** 0.04] : [low / 2, high * 2];
+    const pad = 0.04 * (high - low) || 0.5;
+    return [low - pad, high + pad];
+  }
+
+  /** @param {Column} x @param {Column} y @param {Float64Array} xs @param {Float64Array} ys @param {Numbers} means @param {(v: number) => string} fill */
+  cells(x, y, xs, ys, means, fill) {
+    const { ctx } = this.drawing;
+    const across = Array.from({ length: xs.length + 1 }, (_, k) => Math.round(this.drawing.px(edge(xs, k, x.log))));
+    const up = Array.from({ length: ys.length + 1 }, (_, k) => Math.round(this.drawing.py(edge(ys, k, y.log))));
+    ctx.strokeStyle = color("muted");
+    means.forEach((mean, at) => {
+      const [i, j] = [Math.floor(at / ys.length), at % ys.length];
+      ctx.fillStyle = fill(mean) || color("faint");
+      ctx.fillRect(across[i], up[j + 1], across[i + 1] - across[i], up[j] - up[j + 1]);
+      if (Number.isFinite(mean)) return;
+      this.drawing.line(across[i], up[j], across[i + 1], up[j + 1]);
+      this.drawing.line(across[i], up[j + 1], across[i + 1], up[j]);
+    });
+  }
+
+  /** @param {Column} x @param {Column} y @param {Column} shade @param {(v: number) => string} fill */
+  dots(x, y, shade, fill) {
+    const { drawing } = this;
+    const { ctx } = drawing;
+    const size = this.panel.jobs > 2000 ? 3 : 6;
+    for (let j = 0; j < this.panel.jobs; j++) {
+      const [px, py] = [drawing.px(x.values[j]), drawing.py(y.values[j])];
+      if (!Number.isFinite(px + py)) continue;
+      ctx.fillStyle = fill(shade.values[j]) || color("muted");
+      ctx.fillRect(px - size / 2, py - size / 2, size, size);
+    }
+  }
+
+  /** The job that is nearest to the mouse, -1 if none is near. @param {MouseEvent} event */
+  under(event) {
+    const [x, y] = [this.column(this.chosen.x), this.column(this.chosen.y)];
+    let [best, job] = [this.celled ? Infinity : 40 ** 2, -1];
+    for (let j = 0; j < this.panel.jobs; j++) {
+      const [dx, dy] = [this.drawing.px(x.values[j]) - event.offsetX, this.drawing.py(y.values[j]) - event.offsetY];
+      if (dx * dx + dy * dy < best) [best, job] = [dx * dx + dy * dy, j];
+    }
+    return job;
+  }
+
+  /** Say the numbers of a job. @param {number} job */
+  point(job) {
+    if (job < 0) return;
+    const parts = this.columns.map(({ name, values, words }) => `${name} ${words ? words[values[job]] : exact(values[job])}`);
+    const message = this.texts.message[job] ? `: ${this.texts.message[job]}` : "";
+    this.readout.textContent = `${parts.join(", ")}, ${this.texts.status[job]}${message}`;
+  }
+
+  /** Choose a job: its numbers, its row, its curve. @param {number} job */
+  async show(job) {
+    this.job = job;
+    this.point(job);
+    this.first = Math.floor(job / PER_PAGE) * PER_PAGE;
+    this.tabulate();
+    const { curves, without } = this.panel;
+    if (!curves) {
+      this.curve.replaceChildren(make("p", {}, without));
+      return;
+    }
+    const [x, y, counts] = await Promise.all([curves.x, curves.y, curves.counts].map(numbers));
+    let from = 0;
+    for (let j = 0; j < job; j++) from += counts[j];
+    const place = make("div", {});
+    this.curve.replaceChildren(make("p", {}, `Loss of job ${exact(this.columns[0].values[job])}, in ${this.texts.path[job]}`), place);
+    if (!counts[job]) {
+      place.append("It recorded no losses.");
+      return;
+    }
+    const curve = new Curve(x.slice(from, from + counts[job]), y.slice(from, from + counts[job]));
+    const positive = curve.y.every((value) => !(value < 0));
+    const panel = { kind: "chart", log: { x: false, y: positive }, label: "iteration", alternative: `Loss of job ${job} over iterations.` };
+    this.chart = new Chart(place, panel, [{ name: "loss", curve, dash: false }]);
+  }
+
+  tabulate() {
+    const { jobs } = this.panel;
+    const end = Math.min(jobs, this.first + PER_PAGE);
+    const head = make("tr", {}, ...[...this.columns.map(({ name }) => name), "status", "message"].map((name) => make("th", { scope: "col" }, name)));
+    const body = make("tbody", {});
+    for (let j = this.first; j < end; j++) {
+      const cells = this.columns.map(({ values, words }, c) => make(c ? "td" : "th", c ? {} : { scope: "row" }, words ? words[values[j]] : exact(values[j])));
+      const row = make("tr", { class: "job", onclick: () => this.show(j) }, ...cells, ...[this.texts.status[j], this.texts.message[j]].map((text) => make("td", {}, text)));
+      if (j === this.job) row.setAttribute("aria-current", "true");
+      body.append(row);
+    }
+    this.rows.replaceChildren(make("table", {}, make("thead", {}, head), body));
+    this.pager.textContent = `${this.first + 1} to ${end} of ${jobs}`;
+  }
+}
+
+/** Where the k-th cell begins: half-way to its neighbour. @param {Float64Array} places @param {number} k @param {boolean} log */
+function edge(places, k, log) {
+  const [f, g] = log ? [Math.log, Math.exp] : [(/** @type {number} */ v) => v, (/** @type {number} */ v) => v];
+  const n = places.length;
+  if (n < 2) return places[0] + k - 0.5;
+  if (k === 0) return g(1.5 * f(places[0]) - 0.5 * f(places[1]));
+  if (k === n) return g(1.5 * f(places[n - 1]) - 0.5 * f(places[n - 2]));
+  return g((f(places[k - 1]) + f(places[k])) / 2);
+}
+
+/** @param {HTMLElement} place @param {Panel} panel @returns {Promise<() => void>} */
+async function setUpSweep(place, panel) {
+  const columns = await Promise.all(panel.columns.map(async (/** @type {StoredColumn} */ column) => (
+    { name: column.name, values: await numbers(column.at), words: column.words ?? null, log: !!column.log, setting: column.setting })));
+  /** @type {{[name: string]: string[]}} */
+  const texts = {};
+  for (const name of ["status", "path", "message"]) texts[name] = new TextDecoder().decode(await numbers(panel[name])).split("\n");
+  const sweep = new Sweep(place, panel, columns, texts);
+  return () => {
+    sweep.draw();
+    sweep.chart?.redraw();
+  };
+}

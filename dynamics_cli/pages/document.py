@@ -1,0 +1,217 @@
+"""One HTML file: how text is escaped, how numbers travel, what it is made of, and what a browser lets it do.
+
+A page makes no request and evaluates no data: its policy allows the one script and the one style sheet whose SHA-256 it
+names, and pictures that it holds itself. Arrays are deflated (RFC 1951), the browser inflates those that are looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.plotting.time_axis import decimate
+from dynamics_cli.runs.store import files
+from dynamics_cli.text import jsonable
+
+SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "states.js", "sweep.js", "page.js")
+STYLES = ("uplot.min.css", "page.css")
+LONGEST = 2000
+"""Characters of a text that a page shows; of a longer one the beginning and its length."""
+MOST_POINTS = 2**20
+"""Points of a curve that travel as they are; of more, those that can be seen (`decimate`)."""
+_VOID = ("br", "img", "input", "meta")
+
+
+class Html(str):
+    """Text that is HTML already; any other text is escaped where it is put into a page."""
+
+    __slots__ = ()
+
+
+def shown(text: object) -> str:
+    """Return a text as a page shows it: without characters that no file can hold, and cut where it is very long."""
+    whole = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}… ({len(whole):,} characters)"
+
+
+def tag(name: str, /, *children: object, **attributes: object) -> Html:
+    """Return an element; children are escaped unless they are `Html`, None is left out.
+
+    Attributes end in an underscore where Python has the word (`class_`), others become hyphens (`aria_label`); True
+    stands without a value, False and None are left out.
+    """
+    written = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(_whole(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return Html(f"<{name}{written}>" + ("" if name in _VOID else f"{joined(children)}</{name}>"))
+
+
+def _whole(value: object) -> str:
+    return value if isinstance(value, Html) else shown(value)
+
+
+def joined(children: Iterable[object]) -> Html:
+    """Return children one after another, escaped unless they are `Html`; None is left out."""
+    return Html(
+        "".join(
+            one if isinstance(one, Html) else escape(shown(one), quote=False) for one in children if one is not None
+        )
+    )
+
+
+def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "", **attributes: object) -> Html:
+    """Return a table whose first cells head their rows, in a frame that scrolls where it is too wide."""
+    head = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header))) if header else None
+    body = [
+        tag("tr", tag("th", first, scope="row"), *(cell if _is_cell(cell) else tag("td", cell) for cell in rest))
+        for first, *rest in rows
+    ]
+    whole = tag("table", tag("caption", caption) if caption else None, head, tag("tbody", *body), **attributes)
+    return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption or "table")
+
+
+def _is_cell(cell: object) -> bool:
+    return isinstance(cell, Html) and cell.startswith("<td")
+
+
+def folded(title: object, *children: object, opened: bool = False, printed: bool = False) -> Html:
+    """Return what is shown on a click, and on paper where it is `printed`."""
+    return tag("details", tag("summary", title), *children, open=opened, class_="printed" if printed else None)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (resources("dynamics_cli.pages") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@dataclass
+class Page:
+    """An HTML file in the making: parts of the body, panels that the script draws, and arrays."""
+
+    name: str
+    """Of the file, without its ending."""
+    title: str
+    live: float = 0.0
+    """Seconds after which the file is written again, of a run that goes on; 0: it is not."""
+    body: list[Html] = field(default_factory=list)
+    panels: list[dict[str, Any]] = field(default_factory=list)
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    """What moves together: the states of one run."""
+    _arrays: list[str] = field(default_factory=list)
+
+    def array(self, values: ArrayLike) -> dict[str, Any]:
+        """Keep numbers, or a byte a number, and return what the script reads them by; no bit is lost.
+
+        Float64 that float32 holds exactly travels as that, whole numbers in equal steps as first, step and count.
+        """
+        array = np.asarray(values)
+        if array.dtype not in (np.uint8, np.float32):
+            array = array.astype(np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                single = array.astype(np.float32)
+                if np.array_equal(single.astype(np.float64), array, equal_nan=True):
+                    array = single
+        shape = list(array.shape)
+        flat = array.ravel()
+        if array.dtype != np.uint8 and len(flat) > 2 and np.isfinite(flat).all() and (flat == np.round(flat)).all():
+            steps = np.diff(flat.astype(np.float64))
+            if steps.min() == steps.max():
+                return {"first": float(flat[0]), "step": float(steps[0]), "shape": shape}
+        # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and deflate well
+        planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), -1).T
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+        packed = packer.compress(planes.tobytes()) + packer.flush()
+        self._arrays.append(base64.b64encode(packed).decode())
+        return {"id": len(self._arrays) - 1, "type": flat.dtype.str[1:], "shape": shape}
+
+    def curve(self, x: ArrayLike, y: ArrayLike, name: str, **look: Any) -> dict[str, Any]:
+        """Keep a curve y (k,) over x (k,) and return its description; a very long one keeps its extremes."""
+        xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        if len(xs) > MOST_POINTS:
+            look["of"] = len(xs)
+            xs, ys = decimate(xs, ys, columns=MOST_POINTS // 8)
+        return {"name": shown(name), "x": self.array(xs), "y": self.array(ys), **look}
+
+    def panel(self, kind: str, title: str, alternative: str, *, wide: bool = False, **described: Any) -> Html:
+        """Add something that the script draws, and return its place; `alternative` says what is to be seen."""
+        number = len(self.panels)
+        self.panels.append(jsonable({"kind": kind, **described, "alternative": shown(alternative)}))
+        place = tag("div", id=f"panel-{number}", class_="drawn")
+        classes = f"panel {kind}{' wide' if wide else ''}"
+        return tag(
+            "figure", tag("figcaption", title), place, tag("p", alternative, class_="alternative"), class_=classes
+        )
+
+    def html(self) -> str:
+        """Return the file: the same parts give the same text."""
+        script = "\n".join(_asset(name) for name in SCRIPTS)
+        style = "\n".join(_asset(name) for name in STYLES)
+        policy = (
+            f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+            "base-uri 'none'; form-action 'none'"
+        )
+        described = {"panels": self.panels, "groups": self.groups, "live": self.live}
+        text = json.dumps(jsonable(described), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+        data = [
+            tag("script", Html(text), type="application/json", id="described"),
+            *(tag("script", Html(one), type="text/plain", id=f"a{k}") for k, one in enumerate(self._arrays)),
+        ]
+        head = tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=policy),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", self.title),
+            tag("style", Html(style)),
+        )
+        top = tag("header", tag("h1", self.title), tag("div", id="settings"), self._goes_on())
+        whole = (top, tag("main", *self.body), *data, tag("script", Html(script)))
+        return f"<!doctype html>\n{tag('html', head, tag('body', *whole), lang='en')}\n"
+
+    def _goes_on(self) -> Html | None:
+        if not self.live:
+            return None
+        text = f"This run goes on; the file is written again every {self.live:g} s."
+        return tag("p", text, tag("span", id="reload"), class_="live", role="status")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file in one step, and return its path.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        target = Path(path)
+        files.save(target, self.html().encode("utf-8", "backslashreplace"))
+        return target
+
+    def __repr__(self) -> str:
+        return f"<Page {self.name}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own that may run its script and nothing else."""
+        frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": 800}
+        return tag("iframe", srcdoc=Html(self.html()), title=self.title, **frame)
+
+
+def pairs(numbers: Mapping[str, object], caption: str) -> Html:
+    """Return names and values as a table."""
+    return table([], numbers.items(), caption)

@@ -1,0 +1,250 @@
+"""The pages of figures and papers: pictures, claims with their verdicts, origins of settings, how to do it again."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.run import add_run
+from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
+from dynamics_cli.reproduction.document import read_document, run_path, sha256
+from dynamics_cli.reproduction.entries import PaperEntry
+from dynamics_cli.runs import CorruptRunError, outputs_root
+from dynamics_cli.runs.named import load_run
+from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.text import number
+
+PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
+"""Endings of pictures that a page can hold, the better one first."""
+KINDS = {
+    "claim": "Claims, decided by trained networks",
+    "theory": "Theory, decided by formulas or data alone",
+    "finding": "Findings: what the paper does not say",
+}
+ROWS = 200
+"""Rows of a table that a page shows."""
+TOLD = ("What differs from the paper, and why", "Choices on which a verdict depends")
+"""Sections of the notes of a paper that its page shows."""
+
+
+def documents_of(paper: str) -> dict[str, Path]:
+    """Return the JSON files of the reproduced figures of a paper by their names, variants after their figures."""
+    folder = outputs_root() / "figures"
+    names = [name for one in catalogue.figures(paper) for name in (one.id, *(f"{one.id}-{v}" for v in one.variants))]
+    return {name: file for name in names if (file := folder / f"{name}.json").is_file()}
+
+
+def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
+    """Add a paper: how its claims came out, errata and choices from its notes, and every figure that was reproduced.
+
+    Raises:
+        RunError: a file is damaged.
+    """
+    entry, files = catalogue.papers()[key], documents_of(key)
+    documents = {name: (file, read_document(file)) for name, file in files.items()}
+    claims = {name: _claims(document) for name, (_, document) in documents.items()}
+    every = [one for of_figure in claims.values() for one in of_figure]
+    rows = [
+        [tag("a", name, href=f"#{name}"), documents[name][1].get("title", ""), summary(of)]
+        for name, of in claims.items()
+    ]
+    failed = [[one.first.statement, name, one.first.source, one.first.expected, number(one.measured)]
+              for name, of in claims.items() for one in of if one.verdict == "not reproduced"]  # fmt: skip
+    missing = [one for one in catalogue.figures(key) if one.id not in files]
+    page.body.append(
+        tag(
+            "section",
+            tag("h2", entry.title, id=key),
+            tag("p", f"{entry.authors}. {entry.venue}."),
+            tag("p", tag("strong", f"{summary(every)}." if every else "No figure has been reproduced here yet.")),
+            table(["figure", "title", "outcome"], rows, f"Figures of {key}") if rows else None,
+            table(["claim", "figure", "source", "expected", "measured"], failed, "What does not come out as printed")
+            if failed
+            else None,
+            *(folded(title, text, printed=True) for title, text in _notes(key, entry).items()),
+            folded(
+                "Not reproduced here",
+                tag("ul", *(tag("li", tag("code", f"dyn reproduce {m.id}"), f" {m.title}") for m in missing)),
+            )
+            if missing
+            else None,
+            class_="paper",
+        )
+    )
+    for file, document in documents.values():
+        add_figure(page, file, document, runs=runs)
+
+
+def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: bool = False, level: str = "h3") -> None:
+    """Add a figure of which `document` is the JSON in `file`; with `runs` also its runs, folded in.
+
+    Raises:
+        CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
+    """
+    claims, name = _claims(document), str(document["figure"])
+    parts = [
+        tag(level, f"{name}: {document.get('title', '')}", id=name),
+        tag("p", document.get("caption", "")),
+        *_pictures(file, document),
+        tag("p", tag("strong", f"{summary(claims)}.")),
+        *(_claims_table(kind, [one for one in claims if one.first.kind == kind]) for kind in KINDS),
+        tag("ul", *(tag("li", remark) for remark in document.get("remarks", []))) if document.get("remarks") else None,
+        tag("p", "Again: ", tag("code", command(document))),
+        folded(
+            "Origins of the settings",
+            table(["setting", "origin"], document.get("origin", {}).items(), f"Settings of {name}"),
+        ),
+        folded("Runs and provenance", *_runs(document)),
+    ]
+    page.body.append(tag("section", *parts, class_="figure"))
+    for one in document["runs"] if runs else ():
+        _embed(page, file, one)
+
+
+def _claims(document: Mapping[str, Any]) -> list[ClaimOverSeeds]:
+    try:
+        return [ClaimOverSeeds.from_dict(one) for one in document["claims"]]
+    except (LookupError, TypeError) as error:
+        raise RunError(f"the claims of {document['figure']} are not what dyn writes: {error}") from error
+
+
+def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
+    if not claims:
+        return None
+    seeds = max(len(one.outcomes) for one in claims)
+    header = ["statement", "source", "expected", "median" if seeds > 1 else "measured"]
+    header += [] if kind == "finding" else ["verdict"]
+    header += ["seeds"] if seeds > 1 else []
+    rows = []
+    for one in claims:
+        said = tag("td", one.verdict, class_="reproduced" if one.verdict == "reproduced" else "failed")
+        cells: list[object] = [one.first.statement, one.first.source, one.first.expected, number(one.measured)]
+        cells += [] if kind == "finding" else [said]
+        if seeds > 1:
+            each = ", ".join(f"+{outcome.seed}: {number(outcome.measured)}" for outcome in one.outcomes)
+            cells.append(tag("td", folded(one.count or f"{len(one.outcomes)} seeds", each)))
+        rows.append(cells)
+    return table(header, rows, KINDS[kind], class_="claims")
+
+
+def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:
+    for name in document["sha256"]:
+        path = file.parent / name
+        better = path.suffix == ".svg" and path.with_suffix(".png").name in document["sha256"]
+        if path.suffix not in (*PICTURES, ".csv") or better:
+            continue
+        again = f"`{command(document)}` makes it again"
+        try:
+            if sha256(path) != document["sha256"][name]:
+                raise CorruptRunError(path, "it is not what was written with its JSON", again)
+            data = path.read_bytes()
+        except OSError as error:
+            raise CorruptRunError(path, f"it cannot be read ({error.strerror})", again) from error
+        if path.suffix == ".csv":
+            header, *rows = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""))
+            yield folded("The table", table(header, rows[:ROWS], f"{document.get('title', '')}"), opened=True)
+        else:
+            source = Html(f"data:{PICTURES[path.suffix]};base64,{base64.b64encode(data).decode()}")
+            said = f"{document.get('title', '')}. {document.get('caption', '')}"
+            yield tag("img", src=source, alt=said, **_size(data))
+    if not any(Path(name).suffix in PICTURES for name in document["sha256"]):
+        yield tag("p", "The picture was written in a format that no page can hold; --format png writes one that can.")
+
+
+def _size(png: bytes) -> dict[str, object]:
+    """Return width and height of a PNG of 300 dots an inch, for a screen, so that nothing moves while it loads."""
+    if png[:4] != b"\x89PNG":
+        return {}
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    return {"width": round(width / 2), "height": round(height / 2)}
+
+
+def command(document: Mapping[str, Any]) -> str:
+    """Return the command that makes a figure again."""
+    name, words = str(document["figure"]), ["dyn", "reproduce"]
+    known = [one for one in catalogue.figures() if name == one.id or name.removeprefix(f"{one.id}-") in one.variants]
+    figure = max((one.id for one in known if name.startswith(one.id)), key=len, default=name)
+    words += [figure, *(["--variant", name.removeprefix(f"{figure}-")] if name != figure else [])]
+    words += ["--preset", "full"] if document.get("preset") == "full" else []
+    for change in document.get("overrides", []):
+        words += ["--set", str(change)]
+    words += ["--seeds", str(document["seeds"])] if document.get("seeds", 1) != 1 else []
+    return shlex.join(words)
+
+
+def _runs(document: Mapping[str, Any]) -> Iterator[Html]:
+    rows = [
+        [one.get("role", ""), one.get("config", ""), " ".join(map(str, one.get("overrides", []))), one.get("seed", ""),
+         one.get("replicas", 1), Path(one["path"]).name, (one["hash"] or "")[:10]]
+        for one in document["runs"]
+    ]  # fmt: skip
+    header = ["role", "config", "changes", "seed", "networks", "run", "hash"]
+    yield table(header, rows[:ROWS], "Runs") if rows else tag("p", "No network is trained.")
+    if rows:
+        yield tag("p", "A run has its own page: ", tag("code", f"dyn page {rows[0][5]}"))
+    made = document.get("provenance", {})
+    kept = {key: value for key, value in made.items() if key != "obtained"}
+    yield table([], kept.items(), "Where, when and with what it was made")
+
+
+def _embed(page: Page, file: Path, one: Mapping[str, Any]) -> None:
+    path = run_path(file, one["path"])
+    title = f"Run {one.get('role', '')}: {path.name}"
+    try:
+        run = load_run(path, together=True)
+        add_run(page, replicas_of(run)[0] if "replicas" in run.info else run, folded_in=title)
+    except DynError as error:
+        page.body.append(folded(title, tag("p", f"It cannot be shown: {error}")))
+
+
+# notes: as much of Markdown as those of papers are written in ------------------------------------------------------
+
+
+def _notes(key: str, entry: PaperEntry) -> dict[str, Html]:
+    """Return the sections `TOLD` of the file NOTES.md beside the modules of a paper."""
+    modules = {one.module.rpartition(".")[0] for one in catalogue.figures(key)}
+    for package in sorted(filter(None, modules)):
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            with suppress(OSError, UnicodeDecodeError):
+                text = (Path(folder) / "NOTES.md").read_text(encoding="utf-8")
+                found = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+                return {title: markdown(found[title]) for title in TOLD if title in found}
+    return {}
+
+
+def markdown(text: str) -> Html:
+    """Return paragraphs, lists, tables, bold words and code of a text in Markdown; all else stays as it is written."""
+    parts = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        pieces = re.split(r"\n(?=- )", block)
+        if block.startswith("|"):
+            rows = [
+                [Html(_inline(cell.strip())) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+                for line in block.splitlines()
+            ]
+            parts.append(table(rows[0], rows[2:]))
+            continue
+        if not block.startswith("- "):
+            parts.append(tag("p", Html(_inline(pieces.pop(0)))))
+        if pieces:
+            parts.append(tag("ul", *(tag("li", Html(_inline(piece[2:]))) for piece in pieces)))
+    return Html("".join(parts))
+
+
+def _inline(text: str) -> str:
+    text = escape(" ".join(text.replace("\\|", "|").split()), quote=False)
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)

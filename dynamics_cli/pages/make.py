@@ -1,0 +1,135 @@
+"""From what a user names to a page: runs, sweeps, figures and papers, alone or together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.pages.document import Page, tag
+from dynamics_cli.pages.figure import add_figure, add_paper
+from dynamics_cli.pages.run import add_comparison, add_run
+from dynamics_cli.pages.sweep import add_sweep
+from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.document import read_document
+from dynamics_cli.runs import Run, outputs_root
+from dynamics_cli.runs.named import is_there, load_run, run_names
+from dynamics_cli.sweeps.directory import is_sweep, read_sweep, sweep_summary
+
+Part = tuple[str, Any]
+"""What something is - `run`, `sweep`, `figure` or `paper` - and the run, the directory, the JSON, or the key."""
+
+
+def pages_folder() -> Path:
+    """Return the folder of pages, below the root of outputs."""
+    return outputs_root() / "pages"
+
+
+def page_of(what: Sequence[Any] = (), *, runs: bool = False, live: float = 0.0) -> Page:
+    """Return the page of runs, sweeps, figures and papers; by default of all papers (see `api.page`).
+
+    `runs` embeds those of figures. `live` are the seconds after which the page will be written again, if what it
+    shows goes on; the page's own `live` is 0 if it does not.
+
+    Raises:
+        UsageError: there is nothing of this name.
+        RunError: something is damaged, or not there.
+    """
+    parts = [_found(one) for one in what] or [("paper", key) for key in catalogue.papers()]
+    page = Page(*_called(parts, everything=not what))
+    if live and len(parts) == 1 and _goes_on(*parts[0]):
+        page.live = live
+    alone = [value for kind, value in parts if kind == "run"]
+    if len(alone) == 1:
+        if len(parts) > 1:
+            page.body.append(tag("h2", alone[0].path.name))
+        add_run(page, alone[0])
+    elif alone:
+        add_comparison(page, alone)
+    papers = [value for kind, value in parts if kind == "paper"]
+    if len(papers) > 1:
+        links = (tag("li", tag("a", catalogue.papers()[key].title, href=f"#{key}")) for key in papers)
+        page.body.append(tag("nav", tag("ul", *links), aria_label="papers"))
+    for kind, value in parts:
+        if kind == "sweep":
+            add_sweep(page, value)
+        elif kind == "figure":
+            add_figure(page, value, read_document(value), runs=runs, level="h2")
+        elif kind == "paper":
+            add_paper(page, value, runs=runs)
+    return page
+
+
+def _goes_on(kind: str, value: Any) -> bool:
+    return (kind == "run" and value.status == "running") or (
+        kind == "sweep" and sweep_summary(value)["status"] == "running"
+    )
+
+
+def _called(parts: Sequence[Part], *, everything: bool) -> tuple[str, str]:
+    """Return name and title of a page."""
+    if everything:
+        return "papers", "Papers and what was reproduced of them"
+    if len(parts) > 1 and all(kind == "run" for kind, _ in parts):
+        return "comparison", f"{len(parts)} runs"
+    if len(parts) > 1:
+        return "together", ", ".join(_called([part], everything=False)[0] for part in parts)
+    ((kind, value),) = parts
+    if kind == "run":
+        replica = getattr(value, "replica", None)
+        name = value.path.name if replica is None else f"{value.path.name}-{replica}"
+    elif kind == "sweep":
+        name = value.absolute().name
+        return name, f"Sweep {read_sweep(value).get('name', name)}"
+    else:
+        name = value.stem if kind == "figure" else value
+    return name, name
+
+
+def _found(one: Any) -> Part:
+    """Return what a user means: a run, a sweep, the JSON of a figure, or a paper."""
+    if isinstance(one, Run):
+        return "run", one
+    files = getattr(one, "files", None)  # the result of `reproduce`
+    path = Path(files[-1] if files else getattr(one, "path", one))
+    sweeps = [place for place in (path, outputs_root() / "sweeps" / path) if is_there(place) and is_sweep(place)]
+    if sweeps:
+        return "sweep", sweeps[0]
+    text = os.fspath(path)
+    if path.suffix == ".json" and path.is_file():
+        return "figure", path
+    return _named(text) or ("run", _run(text))
+
+
+def _named(text: str) -> Part | None:
+    """Return the paper, or the JSON of the figure, of a name; where names of runs only begin so, it comes first."""
+    if is_there(text) or text in run_names():
+        return None
+    if text in catalogue.papers():
+        return "paper", text
+    names = _figures()
+    if text not in names:
+        return None
+    document, figure = outputs_root() / "figures" / f"{text}.json", names[text]
+    if not document.is_file():
+        variant = text.removeprefix(figure).removeprefix("-")
+        again = f"`dyn reproduce {figure}{f' --variant {variant}' if variant else ''}` does it"
+        raise RunError(f"{text} has not been reproduced yet (there is no {document}): {again}")
+    return "figure", document
+
+
+def _figures() -> dict[str, str]:
+    """Return the names of figures and their variants, each with the id of its figure."""
+    return {name: one.id for one in catalogue.figures() for name in (one.id, *(f"{one.id}-{v}" for v in one.variants))}
+
+
+def _run(text: str) -> Run:
+    try:
+        return load_run(text)
+    except RunError as error:
+        if is_there(text):
+            raise
+        close = did_you_mean(text, [*catalogue.papers(), *_figures()])
+        raise UsageError(f"{error}; nor is it a sweep, a figure or a paper{close}") from error

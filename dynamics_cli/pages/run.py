@@ -1,0 +1,327 @@
+"""The page of one run, and of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from dynamics_cli._bundled import bundled_configs
+from dynamics_cli.analysis.curves import time_scale, value_scale
+from dynamics_cli.analysis.overlay import curve_of, labels_of
+from dynamics_cli.analysis.panels.neurons import layer_title, no_layers
+from dynamics_cli.analysis.panels.spectrum import read_spectrum
+from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, values_of
+from dynamics_cli.analysis.states import plateaus_of
+from dynamics_cli.analysis.view import View
+from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.config.load import written_config
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.neurons import norms
+from dynamics_cli.pages.document import Html, Page, folded, table, tag
+from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
+from dynamics_cli.runs import Run
+from dynamics_cli.runs.compare import flat
+from dynamics_cli.runs.summary import file_sizes, final_numbers
+from dynamics_cli.text import cell, size
+
+VALUE = 300
+"""Characters of a setting that a table shows."""
+VALUES = 12
+"""Singular values of a matrix whose curves are drawn."""
+
+
+def add_run(page: Page, run: Run, *, folded_in: str = "") -> None:
+    """Add everything that a run can show; `folded_in` is the title of a fold around it.
+
+    Raises:
+        CorruptRunError: the run is damaged.
+    """
+    run.check_all()
+    parts = [*_pictures(page, run), *_tables(run)]
+    if folded_in:
+        page.body.append(folded(folded_in, tag("section", *parts, class_="run")))
+    else:
+        page.body.append(tag("section", *parts, class_="run", aria_label=run.path.name))
+
+
+def add_comparison(page: Page, runs: Sequence[Run]) -> None:
+    """Add the curves of several runs over one another, and what differs in their configs and final numbers.
+
+    Raises:
+        CorruptRunError: a run is damaged.
+    """
+    for run in runs:
+        run.check_all()
+    names = [name if names_are_different else f"{k + 1}: {name}" for names_are_different, k, name in _names(runs)]
+    common = [name for name in runs[0].measures if all(name in run.measures for run in runs)]
+    panels = []
+    for what in ["loss", *common]:
+        curves = [curve_of(run, what) for run in runs]
+        kept = [(name, curve) for name, curve in zip(names, curves, strict=True) if len(curve[0])]
+        lines = [page.curve(*curve, name) for name, curve in kept]
+        if lines:
+            title = "training loss" if what == "loss" else NAMES.get(what, what.replace("_", " "))
+            panels.append(_chart(page, title, lines, [curve for _, curve in kept], wide=what == "loss"))
+    configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
+    keys = [key for key in dict.fromkeys(key for one in configs for key in one)
+            if any(one.get(key) != configs[0].get(key) for one in configs)]  # fmt: skip
+    header = ["", *(run.path.name for run in runs)]
+    differing = [[key, *(_value(one.get(key)) for one in configs)] for key in keys]
+    ends = [final_numbers(run) for run in runs]
+    final = [[name.replace("_", " "), *(cell(one.get(name)) for one in ends)]
+             for name in dict.fromkeys(name for one in ends for name in one)]  # fmt: skip
+    same = tag("p", "The configs are the same.") if not differing else None
+    page.body.append(
+        tag(
+            "section",
+            tag("div", *panels, class_="panels"),
+            same or table(["setting", *header[1:]], differing, "Settings that differ"),
+            table(["final", *header[1:]], final, "Final numbers"),
+        )
+    )
+
+
+def _names(runs: Sequence[Run]) -> Iterator[tuple[bool, int, str]]:
+    labels = labels_of(runs)
+    for k, label in enumerate(labels):
+        yield labels.count(label) == 1, k, label
+
+
+# pictures -----------------------------------------------------------------------------------------------------------
+
+
+def _pictures(page: Page, run: Run) -> Iterator[Html]:
+    view = View(run)
+    states = view.curve_states(1) if view.states else np.zeros(0, np.int64)
+    steps = np.asarray(view.iterations[states], np.float64)
+    group = len(page.groups)
+    numbers = _numbers(view, states) if len(states) else {}
+    kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
+    page.groups.append({"x": page.array(steps), "numbers": kept})
+    yield _headline(run)
+    if len(states):
+        yield _slider(group, steps)
+    panels = [*_curves(page, view, group)]
+    if len(states):
+        shown = Shown(view, states, group)
+        panels[1:1] = [*state_panels(page, shown), _state_table(group, list(numbers))]
+        panels += _spectra(page, view, group)
+    yield tag("div", *panels, class_="panels")
+    if len(states) < view.states:
+        yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
+    if view.states < len(view.iterations):
+        yield tag("p", f"From iteration {view.iterations[view.states]} on the weights are not finite.")
+
+
+def _headline(run: Run) -> Html:
+    loss = "" if np.isnan(run.final_loss) else f", final loss {cell(run.final_loss)}"
+    return tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
+
+
+def _slider(group: int, steps: Floats) -> Html:
+    last = len(steps) - 1
+    named = {"first": "|<", "back": "<", "play": "play", "on": ">", "last": ">|"}
+    said = {"first": "first state", "back": "previous state", "play": "play", "on": "next state", "last": "last state"}
+    buttons = [
+        tag("button", sign, type="button", class_=name, aria_label=said[name], title=said[name])
+        for name, sign in named.items()
+    ]
+    label = f"State of training {group + 1}" if group else "State of training"
+    slider = tag("input", type="range", min=0, max=last, step=1, value=last, aria_label=label, autocomplete="off")
+    shown = tag("output", f"iteration {steps[-1]:.0f}")
+    return tag("div", *buttons, slider, shown, class_="time", data_group=group, role="group", aria_label=label)
+
+
+def _state_table(group: int, names: Sequence[str]) -> Html:
+    rows = [[name, tag("td", "")] for name in ["iteration", *names]]
+    return tag("div", table([], rows, "This state in numbers", class_="state", data_group=group), class_="panel")
+
+
+def _numbers(view: View, states: Any) -> dict[str, Floats]:
+    """Return what is known of each state by name, (k,): its loss, what was measured, outputs at few data."""
+    run, steps = view.run, view.iterations[states]
+    at = np.searchsorted(run.loss_iterations, steps).clip(max=max(len(run.losses) - 1, 0))
+    numbers: dict[str, Floats] = {}
+    if len(run.losses):
+        there = run.loss_iterations[at] == steps
+        numbers["loss"] = np.where(there, np.asarray(run.losses, np.float64)[at], np.nan)
+    for name in run.measures:
+        values = values_of(view, name)[states]
+        if values.shape[1] == 1:
+            numbers[name.replace("_", " ")] = values[:, 0]
+    return numbers | outputs_at_data(view, states)
+
+
+Curve = tuple[NDArray[Any], NDArray[Any]]
+
+
+def _chart(
+    page: Page, title: str, lines: list[dict[str, Any]], curves: Sequence[Curve], *, x: str = "iteration",
+    wide: bool = False, **more: Any,
+) -> Html:  # fmt: skip
+    """Add a chart with scales that suit its curves, x (k,) and y (k,) each."""
+    every = np.concatenate([np.asarray(y, np.float64).ravel() for _, y in curves])
+    finite = every[np.isfinite(every)]
+    reach = f", from {cell(float(finite.min()))} to {cell(float(finite.max()))}" if len(finite) else ""
+    names = ", ".join(line["name"] for line in lines[:6]) + (f" and {len(lines) - 6} more" if len(lines) > 6 else "")
+    logs = {"x": time_scale(*curves[0]) == "log", "y": value_scale(every) == "log"}
+    return page.panel(
+        "chart", title, f"Chart of {names} over the {x}{reach}.", wide=wide, lines=lines, log=logs, label=x, **more
+    )
+
+
+def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
+    run = view.run
+    predicted = _theories(view)
+    about: dict[str, Any] = {"group": group}
+    if len(run.losses):
+        curves: list[Curve] = [(run.loss_iterations, run.losses)]
+        lines = [page.curve(*curves[0], "training loss")]
+        if "test_loss" in run.measures:
+            curves.append(curve_of(run, "test_loss"))
+            lines.append(page.curve(*curves[1], "held-out loss"))
+        beside = [(name, curve) for name, curve in predicted if name.partition(": ")[2] not in run.measures]
+        lines += [page.curve(*curve, f"theory, {name}", dash=True) for name, curve in beside]
+        marks = [{"value": p.value, "first": p.first, "last": p.last} for p in plateaus_of(view)]
+        yield _chart(page, "Loss", lines, curves, wide=True, plateaus=marks, **about)
+        if run.times is not None and np.isfinite(run.times).sum() > 1:
+            finite = np.isfinite(run.times)
+            over: Curve = (np.asarray(run.times)[finite], np.asarray(run.losses)[finite])
+            yield _chart(page, "Loss over time", [page.curve(*over, "training loss")], [over], x="time")
+    accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in run.measures]
+    for together in [accuracies, *([name] for name in run.measures if name not in (*accuracies, "test_loss"))]:
+        measured = {name: values_of(view, name)[:, :MANY_CURVES] for name in together}
+        lines, curves = [], []
+        for name, values in measured.items():
+            due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
+            for k, column in enumerate(values[due].T):
+                curves.append((view.iterations[due], column))
+                called = NAMES.get(name, name.replace("_", " "))
+                lines.append(page.curve(*curves[-1], called if values.shape[1] == 1 else f"{called} {k + 1}"))
+        lines += [page.curve(*curve, f"theory, {name}", dash=True)
+                  for name, curve in predicted if name.partition(": ")[2] in together]  # fmt: skip
+        if lines and len(curves[0][0]):
+            bound = bound_of(view.run, together[0])
+            title = "Accuracy" if together is accuracies else together[0].replace("_", " ")
+            yield _chart(page, title, lines, curves, bound=bound, **about)
+
+
+def _theories(view: View) -> list[tuple[str, Curve]]:
+    """Return the curves that registered theories predict of a run whose assumptions hold, named `kind: curve`."""
+    found = []
+    for name, cls in all_kinds("theory").items():
+        theory = cls()
+        if theory.applies(view.run):  # type: ignore[attr-defined]  # of class Theory
+            continue
+        for curve, values in theory.predict(view.run).items():  # type: ignore[attr-defined]
+            steps = view.iterations if len(values) == len(view.iterations) else view.run.loss_iterations
+            if len(values) == len(steps):
+                found.append((f"{name}: {curve}", (steps, values)))
+    return found
+
+
+def _spectra(page: Page, view: View, group: int) -> Iterator[Html]:
+    if no_layers(view) is not None:
+        return
+    if len(view.layers) > 1:
+        states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
+        steps = view.iterations[states]
+        lengths = {name: np.array([norms(view.weights(int(i), name).ravel()) for i in states]) for name in view.layers}
+        lines = [page.curve(steps, values, _plain(layer_title(name))) for name, values in lengths.items()]
+        yield _chart(page, "Norms of the layers", lines, [(steps, v) for v in lengths.values()], group=group)
+    for name in view.layers:
+        spectrum = read_spectrum(view, name)
+        steps, values = spectrum.iterations, spectrum.values[:, :VALUES]
+        lines = [page.curve(steps, column, f"{k + 1}") for k, column in enumerate(values.T)]
+        of = _plain(layer_title(name))
+        title = f"Singular values of {of}" + (f", the largest {VALUES}" if spectrum.values.shape[1] > VALUES else "")
+        yield _chart(page, title, lines, [(steps, column) for column in values.T], group=group)
+        rank: Curve = (steps, spectrum.rank)
+        yield _chart(page, f"Stable rank of {of}", [page.curve(*rank, "stable rank")], [rank], group=group)
+
+
+def _plain(title: str) -> str:
+    """Return `W 2` for `$W_{2}$`: a page has no formulas."""
+    return title.strip("$").replace("_{", " ").replace("}", "")
+
+
+# tables -------------------------------------------------------------------------------------------------------------
+
+
+def _tables(run: Run) -> Iterator[Html]:
+    yield table(
+        [], [[name.replace("_", " "), cell(value)] for name, value in final_numbers(run).items()], "How it ended"
+    )
+    messages = run.info.get("messages") or []
+    if messages:
+        yield tag("ul", *(tag("li", message) for message in messages), class_="messages")
+    origins, notes = origins_of(run.config)
+    rows = [[key, _value(value), origins.get(key, "")]
+            for key, value in flat(run.config.model_dump(exclude_none=True)).items()]  # fmt: skip
+    yield folded(
+        "Config",
+        *(tag("p", note, class_="note") for note in notes),
+        table(["setting", "value", "origin"], rows, "Config"),
+        printed=True,
+    )
+    info = {
+        key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
+    }
+    made = [[key.replace("_", " "), _value(value)] for key, value in flat({"hash": run.hash, **info}).items()]
+    yield folded("Provenance", table([], made, "Where, when and with what it was made"), printed=True)
+    sizes = [[name, size(bytes_)] for name, bytes_ in file_sizes(run.path).items() if not name.startswith("plots/")]
+    yield folded("Files", table(["file", "size"], sizes, f"Files of {run.path.name}"))
+
+
+def _value(value: Any) -> str:
+    text = "-" if value is None else f"{value!r}" if isinstance(value, float) else str(value)
+    return text if len(text) <= VALUE else f"{text[:VALUE]}… ({len(text):,} characters)"
+
+
+def origins_of(config: RunConfig) -> tuple[dict[str, str], list[str]]:
+    """Return `section.key` -> where its value comes from as far as that is known, and what the bundled config says.
+
+    A run of a bundled config, which is found by its name, has values that the file writes and some that were changed;
+    others are defaults of dyn. Of other runs only the defaults are known.
+    """
+    now = flat(config.model_dump(exclude_none=True))
+    origins = {key: "default" for key, value in _defaults(config, "") if key in now and now[key] == value}
+    called = {key.replace("/", "-").replace("_", "-"): (key, file) for key, file in bundled_configs().items()}
+    name, file = called.get(config.name.replace("_", "-"), ("", None))
+    if file is None:
+        return origins, []
+    with suppress(ConfigError):
+        written = written_config(file, ["sweep=null"])
+        before = flat(load_config(file, ["sweep=null"], check_files_exist=False).model_dump(exclude_none=True))
+        for key, value in now.items():
+            path = tuple(key.split("."))
+            if before.get(key) != value and key not in ("device", "backend"):
+                origins[key] = f"changed, {_value(before.get(key))} in {name}.yaml"
+            elif path in written.origins or path[:-1] in written.origins:
+                line = written.origin(path).line
+                origins[key] = f"{name}.yaml:{line}" if path in written.origins else origins.get(key, "default")
+    words = ("stated", "released", "inferred", "assumed")
+    lines = (line.removeprefix("# ") for line in file.read_text(encoding="utf-8").splitlines())
+    return origins, [line for line in lines if line.startswith(words)]
+
+
+def _defaults(section: BaseModel, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield `section.key` and its default, for keys that have one."""
+    for key, field in type(section).model_fields.items():
+        value = getattr(section, key)
+        if isinstance(value, BaseModel):
+            yield from _defaults(value, f"{prefix}{key}.")
+        elif not field.is_required():
+            yield f"{prefix}{key}", _dumped(field.get_default(call_default_factory=True))
+
+
+def _dumped(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_none=True)
+    return {key: _dumped(one) for key, one in value.items()} if isinstance(value, Mapping) else value

@@ -1,0 +1,106 @@
+"""The page of a sweep: any column of its table over any other, the curves of a job, what failed, what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli.analysis.curves import value_scale
+from dynamics_cli.errors import RunError
+from dynamics_cli.pages.document import Html, Page, table, tag
+from dynamics_cli.plotting.time_axis import decimate
+from dynamics_cli.runs import CorruptRunError
+from dynamics_cli.sweeps.directory import sweep_summary
+from dynamics_cli.sweeps.pictures import Coordinate, SweepTable
+
+CURVES = 1_500_000
+"""Numbers of curves that a page holds at most, all jobs together."""
+POINTS = 240
+"""Points of the curve of a job at most."""
+FEWEST = 24
+"""Points of a curve at least; where there is room for fewer, no curves are shown."""
+DIRECTORIES = 400
+"""Run directories that are opened for curves at most."""
+MESSAGES = 50
+"""Failures that are listed, each message once."""
+
+
+def add_sweep(page: Page, directory: Path) -> None:
+    """Add a sweep, finished or not.
+
+    Raises:
+        RunError: it is not a sweep, or it is damaged.
+    """
+    told = sweep_summary(directory)
+    ended = ", ".join(f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status])
+    parts: list[Html | None] = [
+        tag("h2", told["name"]),
+        tag(
+            "p", f"{told['status']}: {told['ended']} of {told['jobs']} jobs have ended{f' ({ended})' if ended else ''}."
+        ),
+    ]
+    settings = [[key, ", ".join(map(str, values))] for key, values in told["settings"].items()]
+    settings += [[key, f"= {text}"] for key, text in told["computed"].items()]
+    settings += [["seeds", told["seeds"]]]
+    try:
+        parts.append(_jobs(page, SweepTable(directory)))
+    except CorruptRunError:
+        raise
+    except RunError:  # none has ended yet
+        pass
+    failures = [[message, count] for message, count in list(told["failures"].items())[:MESSAGES]]
+    running = [[name, reached] for name, reached in told["running"].items()]
+    parts += [
+        table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
+        table(["run", "iterations"], running, "Running now") if running else None,
+        table(["setting", "values"], settings, "What is swept"),
+    ]
+    page.body.append(tag("section", *parts, class_="sweep"))
+
+
+def _jobs(page: Page, results: SweepTable) -> Html:
+    rows = results.rows
+    columns = [_column(page, results, name) for name in ["job", *results.columns]]
+    free = [key for key in results.free if results.numeric(key)]
+    main = (free or results.free or results.settings or ["seed"])[0]
+    measure = (results.measures or ["seed"])[0]
+    two = len(free) >= 2
+    chosen = {"x": main, "y": free[1] if two else measure, "color": measure if two else (results.free or ["seed"])[-1]}
+    failed = [row["job"] for row in rows if row["status"] == "failed"]
+    says = f"{len(rows)} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['color']}"
+    texts = {name: page.array(_bytes([row[name] for row in rows])) for name in ("status", "path", "message")}
+    described: dict[str, Any] = {"jobs": len(rows), "columns": columns, **chosen, **texts, **_curves(page, results)}
+    says += f"; {len(failed)} of them failed." if failed else "."
+    return page.panel("sweep", "Jobs", says, wide=True, **described)
+
+
+def _column(page: Page, results: SweepTable, name: str) -> dict[str, Any]:
+    if name == "job":
+        return {"name": name, "at": page.array([int(row["job"]) for row in results.rows]), "setting": False}
+    place = Coordinate(results, name)
+    log = place.log if place.setting or place.words else value_scale(place.at) == "log"
+    return {"name": name, "at": page.array(place.at), "words": place.words, "log": log, "setting": place.setting}
+
+
+def _bytes(texts: list[str]) -> np.ndarray[Any, Any]:
+    """Return texts as bytes with line feeds between them."""
+    one = "\n".join(text.replace("\n", " ")[:500] for text in texts)
+    return np.frombuffer(one.encode("utf-8", "backslashreplace"), np.uint8)
+
+
+def _curves(page: Page, results: SweepTable) -> dict[str, Any]:
+    """Return the losses of all jobs, thinned to what all have room for, one job after another; nothing if too many."""
+    points = min(POINTS, CURVES // max(2 * len(results.rows), 1))
+    directories = {row["path"] for row in results.rows}
+    if points < FEWEST or len(directories) > DIRECTORIES:
+        return {"without": "the curves of so many jobs do not fit into a page; each run has a page of its own"}
+    xs, ys, counts = [], [], []
+    for k in range(len(results.rows)):
+        x, y = decimate(*results.curve(k, "final_loss"), columns=points // 6)
+        xs.append(x)
+        ys.append(y)
+        counts.append(len(x))
+    together: dict[str, Any] = {"x": np.concatenate(xs), "y": np.concatenate(ys).astype(np.float32), "counts": counts}
+    return {"curves": {name: page.array(values) for name, values in together.items()}}

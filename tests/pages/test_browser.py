@@ -1,0 +1,321 @@
+"""Every kind of page in a real browser, from the disk: what it asks for, what it says, what its slider moves."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import dynamics_cli as dyn
+from dynamics_cli.errors import RunError
+from dynamics_cli.pages import Page, page_of
+from dynamics_cli.reproduction.document import write_document
+from dynamics_cli.runs import Run
+from dynamics_cli.sweeps.directory import read_rows
+
+from .conftest import CLASSES, DIGITS, HOSTILE, PLANE, POINTS
+
+pytestmark = pytest.mark.browser
+SIZES = {"phone": (390, 800), "laptop": (1280, 800), "wide": (1900, 1000)}
+Show = Callable[..., Any]
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
+    """Open a page from the disk; at the end there was no request but the file, nothing on the console, no violation."""
+    opened: list[tuple[Any, Path, list[str], list[str]]] = []
+
+    def open_page(page: Page | Path, size: str = "laptop", **options: Any) -> Any:
+        file = page if isinstance(page, Path) else page.save(tmp_path / f"{len(opened)}.html")
+        width, height = SIZES[size]
+        tab = browser.new_page(viewport={"width": width, "height": height}, **options)
+        asked: list[str] = []
+        said: list[str] = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        opened.append((tab, file, asked, said))
+        tab.goto(file.as_uri())
+        ready(tab)
+        return tab
+
+    yield open_page
+    for tab, file, asked, said in opened:
+        assert {url.partition("#")[0] for url in asked if not url.startswith("data:image/")} == {file.as_uri()}
+        assert said == []
+        tab.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+        found = tab.evaluate("axe.run()")
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+        tab.close()
+
+
+def ready(tab: Any) -> None:
+    tab.wait_for_selector("html[data-ready]", state="attached", timeout=30000)
+
+
+def row(tab: Any, name: str) -> float:
+    """Return a number of the table of a state."""
+    return float(
+        tab.locator("table.state tr", has=tab.get_by_role("rowheader", name=name, exact=True))
+        .locator("td")
+        .inner_text()
+    )
+
+
+def inked(tab: Any, kind: str) -> int:
+    """Return the number of pixels that are drawn in the first picture of a kind."""
+    code = """kind => [...document.querySelectorAll(`.${kind} canvas`)].reduce((sum, canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        for (let k = 3; k < data.length; k += 4) sum += data[k] > 0;
+        return sum; }, 0)"""
+    return int(tab.evaluate(code, kind))
+
+
+def pixels(tab: Any, kind: str) -> str:
+    return str(tab.evaluate("kind => document.querySelector(`.${kind} canvas`).toDataURL()", kind))
+
+
+def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, points: Run) -> None:
+    tab = show(points.page())
+    steps, last = points.snapshot_iterations, len(points.snapshot_iterations) - 1
+    slider = tab.get_by_role("slider")
+    slider.focus()
+    before = {kind: pixels(tab, kind) for kind in ("function", "plane")}
+    for keys, k in ((["ArrowLeft"] * 3, last - 3), (["Home"], 0), (["ArrowRight"] * 4, 4), (["End"], last)):
+        for one in keys:
+            tab.keyboard.press(one)
+        W, a = (np.asarray(points.parameters[name][k], float) for name in ("hidden_weight", "output_weight"))
+        assert row(tab, "iteration") == steps[k]
+        assert row(tab, "loss") == points.losses[steps[k]]
+        assert row(tab, "weight norm") == points.measures["weight_norm"][k]
+        assert row(tab, "kernel alignment") == points.measures["kernel_alignment"][k]
+        assert row(tab, "output at data point 2") == pytest.approx(np.maximum(W @ [2.0, 1.0], 0) @ a, rel=1e-6)
+        assert slider.get_attribute("aria-valuetext").startswith(f"iteration {steps[k]},")
+        for kind, former in before.items():
+            assert (pixels(tab, kind) == former) == (k == last), (kind, k)
+    marks = tab.evaluate("[...document.querySelectorAll('.mark')].map((mark) => mark.style.transform)")
+    assert len(marks) == 5  # the loss, two measures, singular values, stable rank
+    assert all(marks)
+    tab.get_by_role("button", name="first state").click()
+    tab.get_by_role("button", name="next state").click()
+    assert row(tab, "iteration") == steps[1]
+    tab.get_by_role("button", name="play").click()
+    tab.wait_for_timeout(1000)
+    tab.get_by_role("button", name="play").click()
+    assert row(tab, "iteration") > steps[1]
+
+
+def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
+    tab = show(points.page())
+    chart = tab.locator("div.chart").first
+    over = chart.locator(".u-over").bounding_box()
+
+    def read(share: float) -> tuple[float, float]:
+        tab.mouse.move(over["x"] + share * over["width"], over["y"] + 20)
+        words = tab.locator(".readout").first.inner_text().split()
+        return float(words[words.index("at") + 1]), float(words[words.index("at") - 1])
+
+    iteration, loss = read(0.5)
+    assert (abs(iteration - 300) < 3, loss == points.losses[int(iteration)]) == (True, True)
+    tab.mouse.down()
+    tab.mouse.move(over["x"] + 0.6 * over["width"], over["y"] + 30)
+    tab.mouse.up()
+    iteration, loss = read(0.5)  # between 300 and 360 now
+    assert (abs(iteration - 330) < 2, loss == points.losses[int(iteration)]) == (True, True)
+    tab.get_by_role("button", name="all").first.click()
+    tab.get_by_label("log x").first.check()
+    iteration, loss = read(0.5)  # half-way from 1 to 600 on a log axis
+    assert abs(iteration - 600**0.5) < 2
+    chart.click(position={"x": over["width"] / 2, "y": 40})
+    assert 5 < row(tab, "iteration") < 40
+    tab.locator(".panel summary").first.click()
+    cells = tab.locator(".panel details table tr").last.locator("td").all_inner_texts()
+    assert [float(cell) for cell in cells] == [600, points.losses[-1]]
+
+
+def test_a_curve_of_a_million_points_shows_its_extremes(show: Show) -> None:
+    page = Page("long", "long")
+    y = np.sin(np.arange(1_000_000) / 1e5)
+    y[345_678], y[765_432] = 40.0, -50.0
+    line = page.curve(np.arange(len(y)), y, "long")
+    page.body.append(
+        page.panel("chart", "long", "a curve", lines=[line], log={"x": False, "y": False}, label="iteration")
+    )
+    tab = show(page)
+    kept = tab.evaluate("""async () => {
+        const line = described.panels[0].lines[0], y = await numbers(line.y);
+        const curve = new Curve(await numbers(line.x), y);
+        return [[0, 1e6, false], [1, 1e6, true], [345000, 346000, false]].map(([a, b, log]) => {
+            const seen = curve.visible(a, b, 1000, log).map((k) => y[k]);
+            return [seen.length, Math.max(...seen), Math.min(...seen)]; }); }""")
+    assert [(high, low) for _, high, low in kept[:2]] == [(40.0, -50.0)] * 2
+    assert kept[2][1] == 40.0
+    assert all(count <= 4010 for count, _, _ in kept)
+
+
+@pytest.mark.parametrize(("config", "kinds"), [
+    (PLANE, ["regions", "plane"]), (CLASSES, ["classes"]), (DIGITS, ["images", "plane"]),
+], ids=["plane", "classes", "digits"])  # fmt: skip
+def test_pictures_of_states(config: dict[str, Any], kinds: list[str], show: Show, outputs: Path) -> None:
+    tab = show(dyn.train(config).page())
+    last = {kind: pixels(tab, kind) for kind in kinds}
+    assert all(inked(tab, kind) > 1000 for kind in kinds)
+    tab.get_by_role("button", name="first state").click()
+    assert all(pixels(tab, kind) != before for kind, before in last.items())
+
+
+def test_decision_regions_are_those_of_the_network(show: Show, outputs: Path) -> None:
+    run = dyn.train(PLANE)
+    tab = show(run.page(), color_scheme="light")
+    canvas = tab.locator(".regions canvas")
+    box, picture = canvas.bounding_box(), Image.open(BytesIO(canvas.screenshot())).convert("RGB")
+    window = tab.evaluate("described.panels.find((panel) => panel.kind === 'regions').window")
+    side = box["height"] - 46
+    left = 54 + (box["width"] - 66 - side) / 2
+    for x in ([1.4, 0.5], [-1.4, 0.4], [0.5, 1.2], [-0.6, -1.2]):
+        across = left + (x[0] - window[0]) / (window[1] - window[0]) * side
+        down = 10 + (window[3] - x[1]) / (window[3] - window[2]) * side
+        red, _, blue = picture.getpixel((round(across), round(down)))
+        assert (blue > red) == (run.network(-1)(np.array([x]))[0] > 0), x  # violet where positive, red where negative
+
+
+def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
+    tab = show(dyn.page(swept), "wide")
+    rows = read_rows(swept.path)
+    assert inked(tab, "sweep") > 10000
+    canvas = tab.locator(".sweep canvas").first
+    box = canvas.bounding_box()
+    tab.mouse.move(box["x"] + 62, box["y"] + 40)
+    assert "optimizer.lr 0.01, architecture.width 4" in tab.locator(".sweep .readout").first.inner_text()
+    tab.get_by_label("row of a job").fill("3")
+    tab.wait_for_selector(".sweep .chart canvas")
+    assert tab.locator("tr[aria-current]").inner_text().split("\t")[:4] == [
+        rows[3][name] for name in ("job", "optimizer.lr", "architecture.width", "seed")
+    ]
+    tab.locator(".sweep .chart").hover()
+    before = pixels(tab, "sweep")
+    tab.get_by_label("y", exact=True).select_option("final_loss")
+    tab.get_by_label("colour", exact=True).select_option("architecture.width")
+    assert pixels(tab, "sweep") != before
+    assert "medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+
+
+def test_figures_and_papers_with_their_runs(show: Show, figure: Any) -> None:
+    tab = show(dyn.page("boursier2022", runs=True))
+    assert tab.evaluate("[...document.images].every((image) => image.complete && image.naturalWidth > 500)")
+    assert tab.locator("table.claims tbody tr").count() == len(figure.claims)
+    assert tab.locator(".function canvas").count() == 0  # folded in, and not drawn before it is looked at
+    tab.get_by_text("Run orthogonal: ").click()
+    tab.wait_for_selector(".function canvas")
+    tab.locator(".time input").press("Home")
+    assert row(tab, "iteration") == 0
+
+
+def test_runs_over_one_another(show: Show, points: Run) -> None:
+    tab = show(dyn.page(points, dyn.train(POINTS, {"optimizer.lr": 0.01})))
+    over = tab.locator(".u-over").first.bounding_box()
+    tab.mouse.move(over["x"] + over["width"] / 2, over["y"] + 20)
+    assert "lr 0.02" in tab.locator(".readout").first.inner_text()
+    assert "lr 0.01" in tab.locator(".readout").first.inner_text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_sizes_and_colours(size: str, scheme: str, show: Show, points: Run, tmp_path: Path) -> None:
+    tab = show(points.page(), size, color_scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    tab.get_by_label("colours").select_option("light")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.pdf(path=tmp_path / "page.pdf")[:5] == b"%PDF-"
+    assert len(tab.screenshot()) > 10000
+
+
+def test_hostile_names_and_values_are_texts(show: Show, figure: Any, points: Run, tmp_path: Path) -> None:
+    about = {
+        "figure": HOSTILE, "title": HOSTILE, "caption": HOSTILE * 10 + "x" * 10**7, "origin": {HOSTILE: HOSTILE},
+        "claims": [{**figure.claims[0].as_dict(), "statement": HOSTILE, "source": HOSTILE, "measured": None}],
+        "remarks": [HOSTILE], "overrides": [HOSTILE], "seeds": 1, "provenance": {HOSTILE: HOSTILE},
+    }  # fmt: skip
+    file = write_document(tmp_path / "hostile.json", about, [], figure.runs)
+    page = dyn.page(file)
+    line = page.curve([0.0, 1.0, 2.0], [np.nan, np.inf, -np.inf], HOSTILE)
+    page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[line], log={"x": True, "y": True}, label=HOSTILE))
+    tab = show(page)
+    assert tab.title() == "hostile"
+    assert tab.evaluate("document.querySelectorAll('img, script[src]').length") == 0
+    assert HOSTILE[:30] in tab.inner_text("body")
+    assert len(page.html()) < 400_000
+
+
+def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Path, tmp_path: Path) -> None:
+    slow = {**POINTS, "name": "slow", "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 100_000_000},
+            "record": {"snapshots": {"kind": "geometric", "ratio": 1.5}}, "backend": "autograd"}  # fmt: skip
+    stop = False
+
+    def progress(*_: object) -> None:
+        if stop:
+            raise RuntimeError("enough")
+
+    def train() -> None:
+        with pytest.raises(RunError, match="enough"):
+            dyn.train(slow, out=tmp_path / "slow", progress=progress)
+
+    thread = Thread(target=train)
+    thread.start()
+    try:
+        recorded = tmp_path / "slow" / "trajectory" / "iterations.npy"
+        while not recorded.exists() or len(np.load(recorded, mmap_mode="r")) < 4:
+            time.sleep(0.1)
+        file = page_of([tmp_path / "slow"], live=2.0).save(tmp_path / "slow.html")
+        tab = show(file)
+        assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")
+        tab.locator(".time input").press("Home")
+        tab.evaluate("document.documentElement.dataset.former = 1")
+        tab.get_by_role("button", name="load again").click()
+        tab.wait_for_selector("html[data-ready]:not([data-former])", state="attached")
+        assert "state0=0" in tab.url
+        assert row(tab, "iteration") == 0
+        tab.get_by_label("load again by itself").check()
+        page_of([tmp_path / "slow"]).save(file)
+        tab.wait_for_selector(".live", state="detached", timeout=10000)
+    finally:
+        stop = True
+        thread.join()
+
+
+@pytest.mark.long
+def test_budgets(show: Show, outputs: Path, tmp_path: Path) -> None:
+    """300 000 iterations and 250 snapshots: at most 5 MB, open in 1.5 s, a step of the slider in 16 ms (95 %)."""
+    changes = {"optimizer.iterations": 300_000, "record.snapshots": {"kind": "geometric", "ratio": 1.041}}
+    run = dyn.train("boursier2022/orthogonal", changes)
+    file = run.page().save(tmp_path / "long.html")
+    tab = show(file)
+    steps = tab.evaluate("""async () => {
+        const slider = document.querySelector(".time input"), took = [];
+        for (let k = 0; k <= Number(slider.max); k++) {
+            await new Promise(requestAnimationFrame);
+            const began = performance.now();
+            slider.value = k;
+            slider.dispatchEvent(new Event("input"));
+            took.push(performance.now() - began);
+        }
+        return took.sort((a, b) => a - b); }""")
+    opened = float(tab.locator("html").get_attribute("data-ready"))
+    p95 = steps[int(0.95 * len(steps))]
+    measured = {"bytes": file.stat().st_size, "states": len(steps), "ready_ms": opened, "step_p95_ms": p95}
+    print(json.dumps(measured))
+    assert measured["states"] >= 250
+    assert measured["bytes"] <= 5e6
+    assert measured["ready_ms"] <= 1500
+    assert measured["step_p95_ms"] <= 16

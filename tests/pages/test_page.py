@@ -1,0 +1,250 @@
+"""What a page holds, without a browser: the numbers of the run, escaped texts, a policy that fits, the same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dynamics_cli as dyn
+from dynamics_cli._bundled import CONFIGS
+from dynamics_cli.cli import main
+from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.pages import Page, document, page_of
+from dynamics_cli.pages.document import shown, tag
+from dynamics_cli.pages.figure import markdown
+from dynamics_cli.runs import Run
+from dynamics_cli.sweeps.directory import read_rows
+
+from .conftest import HOSTILE, POINTS
+
+ASSETS = Path(page_of.__code__.co_filename).parent / "assets"
+
+
+def described(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="described">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    document: dict[str, Any] = json.loads(found[1])
+    return document
+
+
+def unpacked(html: str, stored: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Read an array as the format is described, not by the code that wrote it."""
+    shape = stored["shape"]
+    if "id" not in stored:
+        return (stored["first"] + stored["step"] * np.arange(np.prod(shape))).reshape(shape)
+    found = re.search(rf'id="a{stored["id"]}">([^<]*)<', html)
+    assert found is not None
+    planes = zlib.decompress(base64.b64decode(found[1]), -15)
+    data = np.frombuffer(planes, np.uint8).reshape(int(stored["type"][1:]), -1).T.tobytes()
+    return np.frombuffer(data, "<" + stored["type"]).reshape(shape)
+
+
+def panels(html: str, kind: str) -> list[dict[str, Any]]:
+    return [panel for panel in described(html)["panels"] if panel["kind"] == kind]
+
+
+def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> None:
+    html = points.page().html()
+    (loss, *_) = panels(html, "chart")
+    np.testing.assert_array_equal(unpacked(html, loss["lines"][0]["x"]), points.loss_iterations)
+    np.testing.assert_array_equal(unpacked(html, loss["lines"][0]["y"]), points.losses)
+    (group,) = described(html)["groups"]
+    np.testing.assert_array_equal(unpacked(html, group["x"]), points.snapshot_iterations)
+    measured = {one["name"]: unpacked(html, one["y"]) for one in group["numbers"]}
+    np.testing.assert_array_equal(measured["weight norm"], points.measures["weight_norm"])
+    np.testing.assert_array_equal(measured["loss"], points.losses[points.snapshot_iterations])
+    (function,) = panels(html, "function")
+    x, values = unpacked(html, function["grid"]), unpacked(html, function["values"])
+    W, a = (np.asarray(points.parameters[name][5], float) for name in ("hidden_weight", "output_weight"))
+    by_hand = np.maximum(np.outer(x, W[:, 0]) + W[:, 1], 0) @ a
+    np.testing.assert_allclose(values[5], by_hand, rtol=1e-5, atol=1e-9)
+    (plane,) = panels(html, "plane")
+    np.testing.assert_array_equal(unpacked(html, plane["coordinates"]), points.parameters["hidden_weight"])
+
+
+def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MOST_POINTS", 2**14)
+    page = Page("long", "long")
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(50_000)
+    y[12_345], y[40_001] = 40.0, -50.0
+    line = page.curve(np.arange(len(y)), y, "long")
+    assert line["of"] == len(y)
+    odd = np.array([np.pi, np.nan, np.inf, -0.0, 5e-324])
+    stored = [line["y"], page.array(odd), page.array(np.arange(7) * 3), page.array(np.uint8([1, 2, 3]))]
+    html = page.html()
+    kept, back, steps, bytes_ = (unpacked(html, one) for one in stored)
+    assert (kept.max(), kept.min(), len(kept) <= 2**14) == (40.0, -50.0, True)
+    assert back.tobytes() == odd.tobytes()
+    assert (steps.tolist(), bytes_.tolist()) == ([0, 3, 6, 9, 12, 15, 18], [1, 2, 3])
+
+
+def test_the_policy_names_the_script_and_the_style_and_allows_nothing_else(points: Run) -> None:
+    html = points.page().html()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    allowed = dict(part.split(" ", 1) for part in policy.replace("&#x27;", "'").split("; "))
+    for name, text in (("script-src", script), ("style-src", style)):
+        assert allowed[name] == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    assert (allowed["default-src"], allowed["img-src"], "unsafe" in policy) == ("'none'", "data:", False)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
+    assert len(Page("empty", "empty").html()) <= 300_000
+
+
+def test_the_same_run_gives_the_same_bytes_wherever_it_is_made(
+    points: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one = points.page().save(tmp_path / "one.html").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    path = points.path.absolute()
+    assert page_of([path]).save("two.html").read_bytes() == one
+
+
+def test_texts_are_escaped_and_cut() -> None:
+    assert tag("p", HOSTILE, title=HOSTILE).count("<") == 2
+    assert shown("x" * 10**7) == f"{'x' * 2000}… (10,000,000 characters)"
+    assert shown("\udcff") == "\\udcff"
+    assert "<script" not in markdown(f"- a {HOSTILE}\n- `b` **c**\n\n| {HOSTILE} |\n| --- |\n| d |")
+    page = Page(HOSTILE, HOSTILE)
+    page.body.append(page.panel("chart", HOSTILE, HOSTILE, lines=[page.curve([0.0], [np.nan], HOSTILE)]))
+    html = page.html()
+    assert html.count("</script>") == len(re.findall("<script[ >]", html)) == 4
+    assert "<img" not in html
+    assert described(html)["panels"][0]["lines"][0]["name"] == HOSTILE
+
+
+def test_a_run_that_diverged_and_one_that_recorded_nothing_have_pages(outputs: Path) -> None:
+    diverged = dyn.train(POINTS, {"optimizer.lr": 1e4})
+    html = diverged.page().html()
+    assert diverged.status == "diverged"
+    assert f"diverged, {diverged.iterations} iterations</p>" in html
+    assert all(str(tag("li", message)) in html for message in diverged.info["messages"])
+    bare = dyn.train(POINTS, {"record": {"parameters": "none", "measures": []}})
+    assert [panel["kind"] for panel in described(bare.page().html())["panels"]] == ["chart"]
+
+
+def test_settings_have_their_origins(outputs: Path) -> None:
+    run = dyn.train("boursier2022/orthogonal", {"initialization.scale": 0.1, "optimizer.iterations": 10})
+    html = run.page().html()
+    rows = dict(re.findall(r'<tr><th scope="row">([\w.]+)</th><td>[^<]*</td><td>([^<]*)</td></tr>', html))
+    line = next(k for k, text in enumerate((CONFIGS / "boursier2022/orthogonal.yaml").read_text().splitlines(), 1)
+                if text.startswith("loss:"))  # fmt: skip
+    assert rows["loss.kind"] == f"boursier2022/orthogonal.yaml:{line}"
+    assert rows["initialization.scale"] == "changed, 1e-06 in boursier2022/orthogonal.yaml"
+    assert rows["dtype"] == "default"
+    assert "stated: data, width, activation" in html
+
+
+def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Flat:
+        def applies(self, run: Run) -> list[str]:
+            return [] if run.status == "complete" else ["it has ended"]
+
+        def predict(self, run: Run) -> dict[str, Any]:
+            return {"bound": np.full(len(run.losses), 7.0), "weight_norm": np.arange(len(run.snapshot_iterations))}
+
+    monkeypatch.setattr("dynamics_cli.pages.run.all_kinds", lambda section: {"flat": Flat})
+    html = points.page().html()
+    lines = {line["name"]: line for chart in panels(html, "chart") for line in chart["lines"]}
+    assert lines["theory, flat: bound"]["dash"]
+    assert (unpacked(html, lines["theory, flat: bound"]["y"]) == 7.0).all()
+    assert [line["name"] for line in panels(html, "chart")[2]["lines"]] == [
+        "norm of all weights",
+        "theory, flat: weight_norm",
+    ]
+    sharp = dyn.train(POINTS, {"record.measures": ["sharpness"], "optimizer.iterations": 3})
+    assert panels(sharp.page().html(), "chart")[1]["bound"] == ["2 / lr", 100.0]
+
+
+def test_runs_beside_one_another(points: Run) -> None:
+    other = dyn.train(POINTS, {"optimizer.lr": 0.01})
+    html = dyn.page(points, other).html()
+    assert re.search(r'<th scope="row">optimizer.lr</th><td>0.02</td><td>0.01</td>', html)
+    charts = panels(html, "chart")
+    assert [line["name"] for line in charts[0]["lines"]] == ["lr 0.02", "lr 0.01"]
+    np.testing.assert_array_equal(unpacked(html, charts[0]["lines"][1]["y"]), other.losses)
+    assert len(charts) == 3  # the loss and the two measures that both recorded
+
+
+def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
+    html = dyn.page(swept).html()
+    (panel,) = panels(html, "sweep")
+    rows = read_rows(swept.path)
+    for column in panel["columns"]:
+        values = unpacked(html, column["at"])
+        if column["name"] != "job" and not column["words"]:
+            np.testing.assert_array_equal(values, [float(row[column["name"]]) for row in rows])
+    assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "final_loss")
+    status = unpacked(html, panel["status"]).tobytes().decode().split("\n")
+    assert status == [row["status"] for row in rows]
+    assert set(status) == {"complete", "diverged"}
+    counts, losses = unpacked(html, panel["curves"]["counts"]), unpacked(html, panel["curves"]["y"])
+    assert len(losses) == counts.sum() > 0
+    (swept.path / "sweep.json").rename(swept.path / "kept")
+    with pytest.raises(RunError):
+        dyn.page(swept.path)
+    (swept.path / "kept").rename(swept.path / "sweep.json")
+
+
+def test_a_figure_has_every_claim_its_picture_and_its_command(figure: Any, outputs: Path) -> None:
+    html = dyn.page("boursier2022-fig2").html()
+    for one in figure.claims:
+        assert str(tag("th", one.statement, scope="row")) in html
+        assert str(tag("td", one.source)) in html
+    picture = (outputs / "figures" / "boursier2022-fig2.png").read_bytes()
+    assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in html
+    assert "<code>dyn reproduce boursier2022-fig2</code>" in html
+    assert dyn.page(figure).html() == html
+    paper = dyn.page("boursier2022", runs=True).html()
+    assert "What differs from the paper, and why" in paper
+    assert "<code>dyn reproduce boursier2022-fig3</code>" in paper  # not reproduced here yet
+    assert panels(paper, "function")
+
+
+def test_a_picture_that_was_changed_is_not_shown(figure: Any, tmp_path: Path) -> None:
+    for file in figure.files:
+        (tmp_path / file.name).write_bytes(file.read_bytes() + (b"x" if file.suffix == ".png" else b""))
+    with pytest.raises(RunError, match="not what was written with its JSON .*dyn reproduce boursier2022-fig2"):
+        dyn.page(tmp_path / "boursier2022-fig2.json")
+
+
+def test_what_is_not_there_is_a_message(outputs: Path) -> None:
+    with pytest.raises(UsageError, match=r"no run boursier2023, .* nor is it a sweep.*did you mean 'boursier2022'"):
+        dyn.page("boursier2023")
+    with pytest.raises(RunError, match="not been reproduced yet .*`dyn reproduce boursier2022-fig3 --variant flow`"):
+        dyn.page("boursier2022-fig3-flow")
+
+
+def test_the_command(points: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.html"
+    done = CliRunner().invoke(main, ["page", str(points.path), "-o", str(file), "--json"])
+    assert json.loads(done.stdout) == {"file": str(file), "bytes": file.stat().st_size}
+    assert CliRunner().invoke(main, ["page", points.path.name]).stdout.endswith(f"pages/{points.path.name}.html\n")
+    live = CliRunner().invoke(main, ["page", str(points.path), "--live", "-o", str(file)])
+    assert (live.exit_code, "the run has ended" in live.stderr) == (0, True)
+    for wrong in (["page"], ["page", "latest", "--all"], ["page", "a", "b", "--live"]):
+        assert CliRunner().invoke(main, wrong).exit_code == 2
+
+
+def test_a_notebook_shows_the_page_in_a_frame(points: Run) -> None:
+    frame = points.page()._repr_html_()
+    assert frame.startswith("<iframe")
+    assert 'sandbox="allow-scripts"' in frame
+    assert "<script" not in frame
+
+
+def test_the_library_is_the_one_that_is_noted() -> None:
+    noted = dict(re.findall(r"`(uplot[\w.]+)` \| `([0-9a-f]{64})`", (ASSETS / "README.md").read_text()))
+    assert set(noted) == {"uplot.min.js", "uplot.min.css", "uplot.LICENSE"}
+    for name, digest in noted.items():
+        assert hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() == digest
