@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,11 +13,15 @@ from dynamics_cli.cli.arguments import complete_run, format_option, json_option,
 from dynamics_cli.cli.output import emit, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
+if TYPE_CHECKING:
+    from dynamics_cli.analysis import Prediction
+
 EXAMPLES = """\b
 Examples:
   dyn plot outputs/runs/boursier2022-orthogonal-0123456789 --list
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
+  dyn plot boursier2022-orthogonal --theory
   dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
 """
 
@@ -47,6 +53,13 @@ Examples:
 @click.option(
     "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
 )
+@click.option("--theory", is_flag=True, help="Draw what theories predict beside the run; panels only if asked for too.")
+@click.option(
+    "--anyway",
+    multiple=True,
+    metavar="THEORY",
+    help="With --theory: draw this one although its assumptions fail; can be repeated.",
+)
 @click.option("--list", "list_panels", is_flag=True, help="Only say which panels this run offers.")
 @quiet_option
 @json_option
@@ -62,6 +75,8 @@ def plot(
     formats: tuple[str, ...],
     out: Path | None,
     animate: bool,
+    theory: bool,
+    anyway: tuple[str, ...],
     list_panels: bool,
     quiet: bool,
     as_json: bool,
@@ -78,8 +93,10 @@ def plot(
 
     columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
     sweep = api.sweep_directory(run)
-    if sweep is not None and (animate or iterations):
-        raise click.UsageError("a sweep has no states: --at and --animate go with a run")
+    if sweep is not None and (animate or iterations or theory):
+        raise click.UsageError("a sweep has no states: --at, --animate and --theory go with a run")
+    if anyway and not theory:
+        raise click.UsageError("--anyway goes with --theory")
     drawn = sweep or named.load_run(run)
     if list_panels:
         offered = api.list_panels(drawn)
@@ -92,14 +109,43 @@ def plot(
 
     message = partial(say, quiet=quiet or as_json)
     path = drawn if isinstance(drawn, Path) else drawn.path
-    folder, files = out or layout.plots_folder(path), []
-    if panels or iterations or columns or not animate:
+    folder, files = out or layout.plots_folder(path), list[Path]()
+    predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path) else []
+    files += _draw_theories(predicted, folder, formats, message)
+    if panels or iterations or columns or not (animate or theory):
         for stem, figure in api.pictures(drawn, panels, iterations, measure=measure, columns=columns, messages=message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path):
         message("drawing the frames of the animation")
         files += api.animate(drawn, folder)
     if as_json:
-        emit_json({"run": path, "files": files})
-    else:
-        emit_files(files)
+        emit_json({"run": path, "files": files} | ({"theories": _said(predicted)} if theory else {}))
+        return
+    if rows := [[one.name, name, f"{gap:.3g}"] for one in predicted for name, gap in one.deviations.items()]:
+        emit(text_table(["theory", "curve", "largest deviation / largest measured"], rows))
+    emit_files(files)
+
+
+def _draw_theories(
+    predicted: Sequence[Prediction], folder: Path, formats: Sequence[str], message: Callable[[str], None]
+) -> list[Path]:
+    """Draw what can be predicted, tell which assumptions fail, and return the files."""
+    from dynamics_cli.analysis import draw_prediction
+    from dynamics_cli.plotting.style import save
+
+    files: list[Path] = []
+    for one in predicted:
+        if one.violated:
+            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws it all the same"
+            message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
+        if one.curves:
+            files += save(draw_prediction(one), folder / f"theory-{one.name}", formats)
+    return files
+
+
+def _said(predicted: Sequence[Prediction]) -> dict[str, dict[str, object]]:
+    """Return the theories as JSON has them."""
+    return {
+        one.name: {"violated": one.violated, "drawn": bool(one.curves), "deviations": one.deviations}
+        for one in predicted
+    }
