@@ -139,4 +139,13 @@ PAPERS: dict[str, PaperEntry] = {
             ),
         },
     ),
+    "woodworth2020": PaperEntry(
+        "Kernel and rich regimes in overparametrized models",
+        "Woodworth, Gunasekar, Lee, Moroshko, Savarese, Golan, Soudry, Srebro",
+        "COLT 2020, arXiv:2002.09277",
+        {
+            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 25, "woodworth2020.fig2"),
+            "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 15, "woodworth2020.fig3"),
+        },
+    ),
 }
