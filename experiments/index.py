@@ -28,6 +28,24 @@ PAPERS: dict[str, PaperEntry] = {
             ),
         },
     ),
+    "chizat2019": PaperEntry(
+        "On lazy training in differentiable programming",
+        "Chizat, Oyallon, Bach",
+        "NeurIPS 2019, arXiv:1812.07956",
+        {
+            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 30, "chizat2019.fig1"),
+            "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
+        },
+    ),
+    "kunin2024": PaperEntry(
+        "Get rich quick: exact solutions reveal how unbalanced initializations promote rapid feature learning",
+        "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",
+        "NeurIPS 2024, arXiv:2406.06158",
+        {
+            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 5, "kunin2024.neurons"),
+            "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 5, "kunin2024.neurons"),
+        },
+    ),
     "min2024": PaperEntry(
         "Early neuron alignment in two-layer ReLU networks with small initialization",
         "Min, Mallada, Vidal",

@@ -74,6 +74,40 @@ class Teacher(Dataset, kind="teacher"):
         return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
 
 
+class SphereTeacher(Dataset, kind="sphere_teacher"):
+    """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, unit `t_k` and fair signs (Chizat et al. 2019)."""
+
+    example = "{kind: sphere_teacher, n: 100, dim: 10, n_test: 100}"
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension."""
+    neurons: PositiveInt = 3
+    """Neurons of the teacher."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples."""
+
+    def teacher(self, streams: Streams) -> tuple[Floats, Floats]:
+        """Return the directions (neurons, dim) and their signs (neurons,)."""
+        rng = streams.rng("teacher")
+        rows = rng.standard_normal((self.neurons, self.dim))
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.choice([-1.0, 1.0], self.neurons)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw inputs and label them.
+
+        Raises:
+            InputError: they do not fit into memory.
+        """
+        check_size(self.n + (self.n_test or 0), self.dim)
+        rng, (T, s) = streams.rng("data"), self.teacher(streams)
+        x = rng.standard_normal((self.n + (self.n_test or 0), self.dim))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        y, k = np.maximum(x @ T.T, 0.0) @ s, self.n
+        held_out = (None, None) if self.n_test is None else (x[k:], y[k:])
+        return make_samples(x[:k], y[:k], x_test=held_out[0], y_test=held_out[1])
+
+
 class SparseRegression(Dataset, kind="sparse_regression"):
     """`y = <beta, x> + noise`, x Gaussian, the first entries of beta `1/sqrt(nonzero)` (Woodworth et al. 2020)."""
 
