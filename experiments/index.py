@@ -37,6 +37,16 @@ PAPERS: dict[str, PaperEntry] = {
             "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
         },
     ),
+    "goldt2019": PaperEntry(
+        "Dynamics of stochastic gradient descent for two-layer neural networks in the teacher-student setup",
+        "Goldt, Advani, Saxe, Krzakala, Zdeborova",
+        "NeurIPS 2019, arXiv:1906.08632",
+        {
+            "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 10, "goldt2019.students"),
+            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 10, "goldt2019.students"),
+            "goldt2019-overparam": FigureEntry("Final error against the number of students", 10, "goldt2019.students"),
+        },
+    ),
     "kunin2024": PaperEntry(
         "Get rich quick: exact solutions reveal how unbalanced initializations promote rapid feature learning",
         "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",

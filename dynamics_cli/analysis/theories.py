@@ -97,9 +97,9 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
 
 @styled
 def draw_prediction(prediction: Prediction) -> Figure:
-    """Draw every curve of a theory beside what was measured, three panels in a row; legends name the deviation."""
+    """Draw every curve of a theory beside what was measured, two panels in a row; legends name the deviation."""
     count = len(prediction.curves)
-    columns = min(count, 3)
+    columns = min(count, 2)
     figure, axes = new_figure(columns, -(-count // columns), aspect=0.85 if count > 1 else 0.72, extra_height=0.2)
     for k, curve in enumerate(prediction.curves.values()):
         _draw(axes[k], curve, "theory" if not prediction.violated else "theory whose assumptions fail")
