@@ -167,6 +167,8 @@ def draw_size(rms: kit.Floats) -> kit.Drawing:
     look: dict[str, Any] = {"color": "black", "label": r"$N^{-1/2}$"}
     (line,) = axes.plot(sizes, rms[-1] * (sizes / sizes[-1]) ** -0.5, ls="--", lw=0.9, **look)
     axes.set(xscale="log", yscale="log", xlabel="input dimension $N$", ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$")
+    axes.set_xticks(SIZES, labels=[str(N) for N in SIZES])
+    axes.minorticks_off()
     kit.figure_legend(figure, [dots, line])
     return figure
 
