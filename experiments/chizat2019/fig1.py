@@ -66,7 +66,7 @@ class Evidence:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Measure neurons and losses."""
-    scales = [_scale(run) for role, run in runs.items() if role not in PLANE]
+    scales = [_scale(run, float(role.split()[1])) for role, run in runs.items() if role not in PLANE]
     return Evidence({role: _plane(runs[role]) for role in PLANE}, sorted(scales, key=lambda one: one.tau))
 
 
@@ -86,12 +86,12 @@ def _plane(run: kit.Run) -> Plane:
                  float(mass[close].sum() / mass.sum()))  # fmt: skip
 
 
-def _scale(run: kit.Run) -> Scale:
+def _scale(run: kit.Run, tau: float) -> Scale:
     test, samples = np.asarray(run.measures["test_loss"]), run.dataset()
     predicted = np.asarray(Linearised().predict(run)["test_loss"])
     assert samples.y_test is not None
     return Scale(
-        tau=float(run.config.initialization.scale),  # type: ignore[attr-defined]
+        tau=tau,
         test=float(test[-1]),
         best=float(test.min()),
         moved=float(run.measures["distance"][-1]),
