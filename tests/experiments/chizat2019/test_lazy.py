@@ -80,7 +80,7 @@ CHANGES = {
     "chizat2019-fig1": [
         Change("the large scale in the plane", ("initialization.scale=2",), ("recovered",), ("tau = 0.1",)),
         Change("the small scale in the plane", ("initialization.scale=0.1",), ("still",), ("tau = 2",)),
-        Change("the small step and scale for tau = 1", ("initialization.scale=0.1", "optimizer.lr=10.0"),
+        Change("the smallest scale for tau = 1", ("initialization.scale=0.03", "optimizer.lr=10.0"),
                ("costs", "rises", "stopping", "linearised", "travelled"), ("scale 1",)),
     ],
 }  # fmt: skip
