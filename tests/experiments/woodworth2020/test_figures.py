@@ -84,12 +84,7 @@ CHANGES = {
             ("limit", "conserved"),
             ("D = 2, alpha = 0.1",),
         ),
-        Change(
-            "three layers",
-            ("architecture.depth=3", "optimizer.until=0.05", "optimizer.first=1e-5"),
-            ("lazy",),
-            ("D = 2, alpha = 3", "D = 2, alpha = 10", "D = 2, alpha = 30"),
-        ),
+        Change("depth 3 at alpha = 3", ("architecture.depth=3",), ("lazy",), ("D = 2, alpha = 3",)),
     ],
     "woodworth2020-fig3": [
         Change(
