@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from dynamics_cli.analysis import Prediction
     from dynamics_cli.config import RunConfig
     from dynamics_cli.pages import Page
     from dynamics_cli.plotting.time_axis import LogAxes
@@ -626,6 +627,22 @@ def sweep_directory(which: Any) -> Path | None:
     path = Path(getattr(which, "path", which))
     places = [path] if path.is_absolute() or len(path.parts) != 1 else [path, outputs_root() / "sweeps" / path]
     return next((place for place in places if is_sweep(place)), None)
+
+
+def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
+    """Return what theories predict of a run, with the assumptions that it violates: `dyn plot --theory`.
+
+    Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `draw_prediction` of
+    `dynamics_cli.analysis` draws it. Theories named in `anyway` predict although their assumptions fail.
+
+    Raises:
+        UsageError: no theory speaks of this run, or none of a name in `anyway`.
+        RunError: the run is damaged, or has not recorded the weights that a theory needs.
+    """
+    from dynamics_cli.analysis import predictions as of
+    from dynamics_cli.runs import named
+
+    return of(named.load_run(run, whole=True), anyway)
 
 
 def list_panels(run: Drawn) -> Table:

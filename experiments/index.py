@@ -28,6 +28,34 @@ PAPERS: dict[str, PaperEntry] = {
             ),
         },
     ),
+    "chizat2019": PaperEntry(
+        "On lazy training in differentiable programming",
+        "Chizat, Oyallon, Bach",
+        "NeurIPS 2019, arXiv:1812.07956",
+        {
+            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 30, "chizat2019.fig1"),
+            "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
+        },
+    ),
+    "goldt2019": PaperEntry(
+        "Dynamics of stochastic gradient descent for two-layer neural networks in the teacher-student setup",
+        "Goldt, Advani, Saxe, Krzakala, Zdeborova",
+        "NeurIPS 2019, arXiv:1906.08632",
+        {
+            "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 10, "goldt2019.students"),
+            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 10, "goldt2019.students"),
+            "goldt2019-overparam": FigureEntry("Final error against the number of students", 10, "goldt2019.students"),
+        },
+    ),
+    "kunin2024": PaperEntry(
+        "Get rich quick: exact solutions reveal how unbalanced initializations promote rapid feature learning",
+        "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",
+        "NeurIPS 2024, arXiv:2406.06158",
+        {
+            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 5, "kunin2024.neurons"),
+            "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 5, "kunin2024.neurons"),
+        },
+    ),
     "min2024": PaperEntry(
         "Early neuron alignment in two-layer ReLU networks with small initialization",
         "Min, Mallada, Vidal",
@@ -137,6 +165,15 @@ PAPERS: dict[str, PaperEntry] = {
             "tachet2018-extra-modes": FigureEntry(
                 "Closed forms of the appendix, random sampling, trained", 16, "tachet2018.extra_modes"
             ),
+        },
+    ),
+    "woodworth2020": PaperEntry(
+        "Kernel and rich regimes in overparametrized models",
+        "Woodworth, Gunasekar, Lee, Moroshko, Savarese, Golan, Soudry, Srebro",
+        "COLT 2020, arXiv:2002.09277",
+        {
+            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 25, "woodworth2020.fig2"),
+            "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 15, "woodworth2020.fig3"),
         },
     ),
 }

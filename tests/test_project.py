@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "recording": {"config", "measures", "architectures", "datasets", "optimizers"},
     "architectures": {"config"},
     "measures": set(),
-    "theory": {"measures"},
+    "theory": {"config", "measures"},
     "runs": {"config"},
     "datasets": {"config", "runs"},
     "initializations": {"config", "datasets"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from dynamics_cli.cli.output import CountBar, emit, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
+    from dynamics_cli.analysis import Prediction
     from dynamics_cli.plotting.time_axis import LogAxes
 
 EXAMPLES = """\b
@@ -21,6 +23,7 @@ Examples:
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
   dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
+  dyn plot boursier2022-orthogonal --theory
   dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
 """
 
@@ -61,6 +64,13 @@ Examples:
 @click.option(
     "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
 )
+@click.option("--theory", is_flag=True, help="Draw what theories predict beside the run; panels only if asked for too.")
+@click.option(
+    "--anyway",
+    multiple=True,
+    metavar="THEORY",
+    help="With --theory: draw this one although its assumptions fail; can be repeated.",
+)
 @click.option("--list", "list_panels", is_flag=True, help="Only say which panels this run offers.")
 @quiet_option
 @json_option
@@ -77,6 +87,8 @@ def plot(
     formats: tuple[str, ...],
     out: Path | None,
     animate: bool,
+    theory: bool,
+    anyway: tuple[str, ...],
     list_panels: bool,
     quiet: bool,
     as_json: bool,
@@ -94,9 +106,11 @@ def plot(
 
     columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
     sweep = api.sweep_directory(runs[0]) if len(runs) == 1 else None
-    if (sweep is not None or len(runs) > 1) and (animate or iterations):
+    if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
         what = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
-        raise click.UsageError(f"{what}: --at and --animate go with a run")
+        raise click.UsageError(f"{what}: --at, --animate and --theory go with a run")
+    if anyway and not theory:
+        raise click.UsageError("--anyway goes with --theory")
     drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(runs[0], whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
@@ -111,7 +125,9 @@ def plot(
     path = None if isinstance(drawn, list) else drawn if isinstance(drawn, Path) else drawn.path
     folder = out or (layout.outputs_root() / "plots" if path is None else layout.plots_folder(path))
     files: list[Path] = []
-    if panels or iterations or columns or not animate:
+    predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path | list) else []
+    files += _draw_theories(predicted, folder, formats, message)
+    if panels or iterations or columns or not (animate or theory):
         options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "messages": message}
         for stem, figure in api.pictures(drawn, panels, iterations, **options):
             files += save(figure, folder / stem, formats)
@@ -119,6 +135,34 @@ def plot(
         with CountBar("frames", shown=not (quiet or as_json)) as bar:
             files += api.animate(drawn, folder, progress=bar)
     if as_json:
-        emit_json({"run": path, "files": files} if path else {"runs": list(runs), "files": files})
-    else:
-        emit_files(files)
+        told: dict[str, Any] = {"run": path, "files": files} if path else {"runs": list(runs), "files": files}
+        emit_json(told | ({"theories": _said(predicted)} if theory else {}))
+        return
+    if rows := [[one.name, name, f"{gap:.3g}"] for one in predicted for name, gap in one.deviations.items()]:
+        emit(text_table(["theory", "curve", "largest deviation / largest measured"], rows))
+    emit_files(files)
+
+
+def _draw_theories(
+    predicted: Sequence[Prediction], folder: Path, formats: Sequence[str], message: Callable[[str], None]
+) -> list[Path]:
+    """Draw what can be predicted, tell which assumptions fail, and return the files."""
+    from dynamics_cli.analysis import draw_prediction
+    from dynamics_cli.plotting.style import save
+
+    files: list[Path] = []
+    for one in predicted:
+        if one.violated:
+            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws it all the same"
+            message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
+        if one.curves:
+            files += save(draw_prediction(one), folder / f"theory-{one.name}", formats)
+    return files
+
+
+def _said(predicted: Sequence[Prediction]) -> dict[str, dict[str, object]]:
+    """Return the theories as JSON has them."""
+    return {
+        one.name: {"violated": one.violated, "drawn": bool(one.curves), "deviations": one.deviations}
+        for one in predicted
+    }

@@ -46,7 +46,8 @@ SECTIONS = {
 }
 """What has kinds, in the order of a config -> the room of the program that holds those that come with it.
 
-Folders in a room, and modules whose name begins with `_`, are not looked into.
+Folders in a room, and modules whose name begins with `_`, are not looked into. Theories that only one paper needs are
+in `experiments/<paper>/theory/`.
 """
 GROUP = "dyn.kinds"
 """Entry points of this group name modules that define kinds."""
@@ -121,10 +122,15 @@ def all_kinds(section: str) -> dict[str, type[Kind]]:
 def _load_room(room: str, text: str = ', kind="') -> None:
     """Import the modules of a room that define kinds, or those whose source holds a text."""
     package = importlib.import_module(f"dynamics_cli.{room}")
-    for folder in package.__path__:
-        for file in sorted(Path(folder).glob("*.py")):
+    folders = {Path(folder): package.__name__ for folder in package.__path__}
+    if room == SECTIONS["theory"]:
+        root = importlib.import_module("dynamics_cli._bundled")
+        for folder in sorted((root.ROOT / "experiments").glob("*/theory")):
+            folders[folder] = f"{root.__name__}.experiments.{folder.parent.name}.theory"
+    for folder, name in folders.items():
+        for file in sorted(folder.glob("*.py")):
             if not file.stem.startswith("_") and text in file.read_text(encoding="utf-8"):
-                importlib.import_module(f"{package.__name__}.{file.stem}")
+                importlib.import_module(f"{name}.{file.stem}")
 
 
 @cache

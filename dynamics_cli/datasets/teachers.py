@@ -81,6 +81,74 @@ class Teacher(Dataset, kind="teacher"):
         return make_samples(x, y, x_test=x_test, y_test=y_test, append_bias=self.append_bias)
 
 
+class SphereTeacher(Dataset, kind="sphere_teacher"):
+    """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, unit `t_k` and fair signs (Chizat et al. 2019)."""
+
+    example = "{kind: sphere_teacher, n: 100, dim: 10, n_test: 100}"
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension."""
+    neurons: PositiveInt = 3
+    """Neurons of the teacher."""
+    n_test: PositiveInt | None = None
+    """Number of held-out samples."""
+
+    def teacher(self, streams: Streams) -> tuple[Floats, Floats]:
+        """Return the directions (neurons, dim) and their signs (neurons,)."""
+        rng = streams.rng("teacher")
+        rows = rng.standard_normal((self.neurons, self.dim))
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.choice([-1.0, 1.0], self.neurons)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw inputs and label them.
+
+        Raises:
+            InputError: they do not fit into memory.
+        """
+        check_size(self.n + (self.n_test or 0), self.dim)
+        rng, (T, s) = streams.rng("data"), self.teacher(streams)
+        x = rng.standard_normal((self.n + (self.n_test or 0), self.dim))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        y, k = np.maximum(x @ T.T, 0.0) @ s, self.n
+        held_out = (None, None) if self.n_test is None else (x[k:], y[k:])
+        return make_samples(x[:k], y[:k], x_test=held_out[0], y_test=held_out[1])
+
+
+class SparseRegression(Dataset, kind="sparse_regression"):
+    """`y = <beta, x> + noise`, x Gaussian, the first entries of beta `1/sqrt(nonzero)` (Woodworth et al. 2020)."""
+
+    example = "{kind: sparse_regression, n: 20, dim: 50, nonzero: 3, noise: 0.1}"
+    n: PositiveInt
+    """Number of training samples."""
+    dim: PositiveInt
+    """Input dimension."""
+    nonzero: PositiveInt
+    """Entries of beta that are not 0."""
+    noise: NonNegative = 0.0
+    """Standard deviation of Gaussian noise on the labels."""
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield more entries than there are."""
+        if self.nonzero > self.dim:
+            yield ("dataset", "nonzero"), f"must be at most dim = {self.dim}, not {self.nonzero}"
+
+    def beta(self) -> Floats:
+        """Return the predictor (dim,) of norm 1."""
+        return np.where(np.arange(self.dim) < self.nonzero, 1.0 / np.sqrt(self.nonzero), 0.0)
+
+    def load(self, streams: Streams) -> Samples:
+        """Draw inputs, then noise.
+
+        Raises:
+            InputError: they do not fit into memory.
+        """
+        check_size(self.n, self.dim)
+        rng = streams.rng("data")
+        x = rng.standard_normal((self.n, self.dim))
+        return make_samples(x, x @ self.beta() + self.noise * rng.standard_normal(self.n))
+
+
 class LinearMap(Dataset, kind="linear_map"):
     """`y = U diag(s) V^T x` for random orthonormal `U`, `V`: modes of given strengths (Saxe et al. 2014)."""
 

@@ -6,13 +6,17 @@ In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
+from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
 
 
 def gradient_features(
@@ -109,3 +113,88 @@ def ntk_regression(
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = np.where(values > cutoff * max(float(values[0]), 0.0), values, 0.0)
     return NtkRegression(points, labels, hidden, output, slope, train_output, loss_factor, kept, vectors)
+
+
+class Linearised(Theory, kind="linearised"):
+    """The network linearised in its weights at the start: kernel regression in time (Chizat et al. 2019, Section 1).
+
+    Its outputs move by `K` at the initial weights: after t steps the residual is `(1 - c lr K / n)^t` times the first.
+    """
+
+    example = """\
+dataset: {kind: teacher, n: 20, dim: 5, n_test: 50, architecture: {kind: two_layer, width: 3}, output_value: 0.3}
+architecture: {kind: two_layer, width: 200, output_scale: 10.0}
+initialization: {kind: paired, scale: 0.3}
+loss: {kind: half_mse}
+optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
+"""
+
+    def applies(self, run: Any) -> list[str] | None:
+        """Return which assumptions fail; None unless the network has two layers and one output."""
+        if not _two_layers(run):
+            return None
+        found = flow_violations(run)
+        if run.config.loss.kind in ("mse", "half_mse"):
+            values, _, _, moved = _linearisation(run)
+            step = getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / run.dataset().n
+            if step >= 2:
+                found.append(f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2")
+            if moved > LAZY:
+                found.append(f"weights hardly move: the linearised model moves them by {moved:.2g} of their norm")
+        return found
+
+    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
+        """Return the loss, and the held-out loss where the run has measured it."""
+        samples = run.dataset()
+        values, vectors, residual, _ = _linearisation(run)
+        curves: dict[str, Floats | Curve] = {}
+        places = {"loss": (run.loss_iterations, samples.x, samples.y)}
+        if "test_loss" in run.measures:
+            places["test_loss"] = (run.snapshot_iterations, samples.x_test, samples.y_test)
+        for name, (iterations, x, y) in places.items():
+            K, h_0 = _kernel(run, x, samples.x), _first_output(run, x)
+            lr = getattr(run.config.optimizer, "lr", None)
+            rate = loss_factor(run) * values / samples.n
+            if lr is None or run.times is not None:  # gradient flow, or steps that change
+                left = np.exp(-np.outer(times_of(run, iterations), rate))
+            else:
+                left = (1.0 - lr * rate) ** np.asarray(iterations, np.float64)[:, None]
+            grown = np.divide(1.0 - left, values, out=np.zeros_like(left), where=values > 0)
+            h = h_0 + (grown * (vectors.T @ residual)) @ (K @ vectors).T  # (T, n')
+            curves[name] = np.asarray(run.config.loss.total(h, y))
+        return curves
+
+
+LAZY = 0.1
+"""Largest relative distance travelled by the linearised model that counts as lazy."""
+
+
+def _two_layers(run: Any) -> bool:
+    net = run.config.architecture
+    return bool(net.kind == "two_layer" and net.outputs is None and net.train is None)
+
+
+def _first_output(run: Any, x: Floats) -> Floats:
+    return np.asarray(run.network(0)(x))
+
+
+def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
+    """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its initial weights."""
+    net, start = run.config.architecture, run.state(0)
+    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    z, z_2 = preactivations(x, W), preactivations(x_2, W)
+    K = (net.sigma.derivative(z) * a**2) @ net.sigma.derivative(z_2).T * (x @ x_2.T)
+    if net.train_output:
+        K = K + net.sigma.value(z) @ net.sigma.value(z_2).T
+    return np.asarray((net.output_scale or 1.0) ** 2 * K)
+
+
+def _linearisation(run: Any) -> tuple[Floats, Floats, Floats, float]:
+    """Return eigenvalues and vectors of the kernel, the first residual, and how far its fit moves the weights."""
+    samples = run.dataset()
+    values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
+    values = np.where(values > 1e-12 * values[-1], values, 0.0)
+    residual = samples.y - _first_output(run, samples.x)
+    step = np.divide((vectors.T @ residual) ** 2, values, out=np.zeros_like(values), where=values > 0)
+    size = np.sqrt(sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values()))
+    return values, vectors, residual, float(np.sqrt(step.sum()) / size)

@@ -13,14 +13,18 @@ inputs that fraction is 0, and a sample once switched off stays at `<w, x_k> = 0
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 
+from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
-from dynamics_cli.measures.neurons import directions
+from dynamics_cli.measures.neurons import directions, norms
+from dynamics_cli.theory.assumptions import flow_violations, times_of
 
 BOUNDARY = 1e-11
 """A direction with `|<w, x_k>|` below this times `||x_k||` is on the boundary of sample k."""
@@ -185,3 +189,54 @@ class _Arc:
 
 def _log_cosh(tau: float) -> float:
     return float(abs(tau) + np.log1p(np.exp(-2.0 * abs(tau))) - np.log(2.0))
+
+
+class EarlyAlignment(Theory, kind="early_alignment"):
+    """Directions of small ReLU neurons before the loss falls (Boursier et al. 2022, Eq. 10): `sphere_flow`.
+
+    Of any loss: the labels are replaced by what its derivative at the output 0 asks for. A curve is the cosine of a
+    neuron with the direction that it is predicted to end in.
+    """
+
+    example = """\
+initialization: {kind: balanced, scale: 1.0e-6}
+optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
+"""
+
+    def applies(self, run: Any) -> list[str] | None:
+        """Return which assumptions fail; None unless the network has one hidden layer of ReLUs and one output."""
+        net = run.config.architecture
+        if net.kind != "two_layer" or net.outputs is not None or net.activation.kind != "relu":
+            return None
+        found = [] if net.plain else ["the whole network is trained, and its output is that of its weights"]
+        found += flow_violations(run, squared=False)
+        samples, loss, start = run.dataset(), run.config.loss, run.state(0)
+        pulls, now = (loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x)))
+        if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:
+            found.append(f"the network starts near 0: it changes the forces on its neurons by {part:.2g}")
+        sizes = norms(start["hidden_weight"])
+        if (part := float(np.abs(np.abs(start["output_weight"]) / sizes - 1.0).max())) > QUIET:
+            found.append(f"neurons start balanced: |a_j| and ||w_j|| differ by up to {part:.2g} of ||w_j||")
+        return found
+
+    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
+        """Return the cosines of the first neurons, until the loss has fallen by 1 %."""
+        samples, start = run.dataset(), run.state(0)
+        pulls = -run.config.loss.derivatives(np.zeros(samples.n), samples.y)
+        pulls *= run.config.loss.sample_weight(samples.n) * samples.n
+        W, a = (np.asarray(start[name], np.float64)[:SHOWN] for name in ("hidden_weight", "output_weight"))
+        steps = np.asarray(run.snapshot_iterations)
+        fallen = np.flatnonzero(np.asarray(run.losses) < (1 - QUIET) * float(run.losses[0]))
+        early = steps[steps <= (run.loss_iterations[fallen[0]] if len(fallen) else steps[-1])]
+        times = np.append(times_of(run, early), np.inf)
+        flow = sphere_flow(samples.x, pulls, W, a, times)
+        ends = flow.directions[-1]
+        turned = directions(np.asarray(run.parameters["hidden_weight"][: len(early), :SHOWN], np.float64))
+        cosines = [np.einsum("kjd,jd->kj", one, ends) for one in (turned, flow.directions[:-1])]
+        return {"cosines": Curve("cosine with its limit", early.astype(float), *cosines)}
+
+
+QUIET = 0.01
+"""What may differ at the start, and how far the loss may have fallen, while directions move as if the output were 0."""
+SHOWN = 8
+"""Neurons whose direction is followed."""

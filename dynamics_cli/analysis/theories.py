@@ -1,0 +1,131 @@
+"""What theories predict of a run, drawn beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dynamics_cli.analysis.curves import time_scale, value_scale
+from dynamics_cli.analysis.panels.training import NAMES
+from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.errors import InputError, UsageError, did_you_mean
+from dynamics_cli.plotting.layout import panel_label, place_legend
+from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
+from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
+from dynamics_cli.runs import Run
+
+MANY = 12
+"""Numbers of one curve that are drawn at most."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A theory that speaks of a run."""
+
+    theory: Theory
+    violated: list[str]
+    """Assumptions that the run violates."""
+    curves: Mapping[str, Curve]
+    """What it predicts; nothing where assumptions fail, unless it was asked for all the same."""
+
+    @property
+    def name(self) -> str:
+        """The kind of the theory."""
+        return self.theory.kind
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        """Largest deviation of each curve over the largest measured value."""
+        return {name: curve.deviation for name, curve in self.curves.items()}
+
+
+def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
+    """Return what all theories say that speak of `run`; those named in `anyway` also where their assumptions fail.
+
+    Raises:
+        InputError: a theory cannot predict this run.
+        UsageError: `anyway` names none that speaks of it, or no theory does.
+    """
+    found = []
+    for cls in all_kinds("theory").values():
+        theory = cls()
+        assert isinstance(theory, Theory)
+        try:
+            violated = theory.applies(run)
+            if violated is not None:
+                curves = _curves(run, theory) if theory.kind in anyway or not violated else {}
+                found.append(Prediction(theory, violated, curves))
+        except ValueError as error:
+            raise InputError(f"the theory {theory.kind} says nothing of this run: {error}") from error
+    names = [one.name for one in found]
+    if not names:
+        raise UsageError("no theory speaks of this run; `dyn list kinds` has all of them, `dyn explain` an example")
+    for name in anyway:
+        if name not in names:
+            there = f"it is about {', '.join(names)}"
+            raise UsageError(f"no theory {name!r} speaks of this run{did_you_mean(name, names)}; {there}")
+    return found
+
+
+def _curves(run: Run, theory: Theory) -> dict[str, Curve]:
+    return {
+        name: one if isinstance(one, Curve) else _beside(run, theory, name, np.asarray(one, np.float64))
+        for name, one in theory.predict(run).items()
+    }
+
+
+def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve:
+    """Return the prediction of a loss or a measure beside what was recorded."""
+    if name == "loss":
+        x, measured, label = run.loss_iterations, run.losses, r"loss $L(\theta^t)$"
+    elif name in run.measures:
+        x, measured, label = run.snapshot_iterations, run.measures[name], f"{NAMES.get(name, name.replace('_', ' '))}"
+        label += " loss" * (name == "test_loss")
+    else:
+        there = ", ".join(["loss", *run.measures])
+        raise InputError(f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {there}")
+    values = np.asarray(measured, np.float64)
+    if predicted.shape != values.shape:
+        raise InputError(f"the theory {theory.kind} predicts {name!r} of shape {predicted.shape}, not {values.shape}")
+    return Curve(label, np.asarray(x, np.float64), values, predicted)
+
+
+@styled
+def draw_prediction(prediction: Prediction) -> Figure:
+    """Draw every curve of a theory beside what was measured, two panels in a row; legends name the deviation."""
+    count = len(prediction.curves)
+    columns = min(count, 2)
+    figure, axes = new_figure(columns, -(-count // columns), aspect=0.85 if count > 1 else 0.72, extra_height=0.2)
+    for k, curve in enumerate(prediction.curves.values()):
+        _draw(axes[k], curve, "theory" if not prediction.violated else "theory (assumptions fail)")
+        if count > 1:
+            panel_label(axes[k], k)
+    for unused in axes[count:]:
+        unused.remove()
+    return figure
+
+
+def _draw(axes: Axes, curve: Curve, name: str) -> None:
+    measured, predicted = (np.reshape(v, (len(curve.x), -1))[:, :MANY] for v in (curve.measured, curve.predicted))
+    over_time = curve.xlabel == "iteration"
+    scale = time_scale(curve.x, measured) if over_time else "linear"
+    both = np.concatenate([measured, predicted])
+    log = set_value_axis(axes, both, curve.label, log=value_scale(both) == "log")
+    handles = []
+    for k in range(measured.shape[1]):
+        look = {"color": SERIES[k % len(SERIES)], "lw": 2.2, "alpha": 0.75, "label": "measured"}
+        handles.append(draw_curve(axes, curve.x, visible(measured[:, k], log=log), log_time=scale == "log", **look))
+    text = f"{name}, off by {curve.deviation:.2g} of the largest"
+    for k in range(measured.shape[1]):
+        look = {"color": PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "label": text}
+        line = draw_curve(axes, curve.x, visible(predicted[:, k], log=log), log_time=scale == "log", **look)
+    if over_time:
+        set_time_axis(axes, curve.x, scale)
+    else:
+        axes.set_xlabel(curve.xlabel)
+    place_legend(axes, [handles[0], line], "below", columns=1)

@@ -1,0 +1,52 @@
+"""What theories of gradient flow ask of a run: squared loss, no more than gradient flow, small steps; and its times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics_cli.measures.arrays import Floats
+
+SMALL = 0.2
+"""Largest `lr x curvature` that counts as a small step: twice this share is what a step contracts too much."""
+
+
+def times_of(run: Any, iterations: ArrayLike) -> Floats:
+    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or what the run's clock says."""
+    steps = np.asarray(iterations, np.float64)
+    if run.times is None:
+        return steps * float(getattr(run.config.optimizer, "lr", 1.0))
+    return np.asarray(np.interp(steps, run.loss_iterations, run.times))
+
+
+def loss_factor(run: Any) -> float:
+    """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`: 1 for `half_mse`, 2 for `mse`, times n for sums.
+
+    Raises ValueError for another loss.
+    """
+    factor = {"half_mse": 1.0, "mse": 2.0}.get(run.config.loss.kind)
+    if factor is None:
+        raise ValueError(f"the loss is not squared, but {run.config.loss.kind}")
+    n: int = run.dataset().n
+    return factor * float(run.config.loss.sample_weight(n)) * n
+
+
+def flow_violations(run: Any, curvature: float | None = None, *, squared: bool = True) -> list[str]:
+    """Return in which respects a run is not gradient flow of a squared loss.
+
+    `curvature` is the largest one that the run meets; with it the step is checked.
+    """
+    found, optimizer = [], run.config.optimizer
+    if squared and run.config.loss.kind not in ("mse", "half_mse"):
+        found.append(f"the loss is squared: loss.kind is {run.config.loss.kind}")
+    if optimizer.kind not in ("gd", "gradient_flow"):
+        found.append(f"training follows gradient flow: optimizer.kind is {optimizer.kind}")
+    for key in ("momentum", "weight_decay", "label_noise", "layer_lr"):
+        if getattr(optimizer, key, None):
+            found.append(f"training follows gradient flow: optimizer.{key} is {getattr(optimizer, key)}")
+    step = getattr(optimizer, "lr", None)
+    if curvature is not None and step is not None and step * curvature > SMALL:
+        found.append(f"steps are small: lr x curvature is {step * curvature:.3g}, more than {SMALL}")
+    return found

@@ -1,0 +1,140 @@
+"""Modes of deep linear networks (Saxe et al. 2014), each learned on its own.
+
+With the singular values s and vectors a, b of `sum_k y_k x_k^T / n`, weights balanced along them and inputs whose
+second moment has the eigenvalue lambda along b, the strength `u = a^T W_N ... W_1 b` of a mode obeys, for the loss
+`c / (2n) sum ||h - y||^2`, `u' = c N u^(2 - 2/N) (s - lambda u)` (Eq. 15 for c = lambda = 1; Eq. 12 solves N = 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
+
+from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
+
+TOLERANCE = 0.05
+"""Relative size of what an assumption says is 0 and that still counts as such."""
+
+
+def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0) -> Floats:
+    """Return the strengths (T, r) at times `t` (T,), ascending from 0 on, of modes that start at `u0` (r,) > 0.
+
+    Raises ValueError for `u0` or `s` that is not positive, or a depth below 2.
+    """
+    times = np.asarray(t, np.float64)
+    start, s, lambda_ = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.float64)) for v in (u0, s, lambda_)))
+    if depth < 2 or not ((start > 0) & (s > 0)).all():
+        raise ValueError("modes need a depth of 2 at least, and positive strengths at the start and in the data")
+    if depth == 2:
+        with np.errstate(over="ignore"):
+            return np.asarray(s / (lambda_ + (s / start - lambda_) * np.exp(-2.0 * s * times[:, None])))
+    powers = 1.0 - 2.0 / depth
+    found = solve_ivp(
+        lambda _, v: depth * np.exp(powers * v) * (s - lambda_ * np.exp(v)),
+        (0.0, max(float(times[-1]), 1e-300)),
+        np.log(start),
+        t_eval=times,
+        method="LSODA",
+        rtol=1e-9,
+        atol=1e-11,
+    )
+    return np.asarray(np.exp(found.y.T))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Modes of the data, and the weights that learn them."""
+
+    s: Floats
+    """(r,) descending."""
+    lambda_: Floats
+    """(r,)"""
+    strengths: Floats
+    """(K, r) measured `a^T W_N ... W_1 b`."""
+    depth: int
+    violations: list[str]
+    rest: float
+    """Mean square of the labels that no mode explains, `tr S_yy - sum s^2 / lambda`."""
+
+
+def read_setting(run: Any) -> Setting:
+    """Return the modes of the data of a run, their measured strengths, and which assumptions its start violates."""
+    samples, _ = run.dataset(), run.state(0)  # whose message says that weights are not recorded
+    x, y = samples.x, samples.y.reshape(samples.n, -1)
+    A, s, Bt = np.linalg.svd(y.T @ x / samples.n, full_matrices=False)
+    r = int((s > 1e-9 * s[0]).sum())
+    A, s, B = A[:, :r], s[:r], Bt[:r].T
+    S_xx = x.T @ x / samples.n
+    lambda_ = np.einsum("dr,de,er->r", B, S_xx, B)
+    layers = [np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(samples.d)]
+    layers = [W if W.ndim == 3 else W[:, None] for W in layers]  # (K, out, in)
+    product = layers[0]
+    for W in layers[1:]:
+        product = W @ product
+    strengths = np.einsum("or,koi,ir->kr", A, product, B)
+    first = [W[0] for W in layers]
+    found = []
+    if (part := _size(S_xx @ B - B * lambda_, S_xx @ B)) > TOLERANCE:
+        found.append(f"inputs are uncorrelated along the modes: {part:.2g} of their second moment is not")
+    if (part := _size(product[0] - A * strengths[0] @ B.T, product[0])) > TOLERANCE:
+        found.append(f"the network starts along the modes: {part:.2g} of W_N ... W_1 does not")
+    gap = max(float(np.linalg.norm(b.T @ b - a @ a.T)) for a, b in pairwise(first))
+    if (part := gap / max(float(np.linalg.norm(W)) ** 2 for W in first)) > TOLERANCE:
+        found.append(f"layers are balanced: they differ by {part:.2g} of their squares")
+    if (strengths[0] <= 0).any():
+        found.append(f"modes start above 0: {int((strengths[0] <= 0).sum())} of {r} do not")
+    rest = float(np.sum(y**2) / samples.n - np.sum(s**2 / lambda_))
+    return Setting(s, lambda_, strengths, len(layers), found, rest)
+
+
+def _size(part: Floats, whole: Floats) -> float:
+    return float(np.linalg.norm(part) / max(float(np.linalg.norm(whole)), 1e-300))
+
+
+class DeepModes(Theory, kind="deep_modes"):
+    """Modes of a deep linear network, `u' = c N u^(2 - 2/N) (s - lambda u)` each (Saxe et al. 2014, Eqs. 12 and 15)."""
+
+    example = """\
+dataset: {kind: linear_map, inputs: 6, outputs: 4, singular_values: [3.0, 2.0, 1.0]}
+architecture: {kind: two_layer, width: 6, outputs: 4, activation: linear}
+initialization: {kind: decoupled, scale: 1.0e-2}
+loss: {kind: half_mse}
+optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
+"""
+
+    def applies(self, run: Any) -> list[str] | None:
+        """Return which assumptions fail; None unless the network is a product of matrices."""
+        net = run.config.architecture
+        linear = getattr(getattr(net, "activation", None), "kind", None) == "linear"
+        if not linear or net.kind not in ("two_layer", "fully_connected") or getattr(net, "bias", False):
+            return None
+        setting = read_setting(run)
+        found = [] if net.plain else ["the whole network is trained, and its output is that of its weights"]
+        if run.config.loss.kind not in ("mse", "half_mse"):
+            return [*found, *flow_violations(run)]
+        top = loss_factor(run) * setting.depth * float(setting.s[0]) ** (2 - 2 / setting.depth)
+        return [*found, *setting.violations, *flow_violations(run, top)]
+
+    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
+        """Return the strengths of all modes, and the loss."""
+        setting, c = read_setting(run), loss_factor(run)
+        start = np.maximum(setting.strengths[0], 1e-12)
+
+        def u(iterations: Floats) -> Floats:
+            times = c * times_of(run, iterations)
+            return linear_mode(times, start, setting.s, setting.depth, lambda_=setting.lambda_)
+
+        steps = np.asarray(run.snapshot_iterations, np.float64)
+        missing = setting.lambda_ * (u(run.loss_iterations) - setting.s / setting.lambda_) ** 2
+        return {
+            "modes": Curve("strengths of the modes", steps, setting.strengths, u(steps)),
+            "loss": 0.5 * c * (setting.rest + missing.sum(1)),
+        }

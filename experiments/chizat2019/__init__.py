@@ -1,0 +1,1 @@
+"""Chizat, Oyallon, Bach (2019): lazy training."""

@@ -1,0 +1,158 @@
+"""The theorem on lazy training: distances from the start and from the linearised model against the output scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.measures.two_layer import preactivations
+
+ALPHAS = tuple(4.0**power for power in range(-1, 6))
+ACTIVATIONS = ("tanh", "relu")
+ETA = 0.1
+"""Step times alpha^2."""
+LARGE = 4.0
+"""alpha from which on powers are taken."""
+WHAT = ("moved", "weights", "train", "test")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Activation -> quantity of `WHAT` -> (alphas,): largest value along the run."""
+
+    table: dict[str, dict[str, kit.Floats]]
+    fitted: float
+    """Largest final loss over the first, alpha >= 4."""
+
+    def power(self, activation: str, what: str) -> float:
+        """Return the power of alpha with which a quantity falls from `LARGE` on."""
+        large = np.array(ALPHAS) >= LARGE
+        return float(np.polyfit(np.log(np.array(ALPHAS)[large]), np.log(self.table[activation][what][large]), 1)[0])
+
+
+def features(net: TwoLayer, W: kit.Floats, a: kit.Floats, x: kit.Floats) -> kit.Floats:
+    """Return the gradient of the unscaled output (n, m d + m) at hidden weights `W` and output weights `a`."""
+    z = preactivations(x, W)
+    inner = (net.sigma.derivative(z) * a)[:, :, None] * x[:, None, :]
+    return np.concatenate([inner.reshape(len(x), -1), net.sigma.value(z)], axis=1)
+
+
+def distances(run: kit.Run) -> dict[str, float]:
+    """Return how far a run gets from its start, and from the linearised model trained beside it, at most.
+
+    `moved` and `weights` are relative to nothing: norms of `w - w_0` and `w - w_lin`; `train` and `test` are root mean
+    squares of the difference of the outputs.
+    """
+    net, samples, start = run.config.architecture, run.dataset(), run.state(0)
+    assert isinstance(net, TwoLayer)
+    assert samples.x_test is not None
+    alpha, n = net.output_scale or 1.0, samples.n
+    J, J_test = (features(net, start["hidden_weight"], start["output_weight"], x) for x in (samples.x, samples.x_test))
+    values, U = np.linalg.eigh(J @ J.T)
+    contraction, t = run.config.optimizer.lr * alpha**2 * values / n, np.asarray(run.snapshot_iterations)  # type: ignore[attr-defined]
+    small = np.minimum(np.maximum(contraction, 1e-14), 0.5)  # exact sums of powers where 1 - contraction loses digits
+    summed = np.where(
+        contraction < 0.5,
+        -np.expm1(t[:, None] * np.log1p(-small)) / small,
+        (1 - (1 - contraction) ** t[:, None]) / contraction,
+    )
+    lr_alpha = run.config.optimizer.lr * alpha / n  # type: ignore[attr-defined]
+    linear = lr_alpha * (summed * (U.T @ samples.y)) @ U.T @ J  # (K, P): w_lin - w_0
+    flat = [
+        np.asarray(run.parameters[name], np.float64).reshape(len(t), -1) for name in ("hidden_weight", "output_weight")
+    ]
+    w = np.concatenate(flat, axis=1)
+    gaps = {"train": [], "test": []}  # type: dict[str, list[float]]
+    for i in range(len(t)):
+        h = run.network(i)
+        for key, x, features_ in (("train", samples.x, J), ("test", samples.x_test, J_test)):
+            gaps[key].append(float(np.sqrt(np.mean((h(x) - alpha * features_ @ linear[i]) ** 2))))
+    return {
+        "moved": float(np.linalg.norm(w - w[0], axis=1).max()),
+        "weights": float(np.linalg.norm(w - w[0] - linear, axis=1).max()),
+        **{key: max(gap) for key, gap in gaps.items()},
+    }
+
+
+def role(activation: str, alpha: float) -> str:
+    """Return the role of a run."""
+    return f"{activation}, alpha = {alpha:g}"
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Compare all runs with their linearised models."""
+    table = {}
+    for activation in ACTIVATIONS:
+        rows = [distances(runs[role(activation, alpha)]) for alpha in ALPHAS]
+        table[activation] = {what: np.array([row[what] for row in rows]) for what in WHAT}
+    lazy = [runs[role(one, alpha)] for one in ACTIVATIONS for alpha in ALPHAS if alpha >= LARGE]
+    return Evidence(table, max(float(run.final_loss / run.losses[0]) for run in lazy))
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare the powers with the theorem."""
+    source = "Theorem 2.3"
+    # fmt: off
+    return [
+        kit.claim("moved-tanh", "Weights travel a distance O(1 / alpha) (power, tanh, alpha 4 to 1024)",
+                  source, kit.near(-1.0, 0.05), e.power("tanh", "moved")),
+        kit.claim("moved-relu", "(the same, ReLU)", source, kit.near(-1.0, 0.05), e.power("relu", "moved")),
+        kit.claim("weights", "They stay within O(1 / alpha^2) of those of the linearised model (power, tanh)",
+                  source, kit.near(-2.0, 0.05), e.power("tanh", "weights")),
+        kit.claim("train", "Outputs on the training set stay within O(1 / alpha) of it (power, tanh)",
+                  source, kit.near(-1.0, 0.05), e.power("tanh", "train")),
+        kit.claim("test", "and on held-out samples (power, tanh)",
+                  source, kit.near(-1.0, 0.05), e.power("tanh", "test")),
+        *(kit.finding(f"{what}-relu", f"ReLU, which is outside the theorem: power of the distance, {what}",
+                      "no Lipschitz derivative", e.power("relu", what)) for what in WHAT[1:]),
+        kit.finding("fitted", "Largest final loss over the first, alpha >= 4", "", e.fitted),
+    ]
+    # fmt: on
+
+
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw distances against alpha for both activations, with the powers of the theorem."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.45)
+    names = {
+        "moved": r"$\Vert w-w_0\Vert$", "weights": r"$\Vert w-w_{\rm lin}\Vert$",
+        "train": "outputs, training", "test": "outputs, held-out",
+    }  # fmt: skip
+    alphas, handles = np.array(ALPHAS), []
+    for k, activation in enumerate(ACTIVATIONS):
+        for j, what in enumerate(WHAT):
+            handles += axes[k].plot(
+                alphas, e.table[activation][what], "o-", ms=3.5, color=kit.SERIES[j], label=names[what]
+            )
+        for power, what, style in ((-1, "train", (0, (4, 2))), (-2, "weights", (0, (1, 1.5)))):
+            line = e.table["tanh"][what][-1] * (alphas / alphas[-1]) ** power / 3
+            handles += axes[k].plot(alphas, line, color="black", lw=0.9, ls=style, label=rf"$\alpha^{{{power}}}$")
+        axes[k].set(xscale="log", yscale="log", xlabel=r"output scale $\alpha$")
+        kit.panel_label(axes[k], k, {"tanh": "tanh", "relu": "ReLU"}[activation])
+    axes[0].set_ylabel("largest distance along training")
+    axes[1].set_ylim(axes[0].get_ylim())
+    kit.figure_legend(figure, handles, columns=3)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="chizat2019-scaling",
+    caption=(
+        "A centred two-layer network times alpha, trained on its loss over alpha^2, against its linearisation in the "
+        "weights: largest distances along training. The theorem asks for a Lipschitz derivative, which ReLU lacks."
+    ),
+    configs={
+        role(activation, alpha): kit.Wanted(
+            "chizat2019/scaled.yaml",
+            (f"architecture.activation={activation}", f"architecture.output_scale={alpha}",
+             f"optimizer.lr={ETA / alpha**2!r}"),
+        )
+        for activation in ACTIVATIONS for alpha in ALPHAS
+    },
+    origin={"scaling of output and loss": "stated", "sizes, step, iterations": "assumed", "seed": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Kunin et al. (2024): get rich quick, unbalanced initialisation and rapid feature learning."""

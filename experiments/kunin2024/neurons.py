@@ -1,0 +1,232 @@
+"""Figures 3 and 4: one linear neuron for several imbalances delta, trained and exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .theory.single_neuron import kernel_distance, last_distance, single_neuron, start
+
+CONFIG = "kunin2024/neuron.yaml"
+DELTAS = (-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0)
+ONE = ("dataset.x=[[0.5, 1.0]]", "dataset.y=[1.1]")
+"""The single sample of Figure 4(b)."""
+ORIGIN: dict[str, kit.Origin] = {"data, start, imbalances, duration": "released", "tolerance": "assumed"}
+
+
+@dataclass(frozen=True)
+class Path:
+    """A trained neuron over time."""
+
+    delta: float
+    t: kit.Floats
+    """(T,)"""
+    w: kit.Floats
+    """(T, 2)"""
+    a: kit.Floats
+    """(T,)"""
+    S: kit.Floats
+    """(T,) measured kernel distance."""
+    exact_w: kit.Floats
+    """(T, 2) of the exact solution; NaN where inputs are not white."""
+    exact_a: kit.Floats
+    drift: float
+    """Largest change of `a^2 - |w|^2`."""
+    beta: kit.Floats
+    """(2,) towards which the predictor moves: the least-norm interpolator."""
+
+    @property
+    def predictor(self) -> kit.Floats:
+        """`a w` (T, 2)."""
+        return np.asarray(self.a[:, None] * self.w)
+
+    @property
+    def alignment(self) -> kit.Floats:
+        """Cosine of w and beta* (T,)."""
+        return np.asarray(self.w @ self.beta / np.linalg.norm(self.w, axis=1) / np.linalg.norm(self.beta))
+
+    @property
+    def error(self) -> float:
+        """Largest difference from the exact solution; NaN unless the neuron has moved."""
+        gap = max(np.abs(self.w - self.exact_w).max(), np.abs(self.a - self.exact_a).max())
+        return float(gap) if np.linalg.norm(self.w[-1] - self.w[0]) > 0.1 else float("nan")
+
+    def at(self, values: kit.Floats, time: float) -> float:
+        """Return values (T,) at a time."""
+        return float(np.interp(time, self.t, values))
+
+    @property
+    def aligned(self) -> float:
+        """First time at which the alignment exceeds 0.99; infinity if it never does."""
+        there = np.flatnonzero(self.alignment > 0.99)
+        return float(self.t[there[0]]) if len(there) else float("inf")
+
+
+def path(run: kit.Run) -> Path:
+    """Read a run, and solve its equations."""
+    samples = run.dataset()
+    w, a = (np.asarray(run.parameters[name], np.float64)[:, 0] for name in ("hidden_weight", "output_weight"))
+    imbalance = a**2 - np.sum(w**2, axis=1)
+    times = run.times if run.times is not None else run.loss_iterations * float(run.config.optimizer.lr)  # type: ignore[attr-defined]
+    t = np.asarray(np.interp(run.snapshot_iterations, run.loss_iterations, times), np.float64)
+    beta = np.asarray(np.linalg.lstsq(samples.x, samples.y, rcond=None)[0], np.float64)
+    exact = (np.full_like(w, np.nan), np.full_like(a, np.nan))
+    if samples.n == samples.d and np.allclose(samples.x.T @ samples.x, np.eye(samples.d)):
+        exact = single_neuron(t, w[0], float(a[0]), beta)
+    S = np.asarray(run.measures["kernel_distance"], np.float64)
+    return Path(float(imbalance[0]), t, w, a, S, *exact, float(np.abs(imbalance - imbalance[0]).max()), beta)
+
+
+def evidence(runs: kit.Runs) -> list[Path]:
+    """Read all runs, ascending in delta; those of one sample last."""
+    found = [path(run) for run in runs.values()]
+    return sorted(found, key=lambda one: (bool(np.isnan(one.exact_a[0])), one.delta))
+
+
+def claims_of_3(paths: list[Path]) -> list[kit.Claim]:
+    """Compare with Section 3."""
+    by = dict(zip(DELTAS, paths, strict=True))
+    limits = {delta: last_distance(delta, float(np.linalg.norm(one.beta))) for delta, one in by.items()}
+    gap = [abs(one.S[-1] - limits[delta]) for delta, one in by.items() if delta >= -2]
+    own = [float(np.abs(one.S - kernel_distance(one.w, one.a, one.w[0], float(one.a[0]))).max()) for one in paths]
+    late, aligned = by[-4.0], [one.aligned for one in paths]
+    # fmt: off
+    return [
+        kit.claim("conserved", "Gradient flow conserves a^2 - |w|^2 (largest change, all delta)",
+                  "Section 3; tolerance 1e-8 of a step", kit.less_than(1e-6), max(one.drift for one in paths)),
+        kit.claim("exact", "Trained neurons follow the exact solution (largest difference of a weight, all delta)",
+                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), max(one.error for one in paths)),
+        kit.claim("distances", "The kernel distance ends at its limit, 0.71 at delta = -2 to 0.0015 at 4 (largest "
+                  "difference)", "Figure 3, right; closed form", kit.less_than(1e-3), max(gap)),
+        kit.claim("lazy-first", "Downstream learning is lazy at first (kernel distance at t = 5, delta = -4)",
+                  "Figure 3, right", kit.less_than(0.1), late.at(late.S, 5.0)),
+        kit.claim("rich-later", "and rich in the end: delayed rich (at t = 15)",
+                  "Figure 3, right; limit 0.895", kit.more_than(0.6), late.at(late.S, 15.0)),
+        kit.claim("sooner", "The larger delta, the sooner w is aligned (share of larger delta that are aligned sooner)",
+                  "Figure 3, middle", kit.exactly(1.0), float(np.mean(np.diff(aligned[1:]) < 0))),
+        kit.claim("never", "At delta = -4 it is not yet aligned at t = 20 (largest alignment)",
+                  "Figure 3, middle", kit.less_than(0.99), float(late.alignment.max())),
+        kit.theory("formula", "The kernel distance from w and a is that of the gradients (largest difference)",
+                   "|K|^2 = 2 a^4 + 2 a^2 |w|^2 + |w|^4", kit.less_than(1e-10), max(own)),
+        *(kit.finding(f"aligned-{delta:g}", f"Time at which the alignment exceeds 0.99, delta = {delta:g}", "Figure 3",
+                      one.aligned) for delta, one in by.items()),
+    ]
+    # fmt: on
+
+
+def end_of_one_sample(delta: float, w0: kit.Floats, beta: kit.Floats) -> kit.Floats:
+    """Return where the predictor (2,) ends on one sample: what `w` has across it stays."""
+    n = np.array([-beta[1], beta[0]]) / np.linalg.norm(beta)
+    kept = float(n @ w0)
+    K = (kept**2 + delta) / 2
+    return np.asarray(beta + n * kept * np.sqrt(K + np.hypot(K, np.linalg.norm(beta))))
+
+
+def claims_of_4(paths: list[Path]) -> list[kit.Claim]:
+    """Compare with Section 3 and Figure 4."""
+    white, single = paths[: len(DELTAS)], paths[len(DELTAS) :]
+    gaps = [float(np.abs(one.predictor[-1] - end_of_one_sample(one.delta, one.w[0], one.beta)).max()) for one in single]
+    # fmt: off
+    return [
+        kit.claim("one-solution", "On white inputs every imbalance learns the same predictor (largest distance from "
+                  "beta*, delta -2 to 4)", "Figure 4(a)", kit.less_than(1e-2),
+                  max(float(np.linalg.norm(one.predictor[-1] - one.beta)) for one in white[1:])),
+        kit.claim("exact", "along the path of the exact solution (largest difference of a weight)",
+                  "Theorem 3.1; tolerance 1e-8 of a step", kit.less_than(1e-5), max(one.error for one in white)),
+        kit.claim("ends", "On one sample the imbalance chooses the interpolator: the end points of the theory (largest "
+                  "distance)", "Figure 4(b), Theorem 3.2", kit.less_than(1e-4), max(gaps)),
+        kit.claim("fits", "which all fit it (largest final error)", "Figure 4(b)", kit.less_than(1e-4),
+                  max(abs(float((one.predictor[-1] - one.beta) @ one.beta)) / float(np.linalg.norm(one.beta))
+                      for one in single)),
+        kit.finding("spread", "Distance between the ends for delta = -4 and 4", "Figure 4(b)",
+                    float(np.linalg.norm(single[0].predictor[-1] - single[-1].predictor[-1]))),
+    ]
+    # fmt: on
+
+
+def _color(delta: float) -> str:
+    return kit.SERIES[DELTAS.index(round(delta, 6)) % len(kit.SERIES)] if round(delta, 6) in DELTAS else "black"
+
+
+def draw_3(paths: list[Path]) -> kit.Drawing:
+    """Draw signed size, alignment and kernel distance over time, the exact solution dashed."""
+    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.3)
+    handles = []
+    for one in paths:
+        exact = Path(one.delta, one.t, one.exact_w, one.exact_a, one.S, one.exact_w, one.exact_a, 0.0, one.beta)
+        exact_S = kernel_distance(one.exact_w, one.exact_a, one.w[0], float(one.a[0]))
+        for k, (measured, theory) in enumerate((
+            (one.a * np.linalg.norm(one.w, axis=1), exact.a * np.linalg.norm(exact.w, axis=1)),
+            (one.alignment, exact.alignment),
+            (one.S, exact_S),
+        )):  # fmt: skip
+            (line,) = axes[k].plot(one.t, measured, color=_color(one.delta), lw=2.0, alpha=0.8)
+            (dashes,) = axes[k].plot(one.t, theory, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
+        line.set_label(rf"$\delta={one.delta:g}$")
+        handles.append(line)
+    for k, (name, label) in enumerate((("Size", r"$a\,\Vert w\Vert$"), ("Alignment", r"$\cos(w,\beta^*)$"),
+                                       ("Kernel distance", "$S(0,t)$"))):  # fmt: skip
+        axes[k].set(xlabel="time $t$", ylabel=label)
+        kit.panel_label(axes[k], k, name)
+    kit.figure_legend(figure, [*handles, dashes], columns=4)
+    return figure
+
+
+def draw_4(paths: list[Path]) -> kit.Drawing:
+    """Draw paths of the predictor in the plane, on white inputs and on one sample."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
+    handles = []
+    for k, some in enumerate((paths[: len(DELTAS)], paths[len(DELTAS) :])):
+        for one in some:
+            (line,) = axes[k].plot(*one.predictor.T, color=_color(one.delta), lw=1.8, label=rf"$\delta={one.delta:g}$")
+            if k == 0:
+                exact = one.exact_a[:, None] * one.exact_w
+                (dashes,) = axes[0].plot(*exact.T, color="black", lw=0.8, ls=(0, (4, 2)), label="exact solution")
+                handles.append(line)
+            else:
+                end = end_of_one_sample(one.delta, one.w[0], one.beta)
+                (cross,) = axes[1].plot(*end, "x", color="black", ms=5, ls="none", label="predicted end")
+        axes[k].plot(*some[0].predictor[0], "s", color="black", ms=4)
+        axes[k].set(xlabel=r"$\beta_1$", ylabel=r"$\beta_2$")
+    single = paths[len(DELTAS)]
+    across = np.array([-single.beta[1], single.beta[0]])
+    line_of = single.beta + np.linspace(-1.2, 1.2, 2)[:, None] * across
+    axes[1].plot(*line_of.T, color=kit.PALETTE.muted, lw=1.0, zorder=0)
+    axes[1].annotate("fits the sample", line_of[-1], xytext=(8, 0), textcoords="offset points", va="center")
+    kit.panel_label(axes[0], 0, "White inputs")
+    kit.panel_label(axes[1], 1, "One sample")
+    kit.figure_legend(figure, [*handles, dashes, cross], columns=5)
+    return figure
+
+
+def _wanted(beta: tuple[float, float], changes: tuple[str, ...] = (), name: str = "white") -> dict[str, kit.Wanted]:
+    found = {}
+    for delta in DELTAS:
+        w, a = start(delta, beta)
+        weights = (f"initialization.hidden_weight=[{[float(v) for v in w]}]", f"initialization.output_weight=[{a!r}]")
+        found[f"{name}, delta = {delta:g}"] = kit.Wanted(CONFIG, (*weights, *changes))
+    return found
+
+
+WHITE, SINGLE = _wanted((-1.0, 0.0)), _wanted((0.4, 0.05), ONE, "one sample")
+FIGURES = {
+    "kunin2024-fig3": kit.Figure(
+        id="kunin2024-fig3",
+        caption=(
+            "One linear neuron on white inputs, from the predictor (-1, 0) towards (0, 1), for several imbalances "
+            "delta = a^2 - |w|^2: signed size, alignment and distance of the tangent kernel; the exact solution dashed."
+        ),
+        configs=WHITE, origin=ORIGIN, evidence=evidence, claims=claims_of_3, draw=draw_3,
+    ),
+    "kunin2024-fig4": kit.Figure(
+        id="kunin2024-fig4",
+        caption=(
+            "Paths of the predictor of one linear neuron: on white inputs all imbalances end in one, on one sample "
+            "each in an interpolator of its own; squares: starts."
+        ),
+        configs={**WHITE, **SINGLE}, origin=ORIGIN, evidence=evidence, claims=claims_of_4, draw=draw_4,
+    ),
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Woodworth et al. (2020): kernel and rich regimes of diagonal linear networks."""

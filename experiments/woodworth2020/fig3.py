@@ -1,0 +1,121 @@
+"""Figure 3: the penalty Q_D of deeper diagonal networks, its way from L2 to L1, and sample complexity by depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .regression import COUNTS, DEPTHS, DIM, ORIGIN, THRESHOLD, Limit, limit, thresholds, wanted
+from .theory.minimum_q import q
+
+SMALL = 10.0 ** np.array([-6.0, -8.0, -12.0, -16.0])
+"""mu at which the approach to L1 is compared with its formula."""
+RANGES = {3: (1e-3, 1e-2), 4: (0.02, 0.063), 5: (0.02, 0.063)}
+"""Depth -> alpha between which the power of the approach is taken."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Values of Q_D, thresholds by depth, and trained networks."""
+
+    mus: kit.Floats
+    """(M,)"""
+    ratios: dict[int, kit.Floats]
+    """Depth -> `Q(e_1) / Q(1/sqrt(d))` (M,)."""
+    approach: kit.Floats
+    """`sqrt(d) ratio - 1` at `SMALL` for D = 2, over the formula."""
+    powers: dict[int, float]
+    """Depth -> power of alpha with which `sqrt(d) ratio - 1` vanishes."""
+    largest: kit.Floats
+    """(depths, N) log10 of the largest mu with a small error."""
+    limits: list[Limit]
+
+
+def ratio(mu: kit.Floats, depth: int) -> kit.Floats:
+    """Return `Q(e_1) / Q(1_d / sqrt(d))` (M,): 1 for the L2 norm, `1/sqrt(d)` for L1."""
+    return np.asarray(q(1.0 / mu, depth) / (DIM * q(1.0 / (np.sqrt(DIM) * mu), depth)))
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Evaluate Q, and read the trained networks."""
+    mus, g = 10.0 ** np.linspace(1, -16, 69), np.log(DIM) / 2
+    formula = g / (np.log(1 / SMALL) - 1 - g)
+    powers = {}
+    for depth, ends in RANGES.items():
+        excess = np.sqrt(DIM) * ratio(np.array(ends) ** depth, depth) - 1
+        powers[depth] = float(np.diff(np.log(excess))[0] / np.diff(np.log(ends))[0])
+    return Evidence(
+        mus=mus,
+        ratios={depth: ratio(mus, depth) for depth in DEPTHS},
+        approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula,
+        powers=powers,
+        largest=thresholds(next(iter(runs.values())).config.seed)[0],
+        limits=[limit(run) for run in runs.values()],
+    )
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Theorem 3 and Figure 3."""
+    # fmt: off
+    return [
+        kit.claim("limit", "Gradient flow of depth 3 ends in argmin Q_3 (relative distance)",
+                  "Theorem for D > 2", kit.less_than(1e-3), max(one.difference for one in e.limits)),
+        *(kit.theory(f"ends-{depth}", f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
+                     "vector falls from 1 to 1/sqrt(d) (share of smaller mu with less, between 0.99 and 1.01 first)",
+                     "Figure 3(b)", kit.exactly(1.0),
+                     float(np.mean(np.diff(e.ratios[depth]) < 1e-9)) if abs(e.ratios[depth][0] - 1) < 0.01 else 0.0)
+          for depth in DEPTHS),
+        kit.theory("exponential", "D = 2: alpha must be exponentially small in the accuracy, sqrt(d) ratio - 1 = "
+                   "g / (ln(1/mu) - 1 - g), g = ln(d)/2 (worst over that, mu 1e-6 to 1e-16)", "Section 4; next order "
+                   "2 / z, z = 1 / (mu sqrt(d))", kit.near(1.0, 1e-3),
+                   e.approach[np.abs(e.approach - 1).argmax()]),
+        *(kit.theory(f"power-{depth}", f"D = {depth}: polynomially, as alpha^(D - 2) (power)", "Section 4",
+                     kit.near(depth - 2.0, 0.05 * (depth - 2)), power) for depth, power in e.powers.items()),
+        kit.theory("deeper", "Deeper networks reach the error with a larger mu = alpha^D (share of N, where any does, "
+                   "at which D = 5 does with a larger one than D = 2)", "Figure 3(c)", kit.exactly(1.0),
+                   float(np.mean((e.largest[-1] > e.largest[0])[np.isfinite(e.largest[0])]))),
+        *(kit.finding(f"largest-{depth}", f"log10 of the largest mu with an error of {THRESHOLD}, D = {depth}, N = 100",
+                      "Figure 3(c)", e.largest[k, COUNTS.index(100)]) for k, depth in enumerate(DEPTHS)),
+    ]
+    # fmt: on
+
+
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw q_D, the ratio of its values, and the largest mu by depth."""
+    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
+    z, handles = np.linspace(-10, 10, 401), list[kit.Artist]()
+    for k, depth in enumerate(DEPTHS):
+        look: dict[str, Any] = {"color": kit.SERIES[k], "label": f"$D={depth}$"}
+        handles += axes[0].plot(z, q(z, depth), **look)
+        axes[1].plot(e.mus, e.ratios[depth], **look)
+        axes[2].plot(COUNTS, 10.0 ** e.largest[k], "o-", ms=3.5, **look)
+    axes[0].set(xlabel="$z$", ylabel="$q_D(z)$")
+    for value, name, place in ((1.0, r"$\ell_2$", "top"), (DIM**-0.5, r"$\ell_1$", "bottom")):
+        axes[1].axhline(value, color="black", lw=0.8, ls=(0, (4, 2)))
+        axes[1].annotate(
+            name, (1e-15, value), xytext=(0, -3 if place == "top" else 3), textcoords="offset points", va=place
+        )
+    axes[1].set(xscale="log", yscale="log", xlabel=r"$\mu=\alpha^D$", ylabel=r"$Q(e_1)\,/\,Q(1_d/\sqrt{d})$")
+    axes[2].set(yscale="log", xlabel="samples $N$", ylabel=rf"largest $\mu$, error $\leq$ {THRESHOLD}")
+    for k, name in enumerate(("Penalty", "From L2 to L1", "Samples")):
+        kit.panel_label(axes[k], k, name)
+    kit.figure_legend(figure, handles)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="woodworth2020-fig3",
+    caption=(
+        "Diagonal networks of depth D: the penalty q_D of one entry, the ratio of Q of a sparse and a dense vector "
+        "against mu = alpha^D in 1000 dimensions, and the largest mu with a small population error against the samples."
+    ),
+    configs=wanted((0.3,), 3),
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,114 @@
+"""Sparse regression at the paper's size, solved by the convex program, and trained networks on a smaller problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.architectures.linear_models import DiagonalLinear
+
+from .theory.minimum_q import minimum_l1, minimum_q
+
+DIM, NONZERO, NOISE, SAMPLES = 1000, 5, 0.1, 100
+THRESHOLD = 0.025
+"""Population error that Figures 2c and 3c ask for."""
+DEPTHS = (2, 3, 5)
+COUNTS = (60, 70, 80, 90, 100, 125, 150, 200)
+LOGS = np.arange(0.0, -14.01, -0.5)
+"""log10 of mu = alpha^D."""
+CONFIG = "woodworth2020/flow.yaml"
+ORIGIN: dict[str, kit.Origin] = {
+    "model": "stated", "scale of the start": "stated", "data": "stated", "sizes of the panels": "assumed",
+    "depths": "assumed", "trained problem": "assumed", "seed": "assumed",
+}  # fmt: skip
+
+
+def wanted(alphas: tuple[float, ...], depth: int = 2) -> dict[str, kit.Wanted]:
+    """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel regime, `1 / alpha^2`."""
+    found = {}
+    for alpha in alphas:
+        change = [f"architecture.depth={depth}", f"initialization.scale={alpha}"]
+        if alpha > 1:
+            times = [f"optimizer.{key}={value / alpha**2!r}" for key, value in (("until", 20.0), ("first", 1e-3))]
+            change += [*times, "optimizer.stop_below=1e-6"]  # the integrator resolves weights to 1e-8 of their size
+        found[f"D = {depth}, alpha = {alpha:g}"] = kit.Wanted(CONFIG, tuple(change))
+    return found
+
+
+def truth() -> kit.Floats:
+    """Return beta* of the paper's size (1000,)."""
+    return np.where(np.arange(DIM) < NONZERO, 1.0 / np.sqrt(NONZERO), 0.0)
+
+
+def draw_samples(n: int, seed: int) -> tuple[kit.Floats, kit.Floats]:
+    """Return inputs (n, 1000) and labels (n,): inputs are drawn first, then the noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, DIM))
+    return X, X @ truth() + NOISE * rng.standard_normal(n)
+
+
+def errors(beta: kit.Floats) -> kit.Floats:
+    """Return the population errors `|beta - beta*|^2` of predictors (..., 1000)."""
+    return np.asarray(((beta - truth()) ** 2).sum(axis=-1))
+
+
+@cache
+def thresholds(seed: int, depths: tuple[int, ...] = DEPTHS) -> tuple[kit.Floats, kit.Floats]:
+    """Return log10 of the largest mu with an error below the threshold (depths, N), NaN for none; errors of min-L1."""
+    largest, sparse = np.full((len(depths), len(COUNTS)), np.nan), np.empty(len(COUNTS))
+    for k, n in enumerate(COUNTS):
+        X, y = draw_samples(n, seed)
+        sparse[k] = errors(minimum_l1(X, y))
+        for j, depth in enumerate(depths):
+            good = errors(minimum_q(X, y, 10.0**LOGS, depth)) <= THRESHOLD
+            largest[j, k] = LOGS[good].max() if good.any() else np.nan
+    return largest, sparse
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Where a trained network ended, and argmin Q."""
+
+    depth: int
+    alpha: float
+    beta: kit.Floats
+    """(d,) of the trained network."""
+    least: kit.Floats
+    """(d,) argmin Q."""
+    l1: float
+    """Least L1 norm of an interpolator."""
+    drift: float
+    """Largest relative change of `u v` along the run, conserved for D = 2."""
+    movement: float
+    """Distance travelled over the norm of the initial weights."""
+    fitted: float
+    """Final loss over initial loss."""
+
+    @property
+    def difference(self) -> float:
+        """Relative L2 distance of the trained predictor from argmin Q; NaN unless the samples are fitted."""
+        gap = float(np.linalg.norm(self.beta - self.least) / np.linalg.norm(self.least))
+        return gap if self.fitted < 1e-8 else float("nan")
+
+
+def limit(run: kit.Run) -> Limit:
+    """Compare the end of a run with the convex program on its data."""
+    samples, net, first, last = run.dataset(), run.config.architecture, run.state(0), run.state(-1)
+    assert isinstance(net, DiagonalLinear)
+    alpha = float(run.config.initialization.scale)  # type: ignore[attr-defined]
+    product = np.asarray(run.parameters["u"], np.float64) * run.parameters["v"]
+    moved = sum(float(np.sum((last[name] - first[name]) ** 2)) for name in ("u", "v"))
+    size = sum(float(np.sum(first[name] ** 2)) for name in ("u", "v"))
+    return Limit(
+        depth=net.depth,
+        alpha=alpha,
+        beta=net.predictor(last),
+        least=minimum_q(samples.x, samples.y, alpha**net.depth, net.depth)[0],
+        l1=float(np.abs(minimum_l1(samples.x, samples.y)).sum()),
+        drift=float(np.abs(product / product[0] - 1.0).max()),
+        movement=float(np.sqrt(moved / size)),
+        fitted=float(run.final_loss / run.losses[0]),
+    )

@@ -1,0 +1,154 @@
+"""The limit of gradient flow of a diagonal linear network: `argmin Q(beta)` under `X beta = y` (Woodworth et al. 2020).
+
+Started at `u = v = alpha 1`, `beta = u^D - v^D` begins at 0, and `Q(beta) = sum_i mu q_D(beta_i / mu)` with
+`mu = alpha^D`, `q_D' = h_D^-1` and
+
+    h_2(s) = 2 sinh(s),   h_D(s) = (1 - s)^(-D/(D-2)) - (1 + s)^(-D/(D-2))  on |s| < 1 for D > 2.
+
+Solved by its dual, of as many unknowns as samples: minimise `mu sum_i H(s_i) - <y, nu>`, `s = X^T nu`, `H' = h`; then
+`beta = mu h(s)`. Newton's method, from a large mu downwards, each started at the last `nu`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+
+from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.measures.arrays import Floats, as_points
+from dynamics_cli.theory.assumptions import flow_violations
+
+START = float(np.log(1e4))
+"""`ln mu` from which the path is followed: the kernel regime."""
+STEP = 0.5 * float(np.log(10.0))
+"""Largest step in `ln mu`."""
+ROUNDS = 200
+FITTED = 1e-10
+"""Relative residual at which an interpolator has been found."""
+
+
+def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Floats]:
+    """Return `mu H(s)`, `mu h(s)` and `mu h'(s)`, elementwise; infinite outside |s| < 1 for `depth` > 2."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if depth == 2:
+            up, down = np.exp(s + log_mu), np.exp(-s + log_mu)  # mu itself may underflow
+            near, mu = np.abs(s) < 1, np.exp(log_mu)
+            H = np.where(near, 4.0 * mu * np.sinh(np.where(near, s, 0.0) / 2) ** 2, up + down - 2.0 * mu)
+            return H, np.where(near, 2.0 * mu * np.sinh(np.where(near, s, 0.0)), up - down), up + down
+        mu, p = np.exp(log_mu), depth / (depth - 2.0)
+        inside = np.abs(s) < 1
+        a, b = np.where(inside, 1.0 - s, np.nan), np.where(inside, 1.0 + s, np.nan)
+        H = (np.expm1((1.0 - p) * np.log(a)) + np.expm1((1.0 - p) * np.log(b))) / (p - 1.0)
+        values = mu * H, mu * (a**-p - b**-p), mu * p * (a ** (-p - 1.0) + b ** (-p - 1.0))
+        return np.where(inside, values[0], np.inf), values[1], values[2]
+
+
+def minimum_q(X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, *, log_mu: bool = False) -> Floats:
+    """Return the minimisers (M, d) of Q for every `mu = alpha^D` (M,), in any order; with `log_mu` their logarithms.
+
+    Raises ValueError for a depth below 2, inputs that do not span as many directions as there are samples, or no mu.
+    """
+    points, labels = as_points(X, y)
+    logs = np.atleast_1d(np.asarray(mu, np.float64) if log_mu else np.log(np.asarray(mu, np.float64)))
+    if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
+        raise ValueError("argmin Q needs a depth of 2 at least, and samples that some predictor interpolates")
+    found = np.empty((len(logs), points.shape[1]))
+    now = max(START, float(logs.max()))
+    nu = np.linalg.solve(points @ points.T, labels) * np.exp(-now) * (0.5 if depth == 2 else (depth - 2) / (2 * depth))
+    for place in np.argsort(-logs):
+        for log in np.linspace(now, logs[place], 1 + max(1, int(np.ceil((now - logs[place]) / STEP))))[1:]:
+            if depth == 2 and now < -2.0:
+                nu = nu * (log / now)  # s grows like ln(1 / mu)
+            nu, now = _newton(points, labels, nu, depth, float(log)), float(log)
+        found[place] = derivative(points.T @ nu, depth, now)[1]
+    return found
+
+
+def _newton(X: Floats, y: Floats, nu: Floats, depth: int, log_mu: float) -> Floats:
+    """Return the dual solution (n,), by Newton's method from `nu` with backtracking."""
+    size, reach = float(np.linalg.norm(y)), float(np.linalg.norm(X, 2))
+    H, h, slope = derivative(X.T @ nu, depth, log_mu)
+    value, left = float(H.sum() - y @ nu), X @ h - y
+    for _ in range(ROUNDS):
+        rounding = 16 * np.finfo(np.float64).eps * reach * np.linalg.norm(slope)  # that of s, where h is steep
+        if np.linalg.norm(left) <= max(FITTED * size, rounding):
+            return nu
+        step = np.linalg.solve((X * slope) @ X.T, left)
+        fall, t = float(left @ step), 1.0
+        while True:
+            trial = nu - t * step
+            H, h, slope = derivative(X.T @ trial, depth, log_mu)
+            new, now = float(H.sum() - y @ trial), X @ h - y
+            # near the end the value is lost in rounding, the residual is not
+            if new <= value - 1e-4 * t * fall or np.linalg.norm(now) < 0.5 * np.linalg.norm(left):
+                break
+            t /= 2
+            if t < 1e-12:
+                raise ArithmeticError(f"argmin Q: no descent at ln mu = {log_mu:.4g}")
+        nu, value, left = trial, new, now
+    raise ArithmeticError(f"argmin Q: no convergence in {ROUNDS} Newton steps at ln mu = {log_mu:.4g}")
+
+
+def minimum_l1(X: ArrayLike, y: ArrayLike) -> Floats:
+    """Return the interpolator (d,) of least L1 norm, by a linear program."""
+    points, labels = as_points(X, y)
+    d = points.shape[1]
+    solved = linprog(np.ones(2 * d), A_eq=np.hstack([points, -points]), b_eq=labels, bounds=(0, None), method="highs")
+    if solved.x is None:
+        raise ValueError("no predictor interpolates these samples")
+    return np.asarray(solved.x[:d] - solved.x[d:])
+
+
+def minimum_l2(X: ArrayLike, y: ArrayLike) -> Floats:
+    """Return the interpolator (d,) of least L2 norm."""
+    return np.asarray(np.linalg.lstsq(np.asarray(X), np.asarray(y), rcond=None)[0])
+
+
+def q(z: ArrayLike, depth: int = 2) -> Floats:
+    """Return `q_D(z)`, elementwise: `2 - sqrt(4 + z^2) + z arcsinh(z/2)` (D = 2), `s z - H(s)` at `h_D(s) = z`."""
+    values = np.abs(np.asarray(z, np.float64))
+    if depth == 2:
+        return np.asarray(2.0 - np.sqrt(4.0 + values**2) + values * np.arcsinh(values / 2.0))
+    low, high = np.zeros_like(values), np.ones_like(values)
+    for _ in range(200):  # bisection: h rises from 0 to infinity
+        s = 0.5 * (low + high)
+        above = derivative(s, depth, 0.0)[1] > values
+        low, high = np.where(above, low, s), np.where(above, s, high)
+    return np.asarray(low * values - derivative(low, depth, 0.0)[0])
+
+
+class MinimumQ(Theory, kind="minimum_q"):
+    """Where gradient flow of a diagonal linear network ends: argmin Q, from L2 to L1 (Woodworth et al. 2020)."""
+
+    example = """\
+dataset: {kind: sparse_regression, n: 8, dim: 20, nonzero: 2, noise: 0.1}
+architecture: {kind: diagonal_linear, depth: 2}
+initialization: {kind: constant, scale: 0.3}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 5.0e-3, iterations: 20000, stop_below: 1.0e-12}
+"""
+
+    def applies(self, run: Any) -> list[str] | None:
+        """Return which assumptions fail; None unless the network is a diagonal linear one."""
+        if run.config.architecture.kind != "diagonal_linear":
+            return None
+        found, start = flow_violations(run), run.state(0)
+        if np.ptp(np.concatenate([start["u"], start["v"]])) > 0:
+            found.append("u and v start at alpha 1: their entries differ")
+        if (left := float(run.final_loss / run.losses[0])) > 1e-6:
+            found.append(f"the run has come to its end: {left:.2g} of the first loss is left")
+        return found
+
+    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
+        """Return the predictor, its entries sorted."""
+        samples, net = run.dataset(), run.config.architecture
+        mu = float(run.state(0)["u"][0]) ** net.depth
+        limit = minimum_q(samples.x, samples.y, mu, net.depth)[0]
+        order = np.argsort(limit)
+        beta = net.predictor(run.state(-1))
+        places = np.arange(1.0, 1.0 + len(order))
+        return {"predictor": Curve("entry of the predictor", places, beta[order], limit[order], "entries, sorted")}

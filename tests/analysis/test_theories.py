@@ -1,0 +1,130 @@
+"""What theories predict of runs that are really trained, and the assumptions that runs violate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dynamics_cli.analysis import Prediction, draw_prediction, predictions
+from dynamics_cli.cli import main
+from dynamics_cli.config.describe import example
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.errors import UsageError
+from dynamics_cli.runs import Run
+from dynamics_cli.theory.linear_modes import linear_mode
+
+Trained = Callable[[dict[str, Any]], Run]
+KINDS = list(all_kinds("theory"))
+LARGEST = {"orthogonal_saddles": 0.005, "early_alignment": 0.002, "independent_modes": 1e-4, "order_parameters": 0.15}
+"""Deviations of first order in the step or the scale of the start, 3 / sqrt(N) with N inputs; elsewhere 0.02."""
+
+
+def config_of(kind: str, **changes: Any) -> dict[str, Any]:
+    """Return the example of a theory, with sections of it changed."""
+    config = yaml.safe_load(example(all_kinds("theory")[kind]))
+    for section, change in changes.items():
+        config[section] = config[section] | change if isinstance(change, dict) else change
+    return {**config, "name": f"{kind}-{abs(hash(json.dumps(changes)))}", "dtype": "float64"}
+
+
+def of(kind: str, run: Run, *, anyway: bool = False) -> Prediction:
+    return next(one for one in predictions(run, [kind] if anyway else []) if one.name == kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None:
+    one = of(kind, trained(config_of(kind)))
+    assert one.violated == []
+    assert one.deviations
+    assert max(one.deviations.values()) < LARGEST.get(kind, 0.02), one.deviations
+    for curve in one.curves.values():
+        assert np.ptp(curve.measured) > 0.05 * np.abs(curve.measured).max()  # a run that stays agrees with anything
+    assert len(draw_prediction(one).axes) == len(one.curves)
+
+
+# fmt: off
+VIOLATED = {
+    "momentum": ("deep_modes", {"optimizer": {"momentum": 0.5}}, "optimizer.momentum is 0.5"),
+    "random start": ("deep_modes", {"initialization": {"kind": "orthogonal", "scale": 0.1}}, "starts along the modes"),
+    "large steps": ("deep_modes", {"optimizer": {"lr": 0.1, "iterations": 60}}, "lr x curvature is 0.6"),
+    "a step of Adam": ("linearised", {"optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 100}}, "kind is adam"),
+    "not lazy": ("linearised", {"architecture": {"kind": "two_layer", "width": 20},
+                                "initialization": {"kind": "paired", "scale": 0.1}}, "weights hardly move"),
+    "inputs at an angle": ("orthogonal_saddles", {"dataset": {"x": [[-0.5], [1.0]]}}, "Assumption 1"),
+    "a large start": ("early_alignment", {"initialization": {"scale": 1.0}}, "starts near 0"),
+    "unbalanced": ("early_alignment", {"initialization": {"kind": "unbalanced"}}, "neurons start balanced"),
+    "a shared neuron": ("independent_modes", {"dataset": {"x": [[1.0, 0.0], [1.0, 2.0]]}}, "orthogonal"),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("case", VIOLATED)
+def test_a_violated_assumption_is_named_and_nothing_is_drawn_unasked(case: str, trained: Trained) -> None:
+    kind, changes, text = VIOLATED[case]
+    if case == "inputs at an angle":
+        changes = {"dataset": {"x": [[-0.5], [1.0]]}}
+    if case == "a shared neuron":
+        changes = changes | {"initialization": {"kind": "unbalanced", "scale": 0.3}}
+    run = trained(config_of(kind, **changes) | {"initialization": _initialization(kind, changes)})
+    one = of(kind, run)
+    assert any(text in violation for violation in one.violated), one.violated
+    assert one.curves == {}
+
+
+def _initialization(kind: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the section: that of the example, or where the kind is another what is written alone."""
+    new = changes.get("initialization", {})
+    own = config_of(kind)["initialization"]
+    return {"scale": 1e-6, **new} if "kind" in new else own | new
+
+
+def test_modes_of_three_layers_are_those_of_a_trained_network(trained: Trained) -> None:
+    deep = {"kind": "fully_connected", "widths": [6, 6], "outputs": 4, "activation": "linear", "bias": False}
+    config = config_of("deep_modes", optimizer={"lr": 1e-3, "iterations": 6000}) | {"architecture": deep, "name": "3"}
+    one = of("deep_modes", trained(config))
+    assert one.violated == []
+    assert max(one.deviations.values()) < 0.02
+
+
+def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
+    for depth in (2, 3, 5):
+        u = linear_mode([0.0, 1e-3, 1e4], [0.1, 0.2], [2.0, 1.0], depth, lambda_=[1.0, 2.0])
+        np.testing.assert_allclose(u[0], [0.1, 0.2], rtol=1e-9)
+        np.testing.assert_allclose(u[-1], [2.0, 0.5], rtol=1e-7)
+        slope = depth * u[0] ** (2 - 2 / depth) * (np.array([2.0, 1.0]) - np.array([1.0, 2.0]) * u[0])
+        np.testing.assert_allclose((u[1] - u[0]) / 1e-3, slope, rtol=1e-2)
+    with pytest.raises(ValueError, match="positive strengths"):
+        linear_mode([0.0], [0.0], [1.0], 2)
+
+
+def test_runs_without_a_theory_and_wrong_names_are_told(trained: Trained) -> None:
+    run = trained(config_of("deep_modes"))
+    with pytest.raises(UsageError, match=r"no theory 'deep_mode' speaks of this run.*deep_modes"):
+        predictions(run, ["deep_mode"])
+    net = {"kind": "fully_connected", "widths": [4], "activation": "tanh"}
+    config = config_of("early_alignment", optimizer={"iterations": 3}, initialization={"kind": "default_scaled"})
+    config |= {"architecture": net, "initialization": {"kind": "default_scaled"}, "name": "tanh"}
+    with pytest.raises(UsageError, match="no theory speaks of this run"):
+        predictions(trained(config))
+
+
+def test_the_command_draws_says_which_assumptions_fail_and_records_deviations(trained: Trained, tmp_path: Path) -> None:
+    run = str(trained(config_of("early_alignment")).path)
+    result = CliRunner().invoke(main, ["plot", run, "--theory", "--out", str(tmp_path), "--json"])
+    said = json.loads(result.stdout)
+    assert said["theories"]["early_alignment"]["deviations"]["cosines"] < 0.002
+    assert said["theories"]["linearised"] == {"violated": said["theories"]["linearised"]["violated"], "drawn": False,
+                                              "deviations": {}}  # fmt: skip
+    assert "theory-early_alignment.png" in {Path(file).name for file in said["files"]}
+    result = CliRunner().invoke(main, ["plot", run, "--theory", "--anyway", "linearised", "--out", str(tmp_path)])
+    assert "linearised: assumptions fail, drawn all the same\n  - weights hardly move" in result.stderr
+    assert "linearised" in result.stdout
+    assert (tmp_path / "theory-linearised.png").exists()
+    assert CliRunner().invoke(main, ["plot", run, "--anyway", "linearised"]).exit_code == 2

@@ -1,0 +1,84 @@
+"""Goldt et al. 2019: integrals and ODE against sampling and closed forms, and the figures on trained students."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dynamics_cli._bundled.experiments.goldt2019.students import expected, final_error, plateau, plateau_theory
+from dynamics_cli._bundled.experiments.goldt2019.theory.order_parameters import Order, i2, i3, i4, integrate, slopes
+from scipy.special import erf
+
+from dynamics_cli.reproduction.catalogue import load_figure
+from tests.experiments.falsify import Change, check_changes, check_complete
+from tests.experiments.helpers import check_pure, evidence_of, verdicts
+
+
+def test_the_integrals_are_averages_over_gaussians() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((3, 3)) / 1.5
+    C, K = root @ root.T, 2
+    u = rng.standard_normal((400_000, 3)) @ root.T
+    g, slope = erf(u / np.sqrt(2)), np.sqrt(2 / np.pi) * np.exp(-(u**2) / 2)
+    np.testing.assert_allclose(i2(C), g.T @ g / len(u), atol=4e-3)
+    third = np.einsum("na,nb,nc->abc", slope[:, :K], u, g, optimize=True) / len(u)
+    np.testing.assert_allclose(i3(C, K), third, atol=4e-3)
+    fourth = np.einsum("na,nb,nc,nd->abcd", slope[:, :K], slope[:, :K], g, g, optimize=True) / len(u)
+    np.testing.assert_allclose(i4(C, K), fourth, atol=4e-3)
+
+
+def test_one_step_of_descent_moves_the_overlaps_as_the_ode_says() -> None:
+    rng, N, eta = np.random.default_rng(1), 40, 0.3
+    w, B, v, A = rng.standard_normal((2, N)), rng.standard_normal((2, N)), np.array([1.0, -0.5]), np.array([1.0, 0.7])
+    now = Order(w @ w.T / N, w @ B.T / N, B @ B.T / N, v, A)
+    x = rng.standard_normal((100_000, N))
+    lam, rho = x @ w.T / np.sqrt(N), x @ B.T / np.sqrt(N)
+    d = erf(lam / np.sqrt(2)) @ v - erf(rho / np.sqrt(2)) @ A + 0.2 * rng.standard_normal(len(x))
+    push = -eta * d[:, None] * v * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)  # w' = w + push x / sqrt(N)
+    size = (x**2).sum(1) / N
+    dQ = np.einsum("ni,nk->ik", push, lam) + np.einsum("ni,nk->ik", lam, push) + (push * size[:, None]).T @ push
+    exact = slopes(now, eta, eta, 0.2)
+    np.testing.assert_allclose(dQ / len(x), exact[0], atol=0.01)
+    np.testing.assert_allclose(push.T @ rho / len(x), exact[1], atol=0.01)
+    np.testing.assert_allclose(-eta * (erf(lam / np.sqrt(2)) * d[:, None]).mean(0), exact[2], atol=0.01)
+
+
+def test_a_student_that_knows_its_teacher_stays() -> None:
+    known = Order(np.eye(2), np.eye(2), np.eye(2), np.ones(2), np.ones(2))
+    assert integrate(known, [0.0, 100.0], 0.5)[-1].error == pytest.approx(0.0, abs=1e-12)
+    assert known.error == 0
+
+
+def test_final_errors_and_plateaus_are_those_of_an_independent_prototype() -> None:
+    for K, ratio in {2: 1.005, 3: 1.008}.items():
+        assert final_error(K, shared=False) / expected(K, shared=False) == pytest.approx(ratio, abs=2e-3)
+    assert plateau_theory(2)[0] == pytest.approx(0.01161, abs=1e-5)
+    assert plateau(2)[0] / plateau_theory(2)[0] == pytest.approx(1.006, abs=3e-3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", ["goldt2019-dynamics", "goldt2019-size", "goldt2019-overparam"])
+def test_all_claims_are_reproduced(figure: str, outputs: Path) -> None:
+    loaded = load_figure(figure)
+    evidence = evidence_of(loaded)
+    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
+    check_pure(loaded, evidence, outputs)
+
+
+RELU = ("architecture.activation=relu", "dataset.architecture.activation=relu")
+CHANGES = {
+    "goldt2019-dynamics": [
+        Change("ReLU students of a ReLU teacher", RELU, ("ode", "overlaps"), untrained="on the plateau nothing fits")
+    ],
+    "goldt2019-size": [
+        Change("ReLU students of a ReLU teacher", RELU, ("slope",), untrained="five samples a dimension fit nothing")
+    ],
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", CHANGES)
+def test_every_claim_fails_under_a_named_change(figure: str) -> None:
+    check_changes(figure, CHANGES[figure])
+    check_complete(figure, CHANGES[figure])

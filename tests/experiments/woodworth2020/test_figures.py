@@ -1,0 +1,103 @@
+"""Woodworth et al. 2020: the convex program against independent solvers, and the figures on trained networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dynamics_cli._bundled.experiments.woodworth2020.regression import draw_samples, errors, thresholds
+from dynamics_cli._bundled.experiments.woodworth2020.theory.minimum_q import minimum_l1, minimum_l2, minimum_q, q
+from scipy.integrate import quad
+from scipy.optimize import brentq, minimize
+
+from tests.experiments.falsify import Change, check_changes, check_complete
+from tests.experiments.helpers import check_pure, evidence_of, titles, verdicts
+
+
+def small_problem() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((4, 9))
+    return X, X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(4)  # as many entries as samples in the L1 limit
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5])
+def test_the_minimiser_interpolates_and_no_other_interpolator_has_less(depth: int) -> None:
+    X, y = small_problem()
+    beta = minimum_q(X, y, [0.05], depth)[0]
+    np.testing.assert_allclose(X @ beta, y, atol=1e-8)
+    null = np.linalg.svd(X)[2][4:]
+
+    def value(t: np.ndarray) -> float:
+        return float(0.05 * q((minimum_l2(X, y) + t @ null) / 0.05, depth).sum())
+
+    other = minimize(value, np.zeros(5), method="BFGS", options={"gtol": 1e-9})
+    np.testing.assert_allclose(minimum_l2(X, y) + other.x @ null, beta, atol=1e-4)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_q_is_the_integral_of_the_inverse_of_h(depth: int) -> None:
+    def slope(z: float) -> float:
+        if depth == 2:
+            return float(np.arcsinh(z / 2))
+        p = depth / (depth - 2)
+        return brentq(lambda s: (1 - s) ** -p - (1 + s) ** -p - z, 0.0, 1 - 1e-12)
+
+    for z in (0.1, 1.0, 20.0):
+        assert q(z, depth) == pytest.approx(quad(slope, 0.0, z)[0], rel=1e-6)
+    assert q(-3.0, depth) == pytest.approx(q(3.0, depth))
+
+
+def test_the_limits_are_the_norms() -> None:
+    X, y = small_problem()
+    np.testing.assert_allclose(minimum_q(X, y, 1e4)[0], minimum_l2(X, y), rtol=1e-6)
+    tiny = minimum_q(X, y, -800.0, log_mu=True)[0]
+    np.testing.assert_allclose(tiny, minimum_l1(X, y), atol=1e-6)
+    with pytest.raises(ValueError, match="some predictor interpolates"):
+        minimum_q(X[:, :3], y, 1.0)
+
+
+def test_errors_at_the_papers_size_are_those_of_an_independent_prototype() -> None:
+    X, y = draw_samples(100, 0)
+    found = errors(minimum_q(X, y, [1.0, 1e-2, 1e-4]))
+    np.testing.assert_allclose(found, [0.904, 0.808, 0.039], atol=6e-4)
+    assert errors(minimum_l1(X, y)) == pytest.approx(0.0081, abs=1e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("figure", "panels"), [("woodworth2020-fig2", 4), ("woodworth2020-fig3", 3)])
+def test_all_claims_are_reproduced(figure: str, panels: int, outputs: Path) -> None:
+    from dynamics_cli.reproduction.catalogue import load_figure
+
+    thresholds.cache_clear()
+    loaded = load_figure(figure)
+    evidence = evidence_of(loaded)
+    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
+    assert len(titles(check_pure(loaded, evidence, outputs))) == panels
+
+
+CHANGES = {
+    "woodworth2020-fig2": [
+        Change(
+            "Adam",
+            ("optimizer={kind: adam, lr: 1.0e-3, iterations: 20000, stop_below: 1.0e-11}", "record.loss_every=1"),
+            ("limit", "conserved"),
+            ("D = 2, alpha = 0.1",),
+        ),
+        Change("depth 3 at alpha = 3", ("architecture.depth=3",), ("lazy",), ("D = 2, alpha = 3",)),
+    ],
+    "woodworth2020-fig3": [
+        Change(
+            "Adam",
+            ("optimizer={kind: adam, lr: 1.0e-3, iterations: 20000, stop_below: 1.0e-11}", "record.loss_every=1"),
+            ("limit",),
+        )
+    ],
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", CHANGES)
+def test_every_claim_fails_under_a_named_change(figure: str) -> None:
+    check_changes(figure, CHANGES[figure])
+    check_complete(figure, CHANGES[figure])
