@@ -28,6 +28,18 @@ PAPERS: dict[str, PaperEntry] = {
             ),
         },
     ),
+    "cohen2021": PaperEntry(
+        "Gradient descent on neural networks typically occurs at the edge of stability",
+        "Cohen, Kaur, Li, Kolter, Talwalkar",
+        "ICLR 2021, arXiv:2103.00065",
+        {
+            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 30, "cohen2021.fig1"),
+            "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 30, "cohen2021.flow"),
+            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 8, "cohen2021.momentum"),
+            "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 4, "cohen2021.taylor"),
+            "cohen2021-central": FigureEntry("Central flow of gradient descent", 15, "cohen2021.central"),
+        },
+    ),
     "min2024": PaperEntry(
         "Early neuron alignment in two-layer ReLU networks with small initialization",
         "Min, Mallada, Vidal",
