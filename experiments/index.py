@@ -40,6 +40,18 @@ PAPERS: dict[str, PaperEntry] = {
             "cohen2021-central": FigureEntry("Central flow of gradient descent", 15, "cohen2021.central"),
         },
     ),
+    "gromov2023": PaperEntry(
+        "Grokking modular arithmetic",
+        "Gromov",
+        "arXiv:2301.02679",
+        {
+            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 6, "gromov2023.curves"),
+            "gromov2023-ipr": FigureEntry("Inverse participation ratios of the weights", 5, "gromov2023.ipr"),
+            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 5, "gromov2023.phases"),
+            "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 4, "gromov2023.analytic"),
+            "gromov2023-fraction": FigureEntry("When both splits are learnt", 20, "gromov2023.fraction"),
+        },
+    ),
     "min2024": PaperEntry(
         "Early neuron alignment in two-layer ReLU networks with small initialization",
         "Min, Mallada, Vidal",

@@ -276,10 +276,10 @@ class Run:
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
         elif name in _TWO_LAYER and self.config.architecture.kind == "two_layer":
-            first = 1 + replicas  # the axis of the neurons
-            right = array.ndim == first + _TWO_LAYER[name] and array.shape[first] == getattr(
-                self.config.architecture, "width", 0
-            )
+            architecture: Any = self.config.architecture
+            # several outputs have an axis before that of the neurons
+            axis = 1 + replicas + (name.endswith("output_weight") and architecture.outputs is not None)
+            right = array.ndim == axis + _TWO_LAYER[name] and array.shape[axis] == architecture.width
         else:
             right = array.ndim > replicas
         if not right:

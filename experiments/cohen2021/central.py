@@ -72,6 +72,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the central flow's predictions."""
     c, inner = e.central, e.inner
     half = slice(len(e.variance) // 2, None)
+    size = float(c.variance[:-1][half].mean()) or np.nan  # there is none before the edge
     error = np.abs(c.predicted - e.smoothed)[inner] / e.smoothed[inner]
     # fmt: off
     return [
@@ -83,7 +84,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "central flow", kit.at_most(0.2), e.to_central[-1] / e.to_flow[-1]),
         kit.claim("variance", "It predicts the size of the oscillation (mean squared half step along the eigenvectors "
                   "near the edge in the second half, over tr(Sigma))", "central flow",
-                  kit.Interval(0.8, 1.25), e.variance[half].mean() / c.variance[:-1][half].mean()),
+                  kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
         kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
                   "in the second half over 2/eta)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
         kit.finding("without", "Median relative error of the loss without the term in Sigma", "",

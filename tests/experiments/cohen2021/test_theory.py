@@ -98,7 +98,7 @@ def test_what_is_read_off_a_run() -> None:
     losses = np.concatenate([np.linspace(10, 9, 11), np.tile([8.0, 7.0], 50) * np.repeat(np.linspace(1, 0.1, 10), 10)])
     one = Edge(0.5, 4.0, np.arange(0, 111, 10), np.array([1.0, 3.9, 4.2, *[4.1] * 9])[:, None], losses)
     assert (one.crossing, one.band, one.rises_before) == (20, pytest.approx(4.1 / 4), 0)
-    assert one.rises_after == pytest.approx(0.45, abs=0.02)
+    assert one.rises_after == pytest.approx(38 / 90)
     assert one.falls == 9
     never = Edge(0.5, 9.0, one.iterations, one.top, losses)
     assert np.isnan([never.crossing, never.band, never.rises_after, never.falls, never.share_left]).all()
