@@ -133,6 +133,19 @@ PAPERS: dict[str, PaperEntry] = {
             "sarussi2021-extra-convergence": FigureEntry("Epochs to a loss of eps", 3, "sarussi2021.extra_convergence"),
         },
     ),
+    "saxe2014": PaperEntry(
+        "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks",
+        "Saxe, McClelland, Ganguli; with Atanasov, Bordelon, Pehlevan 2022",
+        "ICLR 2014, arXiv:1312.6120; arXiv:2111.00034",
+        {
+            "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 2, "saxe2014.fig2"),
+            "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 12, "saxe2014.fig3"),
+            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 2, "saxe2014.fig4"),
+            "saxe2014-silent-alignment": FigureEntry(
+                "The kernel aligns before the loss falls", 8, "saxe2014.silent_alignment"
+            ),
+        },
+    ),
     "tachet2018": PaperEntry(
         "On the learning dynamics of deep neural networks",
         "Tachet des Combes, Pezeshki, Shabanian, Courville, Bengio",
