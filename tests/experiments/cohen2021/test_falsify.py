@@ -27,8 +27,10 @@ CHANGES = {
         Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=2e-5"), ("deep_linear-before",), DEEP, LINEAR),
     ],
     "flow": [
-        Change("a line instead of a polynomial", ("dataset.degree=1",), ("sharpens",), ("flow",)),
-        Change("large output weights", ("initialization.scales=[1.9, 6.0]",), ("progressive",), ("flow",), SLOW),
+        Change("a line instead of a polynomial", ("dataset.degree=1", "optimizer.until=300.0", "optimizer.points=30"),
+               ("sharpens",), ("flow",)),
+        Change("large output weights", ("initialization.scales=[1.9, 3.0]", "optimizer.until=30.0",
+               "optimizer.points=3"), ("progressive",), ("flow",), SLOW),
         Change("momentum", ("optimizer.momentum=0.9",), ("follows-0.4", "follows-0.2", "leaves-0.4", "leaves-0.2"),
                ("0.4", "0.2"), SLOW),
     ],
