@@ -39,7 +39,7 @@ CHANGES = {
                "nesterov-0.5-reaches", "polyak-0.9-reaches", "nesterov-0.9-reaches"), (), SLOW),
     ],
     "taylor": [
-        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=0.19"), ("before",), ("run",), SLOW),
+        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=0.19"), ("before",), ("run",)),
         Change("a tenth of the step", ("optimizer.lr=0.04",), ("diverges", "stays", "resumes", "new-edge"), (), SLOW),
     ],
     "central": [
