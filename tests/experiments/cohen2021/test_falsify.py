@@ -31,7 +31,7 @@ CHANGES = {
                ("sharpens",), ("flow",)),
         Change("large output weights", ("initialization.scales=[1.9, 3.0]", "optimizer.until=30.0",
                "optimizer.points=3"), ("progressive",), ("flow",), SLOW),
-        Change("momentum", ("optimizer.momentum=0.9",), ("follows-0.4", "follows-0.2", "leaves-0.4", "leaves-0.2"),
+        Change("momentum", ("optimizer.momentum=0.5",), ("follows-0.4", "follows-0.2", "leaves-0.4", "leaves-0.2"),
                ("0.4", "0.2"), SLOW),
     ],
     "momentum": [
