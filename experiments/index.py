@@ -37,6 +37,18 @@ PAPERS: dict[str, PaperEntry] = {
             "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
         },
     ),
+    "cohen2021": PaperEntry(
+        "Gradient descent on neural networks typically occurs at the edge of stability",
+        "Cohen, Kaur, Li, Kolter, Talwalkar",
+        "ICLR 2021, arXiv:2103.00065",
+        {
+            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 30, "cohen2021.fig1"),
+            "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 30, "cohen2021.flow"),
+            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 8, "cohen2021.momentum"),
+            "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 4, "cohen2021.taylor"),
+            "cohen2021-central": FigureEntry("Central flow of gradient descent", 15, "cohen2021.central"),
+        },
+    ),
     "goldt2019": PaperEntry(
         "Dynamics of stochastic gradient descent for two-layer neural networks in the teacher-student setup",
         "Goldt, Advani, Saxe, Krzakala, Zdeborova",
@@ -45,6 +57,18 @@ PAPERS: dict[str, PaperEntry] = {
             "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 10, "goldt2019.students"),
             "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 10, "goldt2019.students"),
             "goldt2019-overparam": FigureEntry("Final error against the number of students", 10, "goldt2019.students"),
+        },
+    ),
+    "gromov2023": PaperEntry(
+        "Grokking modular arithmetic",
+        "Gromov",
+        "arXiv:2301.02679",
+        {
+            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 6, "gromov2023.curves"),
+            "gromov2023-ipr": FigureEntry("Inverse participation ratios of the weights", 5, "gromov2023.ipr"),
+            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 5, "gromov2023.phases"),
+            "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 4, "gromov2023.analytic"),
+            "gromov2023-fraction": FigureEntry("When both splits are learnt", 20, "gromov2023.fraction"),
         },
     ),
     "kunin2024": PaperEntry(
@@ -135,6 +159,19 @@ PAPERS: dict[str, PaperEntry] = {
             ),
             "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 3, "sarussi2021.fig9"),
             "sarussi2021-extra-convergence": FigureEntry("Epochs to a loss of eps", 3, "sarussi2021.extra_convergence"),
+        },
+    ),
+    "saxe2014": PaperEntry(
+        "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks",
+        "Saxe, McClelland, Ganguli; with Atanasov, Bordelon, Pehlevan 2022",
+        "ICLR 2014, arXiv:1312.6120; arXiv:2111.00034",
+        {
+            "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 2, "saxe2014.fig2"),
+            "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 12, "saxe2014.fig3"),
+            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 2, "saxe2014.fig4"),
+            "saxe2014-silent-alignment": FigureEntry(
+                "The kernel aligns before the loss falls", 8, "saxe2014.silent_alignment"
+            ),
         },
     ),
     "tachet2018": PaperEntry(

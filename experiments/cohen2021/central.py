@@ -1,0 +1,148 @@
+"""Gradient descent at the edge of stability beside its central flow (Cohen, Damian et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from dynamics_cli import kit
+from dynamics_cli.measures.lanczos import largest_eigenvalues
+from dynamics_cli.training.problem import build_problem
+
+from .theory.central_flow import CentralFlow, around, central_flow, flatten
+
+SMOOTH, MARGIN = 50, 100
+"""Deviation of the Gaussian that smooths the loss, in iterations, and what its ends are too biased to be compared."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Gradient descent, gradient flow and the central flow at the same steps 0..N."""
+
+    eta: float
+    losses: kit.Floats
+    """Of gradient descent (N + 1,)."""
+    smoothed: kit.Floats
+    flow: kit.Floats
+    """Loss of gradient flow (N + 1,)."""
+    central: CentralFlow
+    to_flow: kit.Floats
+    """(N,) distances of the midpoints of gradient descent to gradient flow,"""
+    to_central: kit.Floats
+    """and to the central flow."""
+    variance: kit.Floats
+    """(N,) squared half step of gradient descent in the eigenvectors near the edge."""
+    top: float
+    """Median sharpness at midpoints in the second half, over 2/eta."""
+
+    @property
+    def inner(self) -> slice:
+        """The iterations that are compared."""
+        return slice(MARGIN, len(self.losses) - MARGIN)
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Integrate the central flow from the initial weights of the run."""
+    run, flow = runs["descent"], runs["flow"]
+    problem, eta, N = build_problem(run.config), float(run.config.optimizer.lr), run.iterations  # type: ignore[attr-defined]
+    names, local = around(problem)
+    w, v = flatten(run.parameters, names), flatten(flow.parameters, names)
+    central = central_flow(problem, w[0], eta, N)
+    middle, half = (w[1:] + w[:-1]) / 2, np.diff(w, axis=0) / 2
+    near = (central.top[:-1] > 1.95 / eta) & (central.variance[:-1, None] > 0)
+    along = np.einsum("np,npk->nk", half, central.vectors[:-1])
+    late = middle[N // 2 :: max(1, N // 40)]
+    sharp = [largest_eigenvalues(local(m).product, np.ones(w.shape[1]), tolerance=1e-4)[0][0] for m in late]
+    return Evidence(
+        eta=eta,
+        losses=np.asarray(run.losses),
+        smoothed=np.asarray(gaussian_filter1d(run.losses, SMOOTH)),
+        flow=np.asarray(flow.losses),
+        central=central,
+        to_flow=np.linalg.norm(middle - v[:-1], axis=1),
+        to_central=np.linalg.norm(middle - central.weights[:-1], axis=1),
+        variance=np.sum(np.where(near, along**2, 0.0), axis=1),
+        top=float(np.median(sharp)) * eta / 2,
+    )
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the central flow's predictions."""
+    c, inner = e.central, e.inner
+    half = slice(len(e.variance) // 2, None)
+    size = float(c.variance[:-1][half].mean()) or np.nan  # there is none before the edge
+    error = np.abs(c.predicted - e.smoothed)[inner] / e.smoothed[inner]
+    # fmt: off
+    return [
+        kit.theory("edge", "The central flow keeps the sharpness at or below 2/eta (its largest over it)",
+                   "central flow, complementarity", kit.at_most(1.02), c.top.max() * e.eta / 2),
+        kit.claim("loss", "It predicts the time-averaged loss of gradient descent (median relative error)",
+                  "central flow, L + tr(Sigma)/eta", kit.at_most(0.05), np.median(error)),
+        kit.claim("distance", "Gradient descent stays near it (distance at the end over that from gradient flow)",
+                  "central flow", kit.at_most(0.2), e.to_central[-1] / e.to_flow[-1]),
+        kit.claim("variance", "It predicts the size of the oscillation (mean squared half step along the eigenvectors "
+                  "near the edge in the second half, over tr(Sigma))", "central flow",
+                  kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
+        kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
+                  "in the second half over 2/eta)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
+        kit.finding("without", "Median relative error of the loss without the term in Sigma", "",
+                    np.median(np.abs(c.losses - e.smoothed)[inner] / e.smoothed[inner])),
+        kit.finding("flow", "Loss of gradient flow at the end over that of gradient descent, smoothed", "",
+                    e.flow[inner][-1] / e.smoothed[inner][-1]),
+        kit.finding("error-90", "90 % quantile of the relative error of the predicted loss", "",
+                    np.quantile(error, 0.9)),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw losses, top eigenvalues and distances."""
+    figure, (loss, top, away) = kit.new_figure(3, aspect=0.95, extra_height=0.5)
+    c, steps = e.central, np.arange(len(e.losses))
+    colors = {"descent": kit.PALETTE.measured, "flow": kit.PALETTE.muted, "central": kit.PALETTE.rank}
+    loss.plot(steps, e.losses, color=kit.SERIES[5], lw=0.5, label="gradient descent")
+    loss.plot(steps[e.inner], e.smoothed[e.inner], color=colors["descent"], label="smoothed")
+    loss.plot(steps, e.flow, color=colors["flow"], ls=":", label="gradient flow")
+    loss.plot(steps, c.losses, color=colors["central"], lw=0.9, label="central flow")
+    loss.plot(steps, c.predicted, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=1.0,
+              label=r"central flow $+\ \mathrm{tr}\,\Sigma/\eta$")  # fmt: skip
+    top.plot(steps, c.top * e.eta / 2, color=colors["central"], lw=0.9)
+    top.axhline(1, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.8)
+    away.plot(steps[:-1], e.to_flow, color=colors["flow"], ls=":")
+    away.plot(steps[:-1], e.to_central, color=colors["central"])
+    for panel in (loss, top, away):
+        kit.set_time_axis(panel, steps)
+    loss.set_ylabel("training loss")
+    loss.set_ylim(0, 1.05 * float(e.losses.max()))
+    top.set_ylabel(r"eigenvalue $\times\ \eta/2$")
+    away.set_ylabel("distance from descent")
+    kit.panel_label(loss, 0, "Loss")
+    kit.panel_label(top, 1, "Eigenvalues")
+    kit.panel_label(away, 2, "Distance")
+    kit.figure_legend(figure, loss.get_legend_handles_labels()[0], columns=3)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="cohen2021-central",
+    caption=(
+        "Random labels, mean squared error, eta = 0.1. Left: loss of gradient descent, raw and smoothed over 50 "
+        "iterations, of gradient flow, of the central flow, and the average that the central flow predicts. Middle: "
+        "the largest eigenvalues along the central flow, times eta/2. Right: distance of the weights of gradient "
+        "descent (midpoints of its steps) from those of both flows."
+    ),
+    configs={
+        "descent": "cohen2021/random_labels.yaml",
+        "flow": kit.Wanted(
+            "cohen2021/random_labels.yaml",
+            ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",),
+        ),
+    },
+    origin={"data, network, loss, step": "released", "iterations": "assumed", "substeps": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

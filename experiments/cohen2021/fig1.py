@@ -1,0 +1,116 @@
+"""Figure 1: training loss and sharpness at several step sizes, for three networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .edge import BAND, Edge, draw_sharpness, edge
+
+STEPS = {
+    "chebyshev": {"0.4": 3750, "0.2": 7500},
+    "classes": {"0.2": 1500, "0.1": 3000},
+    "deep_linear": {"2.0e-4": 1000, "1.0e-4": 1400},
+}
+"""Config -> step size -> iterations."""
+NAMES = {"chebyshev": "Chebyshev", "classes": "two classes", "deep_linear": "deep linear"}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What each run shows, by config and step size; and the classes at a step too small for the edge."""
+
+    edges: dict[str, list[Edge]]
+    below: Edge
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    edges = {key: [edge(runs[f"{key} {lr}"]) for lr in steps] for key, steps in STEPS.items()}
+    return Evidence(edges, edge(runs["classes 0.05"]))
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the abstract: the sharpness rises to 2/eta and stays, the loss falls, not at every step."""
+    found = []
+    # fmt: off
+    for key, edges in e.edges.items():
+        name = NAMES[key]
+        found += [
+            kit.claim(f"{key}-sharpens", f"{name}: the sharpness begins below 2/eta and rises to it (of the two steps)",
+                      "progressive sharpening (memory)", kit.exactly(2),
+                      sum(one.first > 0 and np.isfinite(one.crossing) for one in edges)),
+            *[kit.claim(f"{key}-band-{k + 1}", f"{name}, eta = {one.lr:g}: it then hovers at, or just above, 2/eta "
+                        "(median over 2/eta)", "abstract", BAND, one.band) for k, one in enumerate(edges)],
+            kit.claim(f"{key}-before", f"{name}: before, the loss falls at every step (largest share of steps that "
+                      "raise it)", "abstract", kit.exactly(0), max(one.rises_before for one in edges)),
+            kit.claim(f"{key}-after", f"{name}: at the edge it does not (least share of steps that raise it)",
+                      "abstract", kit.at_least(0.05), min(one.rises_after for one in edges)),
+            kit.claim(f"{key}-falls", f"{name}: yet it falls in the long run (means over ten windows that are below "
+                      "the one before, of 9; the least)", "abstract", kit.at_least(8),
+                      min(one.falls for one in edges)),
+            kit.claim(f"{key}-half", f"{name}: and falls far (last window over the loss at the crossing; the larger)",
+                      "abstract", kit.less_than(0.5), max(one.share_left for one in edges)),
+        ]
+    below = e.below
+    return [
+        *found,
+        kit.finding("below", "Two classes, eta = 0.05: largest sharpness over 2/eta; without a crossing",
+                    "not in the paper", below.sharpness.max() / below.bound),
+        kit.finding("below-rises", "and the share of steps that raise the loss", "", below.rises_before),
+        kit.finding("below-loss", "and the final loss", "", below.losses[-1]),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw losses above sharpness, one column for each network."""
+    figure, axes = kit.new_figure(3, 2, aspect=0.9)
+    for column, (key, edges) in enumerate(e.edges.items()):
+        loss, sharp = axes[column], axes[3 + column]
+        for color, one in zip(kit.SERIES, edges, strict=False):
+            kit.draw_curve(loss, np.arange(len(one.losses)), one.losses, color=color, lw=0.8,
+                           label=rf"$\eta = {one.lr:g}$")  # fmt: skip
+            draw_sharpness(sharp, one.iterations, one, color)
+        loss.set_yscale("log")
+        longest = np.arange(max(len(one.losses) for one in edges))
+        for panel in (loss, sharp):
+            kit.set_time_axis(panel, longest)
+        loss.legend(loc="best")
+        sharp.set_ylim(0, 1.08 * max(one.sharpness.max() for one in edges))
+        kit.set_axis_label(sharp.yaxis, "", sharp.get_ylim())
+        kit.panel_label(loss, column, NAMES[key])
+        kit.panel_label(sharp, 3 + column)
+    axes[0].set_ylabel("training loss")
+    axes[3].set_ylabel(r"sharpness; dashed: $2/\eta$")
+    axes[5].set_ylabel(axes[5].get_ylabel().strip())
+    return figure
+
+
+def _wanted() -> dict[str, str | kit.Wanted]:
+    runs = {(key, lr): count for key, steps in STEPS.items() for lr, count in steps.items()} | {
+        ("classes", "0.05"): 3000
+    }
+    return {
+        f"{key} {lr}": kit.Wanted(f"cohen2021/{key}.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}"))
+        for (key, lr), count in runs.items()
+    }
+
+
+FIGURE = kit.Figure(
+    id="cohen2021-fig1",
+    caption=(
+        "Training loss (top) and sharpness, the largest eigenvalue of the Hessian of the training loss (bottom), of "
+        "gradient descent at two step sizes each: a Chebyshev polynomial, two classes, and a linear network of 20 "
+        "layers. Sharpness rises to 2/eta (dashed) and stays there; the loss then no longer falls at every step."
+    ),
+    configs=_wanted(),
+    origin={"Chebyshev and deep linear networks": "released", "two classes": "assumed", "step sizes": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,135 @@
+"""Progressive sharpening along gradient flow, and how long gradient descent follows it (Cohen et al. 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .edge import NAN, Edge, draw_sharpness, edge
+from .theory.central_flow import flatten
+
+STEPS = {"0.4": 3750, "0.2": 7500}
+"""Step size -> iterations, to time 1500, as in Figure 1."""
+EVERY = 10.0
+"""Time between two states that are compared."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """Gradient descent beside the flow."""
+
+    edge: Edge
+    distance: kit.Floats
+    """(T,) distance to the flow at multiples of `EVERY`, over how far the flow has moved from the start; NaN at 0."""
+
+    def at(self, multiple: float) -> float:
+        """Return the distance at a multiple of the time of the crossing; NaN where that is after the end."""
+        time = multiple * self.edge.crossing * self.edge.lr
+        i = time / EVERY
+        return float(self.distance[round(i)]) if i <= len(self.distance) - 1 else NAN
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The flow, and descent at each step size."""
+
+    times: kit.Floats
+    sharpness: kit.Floats
+    """Of the flow (T,)."""
+    paths: list[Path]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Measure the distances."""
+    flow = runs["flow"]
+    names = list(flow.config.architecture.train or ())
+    there = flatten(flow.parameters, names)
+    moved = np.linalg.norm(there - there[0], axis=1)
+    paths = []
+    for lr, run in runs.items():
+        if lr == "flow":
+            continue
+        here = flatten(run.parameters, names)
+        every = round(EVERY / float(lr))
+        chosen = here[np.isin(run.snapshot_iterations, np.arange(0, run.iterations + 1, every))]
+        count = min(len(chosen), len(there))
+        distance = np.full(len(there), NAN)
+        distance[1:count] = np.linalg.norm(chosen[1:count] - there[1:count], axis=1) / moved[1:count]
+        paths.append(Path(edge(run), distance))
+    return Evidence(
+        np.arange(len(there), dtype=np.float64) * EVERY,
+        np.asarray(flow.measures["sharpness"]).reshape(len(there)),
+        paths,
+    )
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Section 3.1."""
+    bounds = [one.edge.bound for one in e.paths]
+    # fmt: off
+    return [
+        kit.claim("sharpens", "Along gradient flow the sharpness rises beyond 2/eta of every step size (its maximum "
+                  "over the largest 2/eta)", "progressive sharpening (memory)", kit.more_than(1),
+                  e.sharpness.max() / max(bounds)),
+        kit.claim("progressive", "from a value below all of them (first over the smallest 2/eta)",
+                  "progressive sharpening (memory)", kit.less_than(1), e.sharpness[0] / min(bounds)),
+        *[kit.claim(f"follows-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: gradient descent follows the flow until its "
+                    "sharpness reaches 2/eta (distance there over that moved)", "gradient flow (memory)",
+                    kit.at_most(0.05), one.at(1)) for one in e.paths],
+        *[kit.claim(f"leaves-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: and leaves it then (distance at twice that "
+                    "time over the distance at the crossing)", "gradient flow (memory)", kit.at_least(5),
+                    one.at(2) / one.at(1)) for one in e.paths],
+        *[kit.finding(f"crossing-{one.edge.lr:g}", f"eta = {one.edge.lr:g}: time of the crossing", "",
+                      one.edge.crossing * one.edge.lr) for one in e.paths],
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw sharpness and distance over time."""
+    figure, (sharp, away) = kit.new_figure(2, aspect=0.85, extra_height=0.3)
+    sharp.plot(e.times, e.sharpness, color=kit.PALETTE.theory, label="gradient flow")
+    for color, one in zip(kit.SERIES, e.paths, strict=False):
+        label = rf"gradient descent, $\eta = {one.edge.lr:g}$"
+        draw_sharpness(sharp, one.edge.lr * one.edge.iterations, one.edge, color, label)
+        away.semilogy(e.times, one.distance, color=color, lw=1.0)
+        away.axvline(one.edge.crossing * one.edge.lr, color=color, ls=":", lw=0.9)
+    for panel in (sharp, away):
+        kit.set_time_axis(panel, e.times, label=r"time ($\eta \times$ iteration)")
+    sharp.set_ylim(0, None)
+    sharp.set_ylabel(r"sharpness; dashed: $2/\eta$")
+    away.set_ylabel("distance / distance moved")
+    kit.panel_label(sharp, 0, "Progressive sharpening")
+    kit.panel_label(away, 1, "Distance; dotted: crossing")
+    kit.figure_legend(figure, sharp.get_legend_handles_labels()[0], columns=2)
+    return figure
+
+
+def _descent(lr: str, count: int) -> kit.Wanted:
+    every = f"record.snapshots.interval={round(EVERY / float(lr))}"
+    return kit.Wanted("cohen2021/chebyshev.yaml", (f"optimizer.lr={lr}", f"optimizer.iterations={count}", every))
+
+
+FIGURE = kit.Figure(
+    id="cohen2021-flow",
+    caption=(
+        "A Chebyshev polynomial of degree 4. Left: sharpness along gradient flow, and of gradient descent at several "
+        "step sizes against time; each leaves the flow's curve at its own 2/eta. Right: distance of the weights from "
+        "those of the flow, over the distance that the flow has moved; dotted lines where 2/eta is reached."
+    ),
+    configs={**{lr: _descent(lr, count) for lr, count in STEPS.items()}, "flow": "cohen2021/chebyshev_flow.yaml"},
+    presets={
+        "full": {
+            "0.1": _descent("0.1", 15000),
+            "flow": kit.Wanted("cohen2021/chebyshev_flow.yaml", ("optimizer.until=1500.0", "optimizer.points=150")),
+        }
+    },
+    origin={"data and network": "released", "step sizes": "assumed", "integrator": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

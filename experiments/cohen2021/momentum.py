@@ -1,0 +1,81 @@
+"""The edge of gradient descent with momentum: each kind at its own bound (Cohen et al. 2021)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .edge import BAND, Edge, draw_sharpness, edge
+
+STEPS = {("polyak", "0.9"): ("0.19", 4000), ("nesterov", "0.9"): ("0.07", 4000),
+         ("polyak", "0.5"): ("0.2", 3750), ("nesterov", "0.5"): ("0.15", 5000)}  # fmt: skip
+"""Kind and momentum -> step size on the Chebyshev polynomial, iterations."""
+WORDS = {"polyak": "(2 + 2 beta)/eta", "nesterov": "(2 + 2 beta)/(eta (1 + 2 beta))"}
+Evidence = dict[tuple[str, str], Edge]
+"""Kind and momentum -> what the run shows."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    return {key: edge(runs[" ".join(key)]) for key in STEPS}
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the bounds of both kinds."""
+    found = []
+    # fmt: off
+    for (kind, beta), one in e.items():
+        name = f"{kind.capitalize()}, beta = {beta}"
+        found += [
+            kit.claim(f"{kind}-{beta}", f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
+                      "the crossing over it)", "bounds of momentum (memory)", BAND, one.band),
+            kit.claim(f"{kind}-{beta}-reaches", f"{name}: it rises from below to that bound (its maximum over it)",
+                      "bounds of momentum (memory)", kit.at_least(1),
+                      one.sharpness.max() / one.bound if one.first else np.nan),
+            kit.finding(f"{kind}-{beta}-plain", f"{name}: and over 2/eta, the bound without momentum",
+                        "bounds of momentum (memory)", one.band * one.bound * one.lr / 2),
+        ]
+    return found
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the sharpness of either kind, at both momenta."""
+    figure, axes = kit.new_figure(2, aspect=0.8)
+    for panel, kind in enumerate(("polyak", "nesterov")):
+        mine = {beta: one for (of, beta), one in e.items() if of == kind}
+        for color, (beta, one) in zip(kit.SERIES, mine.items(), strict=False):
+            draw_sharpness(axes[panel], one.iterations, one, color, rf"$\beta = {beta},\ \eta = {one.lr:g}$")
+        kit.set_time_axis(axes[panel], np.arange(max(one.iterations[-1] for one in mine.values()) + 1))
+        axes[panel].set_ylim(0, 1.3 * max(one.bound for one in mine.values()))
+        axes[panel].legend(loc="lower right")
+        kit.panel_label(axes[panel], panel, f"{kind.capitalize()}; dashed: its bound")
+    axes[0].set_ylabel("sharpness")
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="cohen2021-momentum",
+    caption=(
+        "Sharpness of gradient descent with momentum on the Chebyshev polynomial. Dashed: the bound of each run, "
+        "(2 + 2 beta)/eta for Polyak's momentum and (2 + 2 beta)/(eta (1 + 2 beta)) for Nesterov's."
+    ),
+    configs={
+        " ".join((kind, beta)): kit.Wanted(
+            "cohen2021/chebyshev.yaml",
+            (
+                f"optimizer.lr={lr}",
+                f"optimizer.momentum={beta}",
+                f"optimizer.iterations={count}",
+                *(("optimizer.nesterov=true",) if kind == "nesterov" else ()),
+            ),
+        )
+        for (kind, beta), (lr, count) in STEPS.items()
+    },
+    origin={"data and network": "released", "beta 0.9": "stated", "beta 0.5": "assumed", "step sizes": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

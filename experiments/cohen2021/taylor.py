@@ -1,0 +1,157 @@
+"""The quadratic model of the loss at the edge, and sharpness when the step is cut there (Cohen et al. 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.training.problem import build_problem
+
+from .edge import BAND, NAN, Edge, draw_sharpness, edge
+from .theory.central_flow import around, flatten
+
+BEFORE = 0.9
+"""The model begins where the sharpness last is below this share of 2/eta, and at the first peak above it."""
+STEPS, GROWTH = 200, 100.0
+"""Steps within which the model of the edge diverges: its loss exceeds this multiple of the first."""
+CUT = 1400
+"""Iteration at which the step is halved."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Gradient descent on the quadratic Taylor model around a state."""
+
+    iteration: int
+    losses: kit.Floats
+    """(S + 1,) of the model, while finite."""
+    actual: kit.Floats
+    """(S + 1,) of the network from that state on."""
+    rate: float
+    """Growth of the model's loss a step in the end."""
+    predicted: float
+    """`(eta S - 1)^2`."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The run, the models begun before and at the edge, and the run whose step is cut."""
+
+    run: Edge
+    before: Model
+    peak: Model
+    cut: Edge
+
+    @property
+    def later(self) -> Edge:
+        """The run from the cut on, with the bound of its new step."""
+        c = self.cut
+        kept = c.iterations >= CUT
+        return Edge(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.top[kept], c.losses[CUT:])
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Continue both models."""
+    run = runs["run"]
+    one = edge(run)
+    s, K = one.sharpness / one.bound, len(one.sharpness)
+    first = min(one.first, K - 1)
+    falling = np.flatnonzero(np.diff(s[first:]) < 0)
+    peak = first + int(falling[0]) if len(falling) else first
+    before = int(np.flatnonzero(s[: first + 1] <= BEFORE)[-1]) if (s[: first + 1] <= BEFORE).any() else 0
+    return Evidence(one, taylor(run, before), taylor(run, peak), edge(runs["cut"]))
+
+
+def taylor(run: kit.Run, i: int, steps: int = STEPS) -> Model:
+    """Continue gradient descent from snapshot `i` on `L + g d + d H d / 2`, exactly, in the eigenvectors of H."""
+    problem, eta, at = build_problem(run.config), float(run.config.optimizer.lr), int(run.snapshot_iterations[i])  # type: ignore[attr-defined]
+    names, local = around(problem)
+    here = local(flatten({name: value[i : i + 1] for name, value in run.parameters.items()}, names)[0])
+    H = np.stack([here.product(v) for v in np.eye(len(here.gradient))])
+    values, vectors = np.linalg.eigh((H + H.T) / 2)
+    g, k = vectors.T @ here.gradient, np.arange(steps + 1)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        shares = 1 - (1 - eta * values) ** k  # d_k = -H^-1 (1 - (1 - eta H)^k) g
+        small = np.abs(values) < 1e-9
+        d = np.where(small, -eta * k * g, -shares * g / np.where(small, 1.0, values))
+        losses = here.loss + d @ g + (d**2 @ values) / 2
+    rate = (losses[-1] - losses[-2]) / (losses[-2] - losses[-3])
+    actual = np.asarray(run.losses[at : at + steps + 1])
+    return Model(at, losses, actual, float(rate), float((eta * values[-1] - 1) ** 2))
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the quadratic model and the new bound."""
+    b, p, later = e.before, e.peak, e.later
+    exceeds = np.flatnonzero(p.losses > GROWTH * p.losses[0])
+    reached = np.isfinite(e.run.crossing)
+    near = min(51, len(b.actual))
+    # fmt: off
+    return [
+        kit.claim("before", "Before the edge gradient descent on the quadratic model stays close to that on the loss "
+                  "(largest relative difference of the losses in 50 steps)", "quadratic model (memory)",
+                  kit.at_most(0.1), np.abs(b.losses[:near] / b.actual[:near] - 1).max() if reached else NAN),
+        kit.claim("diverges", f"At the edge it diverges: the model's loss grows by {GROWTH:g} within {STEPS} steps "
+                  "(after how many)", "quadratic model (memory)", kit.at_most(STEPS),
+                  exceeds[0] if len(exceeds) and reached else NAN),
+        kit.claim("stays", "while that of the network is lower in the end (over its first)",
+                  "quadratic model (memory)", kit.less_than(1),
+                  p.actual[-1] / p.actual[0] if reached and p.predicted > 1 else NAN),
+        kit.theory("rate", "The model's loss grows by (eta S - 1)^2 a step (growth over it)",
+                   "gradient descent on a quadratic", kit.near(1, 0.01), p.rate / p.predicted),
+        kit.claim("resumes", "When the step is halved at the edge, sharpness rises again (its largest over 2/eta of "
+                  "the old step)", "step size drop (memory)", kit.at_least(1.05),
+                  later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
+        kit.claim("new-edge", "and hovers at, or just above, that of the new one (median after the crossing over it)",
+                  "step size drop (memory)", BAND, later.band if np.isfinite(e.cut.crossing) else NAN),
+        kit.finding("peak", "Sharpness over 2/eta where the model of the edge begins", "",
+                    (np.sqrt(p.predicted) + 1) / 2),
+        kit.finding("start", "and where that before it does", "", (np.sqrt(b.predicted) + 1) / 2),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the models beside the loss before and at the edge, and the sharpness around the cut."""
+    figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
+    for panel, (model, title) in enumerate(((e.before, "Before the edge"), (e.peak, "At the edge"))):
+        shown = model.losses[: int(np.argmax(model.losses > GROWTH * model.losses[0])) or None]
+        x = model.iteration + np.arange(STEPS + 1)
+        axes[panel].semilogy(x[: len(model.actual)], model.actual, color=kit.PALETTE.measured, label="gradient descent")
+        axes[panel].semilogy(x[: len(shown)], shown, color=kit.PALETTE.rank, ls="--", label="on its quadratic model")
+        kit.set_time_axis(axes[panel], x)
+        kit.panel_label(axes[panel], panel, title)
+    axes[0].set_ylabel("training loss")
+    draw_sharpness(axes[2], e.cut.iterations, e.cut, kit.SERIES[0])
+    axes[2].axhline(2 * e.cut.bound, color=kit.SERIES[1], ls=(0, (4, 2)), lw=0.8)
+    axes[2].axvline(CUT, color=kit.PALETTE.muted, ls=":")
+    kit.set_time_axis(axes[2], e.cut.iterations)
+    axes[2].set_ylim(0, None)
+    axes[2].set_ylabel("sharpness")
+    kit.panel_label(axes[2], 2, "Step halved")
+    kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0], columns=2)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="cohen2021-taylor",
+    caption=(
+        "A Chebyshev polynomial of degree 4, eta = 0.4. (a) and (b): the loss of gradient descent, and of gradient "
+        "descent continued on the quadratic Taylor model of the loss, begun before sharpness reaches 2/eta and at its "
+        "first peak above. (c): sharpness when the step is halved; dashed: 2/eta of both steps."
+    ),
+    configs={
+        "run": "cohen2021/chebyshev.yaml",
+        "cut": kit.Wanted(
+            "cohen2021/chebyshev.yaml",
+            (f"optimizer.schedule={{kind: step, every: {CUT}, gamma: 0.5}}", f"optimizer.iterations={2 * CUT - 1}"),
+        ),
+    },
+    origin={"data and network": "released", "step sizes": "assumed", "where the models begin": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

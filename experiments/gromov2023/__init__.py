@@ -1,0 +1,1 @@
+"""Gromov (2023): grokking modular arithmetic."""

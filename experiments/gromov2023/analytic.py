@@ -1,0 +1,112 @@
+"""The analytic weights add modulo p once the network is wide enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .theory.analytic import analytic_weights, outputs, participation
+
+WIDTHS = {31: (15, 30, 45, 60, 90, 150, 300), 97: (24, 48, 96, 144, 192, 288, 500)}
+"""p -> widths N."""
+DRAWS = 5
+"""Draws of the phases."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Analytic networks."""
+
+    accuracy: dict[int, kit.Floats]
+    """p -> accuracies (widths, draws) on all p^2 pairs."""
+    right: float
+    """Mean output at q = n + m, over N/2, for p = 97 and N = 500;"""
+    wrong: float
+    """elsewhere, over -N / (2 (p - 1))."""
+    mse: float
+    """Least mean squared error over samples and outputs, of the best scale."""
+    ipr: kit.Floats
+    """(3, N) of U, V, W, without a constant part: 1."""
+    rows: kit.Floats
+    """(2, p) rows of U."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Evaluate the networks on all pairs."""
+    rng = np.random.default_rng(0)
+    accuracy: dict[int, list[list[float]]] = {}
+    for p, widths in WIDTHS.items():
+        truth = np.add.outer(np.arange(p), np.arange(p)) % p
+        accuracy[p] = []
+        for N in widths:
+            accuracy[p].append([])
+            for _ in range(DRAWS):
+                U, V, W = analytic_weights(p, N, rng)
+                f = outputs(U, V, W)
+                accuracy[p][-1].append(float(np.mean(f.argmax(-1) == truth)))
+    y = truth[..., None] == np.arange(p)  # of the last p and N
+    scale = f[y].sum() / np.sum(f**2)
+    return Evidence(
+        accuracy={p: np.array(one) for p, one in accuracy.items()},
+        right=float(f[y].mean()) / (N / 2),
+        wrong=float(f[~y].mean()) / (-N / (2 * (p - 1))),
+        mse=float(np.mean((scale * f - y) ** 2)),
+        ipr=np.stack([participation(one) for one in (U, V, W.T)]),
+        rows=U[:2],
+    )
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with what the construction promises."""
+    p, N = 97, WIDTHS[97][-1]
+    # fmt: off
+    return [
+        kit.theory("solves", f"Analytic weights of N = {N} solve addition modulo {p} (least accuracy of {DRAWS} draws)",
+                   "analytic solution (memory)", kit.exactly(1), e.accuracy[p][-1].min()),
+        kit.theory("right", "The output at q = n + m is N/2 on average (over it)", "derived",
+                   kit.near(1, 0.05), e.right),
+        kit.theory("wrong", "and -N/(2 (p - 1)) elsewhere (over it)", "derived", kit.near(1, 0.1), e.wrong),
+        kit.theory("cosines", "Rows are cosines: IPR of 1 (least)", "analytic solution",
+                   kit.near(1, 1e-9), e.ipr.min()),
+        kit.finding("narrow", f"Least accuracy of N = {WIDTHS[p][1]}", "", e.accuracy[p][1].min()),
+        *[kit.finding(f"enough-{one}", f"p = {one}: least of these widths from which on all draws are right", "",
+                      min((n for k, n in enumerate(WIDTHS[one]) if e.accuracy[one][k:].min() == 1), default=np.inf))
+          for one in WIDTHS],
+        kit.finding("mse", "Mean squared error of the best scale: accuracy is 1, the labels are not fitted", "", e.mse),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw accuracy over width, and two rows with their spectra."""
+    figure, (accuracy, row, spectrum) = kit.new_figure(3, aspect=0.95)
+    for color, (p, one) in zip(kit.SERIES, e.accuracy.items(), strict=False):
+        accuracy.plot(WIDTHS[p], one.mean(1), color=color, label=f"$p = {p}$")
+        accuracy.plot(WIDTHS[p], one, ls="none", marker=".", color=color, ms=3)
+    accuracy.set(xlabel="width $N$", ylabel="accuracy on all pairs", ylim=(0, 1.03))
+    accuracy.legend(loc="lower right")
+    for color, values in zip(kit.SERIES, e.rows, strict=False):
+        row.plot(values, color=color, lw=0.9)
+        spectrum.plot(np.abs(np.fft.rfft(values)), color=color, marker=".", ms=2, lw=0.9)
+    row.set(xlabel="$n$", ylabel="$U_{kn}$")
+    spectrum.set(xlabel="frequency", ylabel="Fourier modulus", xlim=(-0.5, 10))
+    for panel, title in enumerate(("Accuracy", "Two rows of U", "Their spectra")):
+        kit.panel_label(figure.axes[panel], panel, title)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="gromov2023-analytic",
+    caption=(
+        "Analytic weights, cosines with random phases that add up. Left: accuracy on all pairs against the width, "
+        "five draws of the phases. Right: two rows of U for p = 97, and their Fourier moduli."
+    ),
+    origin={"form of the solution": "stated", "widths": "assumed", "draws": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

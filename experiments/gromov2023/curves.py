@@ -1,0 +1,81 @@
+"""Loss and accuracy on both splits: the test accuracy follows long after the training accuracy."""
+
+from __future__ import annotations
+
+from dynamics_cli import kit
+
+from .grokking import ADAMW, GD, MOMENTUM, ORIGIN, Grokking, chosen, grokking
+
+Evidence = dict[str, Grokking]
+"""Optimizer -> its run."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    return {name: grokking(run) for name, run in runs.items()}
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the abstract: grokking under gradient descent without regularisation, and under AdamW."""
+    found = []
+    # fmt: off
+    for name, one in e.items():
+        key = {GD: "gd", MOMENTUM: "momentum", ADAMW: "adamw"}[name]
+        delay = one.t_test / one.t_train
+        found += [
+            kit.claim(f"{key}-learns", f"{name}: both splits are learnt in the end (the smaller accuracy)",
+                      "abstract", kit.near(1, 0.01), min(one.train[-1], one.test[-1])),
+            kit.claim(f"{key}-later", f"{name}: the test pairs later than the training pairs (ratio of the epochs of "
+                      "99 %)", "abstract", kit.more_than(1), delay),
+            kit.claim(f"{key}-memorises", f"{name}: when the training pairs are learnt, most test pairs are not (test "
+                      "accuracy then)", "abstract; most: more than half", kit.less_than(0.5),
+                      one.at(one.test, one.t_train)),
+            kit.theory(f"{key}-start", f"{name}: at first both losses are those of the zero network (the larger "
+                       "deviation, times p)", "one-hot labels: 1/p", kit.at_most(0.03),
+                       max(abs(loss[0] * one.p - 1) for loss in (one.train_loss, one.test_loss))),
+            kit.finding(f"{key}-t-train", f"{name}: epoch at which the training pairs are learnt", "", one.t_train),
+            kit.finding(f"{key}-peak", f"{name}: largest test loss over the first", "",
+                        one.test_loss.max() / one.test_loss[0]),
+            kit.finding(f"{key}-end", f"{name}: final test loss over the first", "",
+                        one.test_loss[-1] / one.test_loss[0]),
+        ]
+    return found
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw losses above accuracies, a column for each optimizer."""
+    figure, axes = kit.new_figure(3, 2, aspect=0.85, extra_height=0.3)
+    for column, (name, one) in enumerate(e.items()):
+        looks = (("training pairs", kit.PALETTE.measured, one.train_loss, one.train),
+                 ("test pairs", kit.PALETTE.rank, one.test_loss, one.test))  # fmt: skip
+        for label, color, loss, accuracy in looks:
+            axes[column].semilogy(one.epochs, loss, color=color, label=label)
+            axes[3 + column].plot(one.epochs, accuracy, color=color)
+        axes[column].axhline(1 / one.p, color=kit.PALETTE.theory, ls=":", lw=0.8, label="zero network, $1/p$")
+        for k in (column, 3 + column):
+            kit.set_time_axis(axes[k], one.epochs, label="epoch")
+        axes[3 + column].set_ylim(-0.03, 1.03)
+        kit.panel_label(axes[column], column, name.capitalize() if name != ADAMW else name)
+        kit.panel_label(axes[3 + column], 3 + column)
+    axes[0].set_ylabel("loss")
+    axes[3].set_ylabel("accuracy")
+    kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
+    return figure
+
+
+CONFIGS, PRESETS = chosen(GD, MOMENTUM, ADAMW)
+FIGURE = kit.Figure(
+    id="gromov2023-curves",
+    caption=(
+        "Addition modulo p, half of all pairs trained: loss and accuracy on trained and held-out pairs under gradient "
+        "descent, with momentum 0.9 (neither with regularisation), and AdamW with weight decay 5."
+    ),
+    configs=CONFIGS,
+    presets=PRESETS,
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,105 @@
+"""When both splits are learnt, against the share of pairs that is trained and against weight decay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .grokking import ADAMW, GD, ORIGIN, Grokking, grokking
+
+SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
+"""Optimizer -> shares of the pairs."""
+DECAYS = (0.0, 1.0, 15.0)
+"""At one half of the pairs, beside the 5 of the others."""
+CONFIG = {ADAMW: ("gromov2023/adamw.yaml", "optimizer.iterations=1000"),
+          GD: ("gromov2023/addition.yaml", "optimizer.iterations=2000")}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Runs by optimizer and share, and by decay."""
+
+    shares: dict[str, dict[float, Grokking]]
+    decays: dict[float, Grokking]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    shares = {name: {one: grokking(runs[f"{name} {one}"]) for one in of} for name, of in SHARES.items()}
+    decays = {one: grokking(runs[f"decay {one:g}"]) for one in DECAYS}
+    return Evidence(shares, dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare: below some share nothing generalises, above it the sooner the more pairs are trained."""
+    found = []
+    # fmt: off
+    for name, of in e.shares.items():
+        key, times = {GD: "gd", ADAMW: "adamw"}[name], np.array([one.t_test for one in of.values()])
+        late = times[np.isfinite(times)]
+        least = next(iter(of))
+        found += [
+            kit.claim(f"{key}-few", f"{name}: of few pairs ({least:.0%}) all are learnt, and most others are not "
+                      "(final test accuracy)", "critical share (memory)", kit.less_than(0.5),
+                      of[least].test[-1] if np.isfinite(of[least].t_train) else np.nan),
+            kit.claim(f"{key}-sooner", f"{name}: the more pairs, the sooner the others are learnt (share of "
+                      "successive shares; those of which they are)", "critical share (memory)", kit.exactly(1),
+                      np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan),
+            *[kit.finding(f"{key}-{share:g}", f"{name}: epoch at which the test pairs are learnt, {share:.0%} trained",
+                          "", one.t_test) for share, one in of.items()],
+        ]
+    return [
+        *found,
+        *[kit.finding(f"decay-{decay:g}", f"AdamW, one half trained, decay {decay:g}: epoch at which the test pairs "
+                      "are learnt", "", one.t_test) for decay, one in e.decays.items()],
+        kit.finding("decay-15-best", "and their best accuracy under decay 15", "", e.decays[15.0].test.max()),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw epochs and final accuracies against the share, and accuracy against epochs for each decay."""
+    figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
+    for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
+        x = list(of)
+        times.semilogy(x, [one.t_train for one in of.values()], color=color, ls=":", marker=".")
+        times.semilogy(x, [one.t_test for one in of.values()], color=color, marker="o", label=name)
+        final.plot(x, [one.test[-1] for one in of.values()], color=color, marker="o")
+    times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(10, 2000))
+    final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
+    for color, (value, one) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
+        decay.semilogx(one.epochs[1:], one.test[1:], color=color, label=f"decay {value:g}")
+    decay.set(xlabel="epoch", ylabel="test accuracy", ylim=(-0.03, 1.05))
+    for panel, title in enumerate(("Dotted: training", "Final accuracy", "AdamW, one half")):
+        kit.panel_label(figure.axes[panel], panel, title)
+    handles = times.get_legend_handles_labels()[0] + decay.get_legend_handles_labels()[0]
+    kit.figure_legend(figure, handles, columns=6)
+    return figure
+
+
+def _wanted(name: str, *more: str) -> kit.Wanted:
+    config, count = CONFIG[name]
+    return kit.Wanted(config, (count, *more))
+
+
+FIGURE = kit.Figure(
+    id="gromov2023-fraction",
+    caption=(
+        "Addition modulo 31. Left: epoch at which training pairs (dotted) and test pairs are learnt against the share "
+        "that is trained. Middle: final test accuracy. Right: test accuracy under AdamW of several weight decays."
+    ),
+    configs={
+        **{
+            f"{name} {one}": _wanted(name, f"dataset.train_fraction={one}") for name, of in SHARES.items() for one in of
+        },
+        **{f"decay {one:g}": _wanted(ADAMW, f"optimizer.weight_decay={one}") for one in DECAYS},
+    },
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,101 @@
+"""What a run on modular addition shows, and the runs that the figures share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .theory.analytic import participation
+
+LEARNT = 0.99
+"""Accuracy from which on a split counts as learnt."""
+NAN = float("nan")
+ORIGIN: dict[str, kit.Origin] = {"network and data": "released", "AdamW": "released", "steps of descent": "assumed"}
+FULL = ("dataset.p=97", "dataset.train_fraction=0.49", "architecture.width=500", "architecture.outputs=97",
+        "initialization.scale=0.05")  # fmt: skip
+"""The paper's sizes."""
+GD, MOMENTUM, ADAMW = "gradient descent", "momentum", "AdamW"
+RUNS: dict[str, kit.Wanted] = {
+    GD: kit.Wanted("gromov2023/addition.yaml"),
+    MOMENTUM: kit.Wanted("gromov2023/addition.yaml", ("optimizer.lr=0.645", "optimizer.momentum=0.9", "optimizer.iterations=800")),  # noqa: E501
+    ADAMW: kit.Wanted("gromov2023/adamw.yaml"),
+}  # fmt: skip
+PAPER: dict[str, kit.Wanted] = {
+    GD: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=5.155", "optimizer.iterations=900")),
+    MOMENTUM: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=3.093", "optimizer.momentum=0.9", "optimizer.iterations=200")),  # noqa: E501
+    ADAMW: kit.Wanted("gromov2023/adamw.yaml", (*FULL, "optimizer.iterations=200")),
+}  # fmt: skip
+"""Of preset `full`: steps 500 and 300 for the loss averaged over the outputs."""
+
+
+def chosen(*names: str) -> tuple[dict[str, kit.Wanted], dict[str, dict[str, kit.Wanted]]]:
+    """Return the runs of these names, and their presets."""
+    return {name: RUNS[name] for name in names}, {"full": {name: PAPER[name] for name in names}}
+
+
+@dataclass(frozen=True)
+class Grokking:
+    """A run at its recorded epochs (K,)."""
+
+    p: int
+    epochs: kit.Ints
+    train: kit.Floats
+    """Accuracy on the training pairs,"""
+    test: kit.Floats
+    """and on the others."""
+    train_loss: kit.Floats
+    """Averaged over samples and outputs."""
+    test_loss: kit.Floats
+    ipr: kit.Floats
+    """(K, 3) mean inverse participation ratios of U, V, W."""
+    first: tuple[kit.Floats, kit.Floats, kit.Floats]
+    """U (N, p), V (N, p), W (p, N) at the start,"""
+    last: tuple[kit.Floats, kit.Floats, kit.Floats]
+    """and at the end."""
+
+    def learnt(self, accuracy: kit.Floats) -> float:
+        """Return the first recorded epoch at which a split is learnt; NaN where none is."""
+        found = np.flatnonzero(accuracy > LEARNT)
+        return float(self.epochs[found[0]]) if len(found) else NAN
+
+    @property
+    def t_train(self) -> float:
+        """Return when the training pairs are learnt."""
+        return self.learnt(self.train)
+
+    @property
+    def t_test(self) -> float:
+        """Return when the others are."""
+        return self.learnt(self.test)
+
+    def at(self, values: kit.Floats, epoch: float) -> float:
+        """Return values (K,) at a recorded epoch; NaN at none."""
+        return float(values[np.searchsorted(self.epochs, epoch)]) if np.isfinite(epoch) else NAN
+
+
+def layers(run: kit.Run, i: int) -> tuple[kit.Floats, kit.Floats, kit.Floats]:
+    """Return U (N, p), V (N, p), W (p, N) of snapshot i."""
+    state = {name: np.asarray(value, np.float64) for name, value in run.state(i).items()}
+    U, V = np.split(state["hidden_weight"], 2, axis=1)
+    return U, V, state["output_weight"]
+
+
+def grokking(run: kit.Run) -> Grokking:
+    """Read a run."""
+    epochs = np.asarray(run.snapshot_iterations)
+    states = [layers(run, i) for i in range(len(epochs))]
+    p = states[0][0].shape[1]
+    return Grokking(
+        p=p,
+        epochs=epochs,
+        train=np.asarray(run.measures["train_accuracy"]),
+        test=np.asarray(run.measures["test_accuracy"]),
+        train_loss=np.asarray(run.losses)[np.searchsorted(run.loss_iterations, epochs)] / p,
+        test_loss=np.asarray(run.measures["test_loss"]) / p,
+        ipr=np.array([[participation(rows).mean() for rows in (U, V, W.T)] for U, V, W in states]),
+        first=states[0],
+        last=states[-1],
+    )

@@ -1,0 +1,82 @@
+"""Weights become periodic when the network generalises: inverse participation ratios."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .grokking import ADAMW, GD, ORIGIN, Grokking, chosen, grokking
+from .theory.analytic import participation
+
+Evidence = dict[str, Grokking]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs."""
+    return {name: grokking(run) for name, run in runs.items()}
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the paper's order parameter."""
+    found = []
+    # fmt: off
+    for name, one in e.items():
+        key, mean = {GD: "gd", ADAMW: "adamw"}[name], one.ipr.mean(1)
+        found += [
+            kit.theory(f"{key}-start", f"{name}: mean IPR at first over that of Gaussian rows, 2/(p//2 + 1)",
+                       "derived", kit.near(1, 0.1), mean[0] / (2 / (one.p // 2 + 1))),
+            kit.claim(f"{key}-rises", f"{name}: the IPR grows between memorising and generalising (ratio of the means "
+                      "at the two epochs)", "order parameter (memory)", kit.more_than(1),
+                      one.at(mean, one.t_test) / one.at(mean, one.t_train)),
+            kit.claim(f"{key}-periodic", f"{name}: in the end most neurons are periodic (share with an IPR of U above "
+                      "1/2)", "analytic weights; most: more than half", kit.most(),
+                      np.mean(participation(one.last[0]) > 0.5)),
+            *[kit.finding(f"{key}-{part}", f"{name}: mean IPR of {part} in the end", "", value)
+              for part, value in zip("UVW", one.ipr[-1], strict=True)],
+        ]
+    return found
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw accuracy with IPR, a row of U and its spectrum at both ends, and the histogram, for AdamW."""
+    one = e[ADAMW]
+    figure, axes = kit.new_figure(2, 2, aspect=0.72)
+    curve, row, spectrum, histogram = axes
+    curve.plot(one.epochs, one.test, color=kit.PALETTE.rank, label="test accuracy")
+    for part, color, style in zip("UVW", kit.SERIES, ("-", "--", ":"), strict=False):
+        curve.plot(one.epochs, one.ipr[:, "UVW".index(part)], color=color, ls=style, label=f"mean IPR of {part}")
+    curve.legend(loc="lower right")
+    kit.set_time_axis(curve, one.epochs, label="epoch")
+    curve.set_ylim(0, 1.03)
+    k = int(np.argsort(participation(one.last[0]))[len(one.last[0]) // 2])  # the median neuron
+    for label, weights, color in (("start", one.first[0], kit.PALETTE.muted), ("end", one.last[0], kit.SERIES[0])):
+        row.plot(weights[k] / np.abs(weights[k]).max(), color=color, label=label)
+        power = np.abs(np.fft.rfft(weights[k]))
+        spectrum.plot(power / np.linalg.norm(power), color=color, label=label)
+        histogram.hist(participation(weights), bins=np.linspace(0, 1, 26).tolist(), color=color, label=label, alpha=0.8)
+    row.set(xlabel="$n$", ylabel="$U_{kn}$ / largest")
+    spectrum.set(xlabel="frequency", ylabel="Fourier modulus, normalised")
+    histogram.set(xlabel="IPR of a neuron's row of $U$", ylabel="neurons")
+    histogram.legend(loc="upper center")
+    for panel, title in enumerate(("AdamW", "The median neuron", "Its spectrum", "All neurons")):
+        kit.panel_label(axes[panel], panel, title)
+    return figure
+
+
+CONFIGS, PRESETS = chosen(ADAMW, GD)
+FIGURE = kit.Figure(
+    id="gromov2023-ipr",
+    caption=(
+        "Inverse participation ratio of the Fourier moduli of the weights, 1 for a cosine: its mean against epochs "
+        "with the test accuracy; a row of U and its spectrum at the start and the end; all neurons. AdamW."
+    ),
+    configs=CONFIGS,
+    presets=PRESETS,
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,102 @@
+"""Trained networks find the analytic features: one frequency a neuron, and phases with phi_U + phi_V = phi_W."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .grokking import ADAMW, GD, ORIGIN, chosen, layers
+from .theory.analytic import analytic_weights, phase_sums, strongest
+
+CLOSE = 0.3
+"""Radians; a random phase is as near to 0 in 10 % of the cases."""
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Of every neuron (N,)."""
+
+    same: kit.Floats
+    """Whether U, V and W have the same strongest frequency."""
+    total: kit.Floats
+    """`phi_U + phi_V - phi_W`."""
+    frequencies: kit.Ints
+    """Of U."""
+    p: int
+
+    @property
+    def close(self) -> float:
+        """Share of the neurons of one frequency whose phases nearly add up."""
+        mine = self.total[self.same > 0]
+        return float(np.mean(np.abs(mine) < CLOSE)) if len(mine) else float("nan")
+
+
+Evidence = dict[str, Phases]
+"""Optimizer, or analytic weights -> phases."""
+
+
+def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> Phases:
+    """Analyse weights U (N, p), V (N, p), W (p, N)."""
+    return Phases(*phase_sums(U, V, W), strongest(U)[0], U.shape[1])
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Analyse the last networks, and analytic weights of the same size."""
+    found = {name: phases(*layers(run, -1)) for name, run in runs.items()}
+    U, _, _ = layers(runs[ADAMW], 0)
+    return {**found, "analytic": phases(*analytic_weights(U.shape[1], len(U), np.random.default_rng(0)))}
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare trained networks with the analytic solution."""
+    exact, found = e["analytic"], []
+    # fmt: off
+    for name in (ADAMW, GD):
+        key, one, least = {GD: "gd", ADAMW: "adamw"}[name], e[name], {GD: 0.8, ADAMW: 0.95}[name]
+        found += [
+            kit.claim(f"{key}-frequency", f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
+                      "analytic weights", kit.at_least(least), one.same.mean()),
+            kit.claim(f"{key}-phases", f"{name}: and phases that add up (share of these within {CLOSE} of 0)",
+                      "analytic weights; most: more than half", kit.most(), one.close),
+            kit.finding(f"{key}-all", f"{name}: distinct frequencies of U, of {one.p // 2}", "analytic weights",
+                        len(np.unique(one.frequencies))),
+        ]
+    return [
+        *found,
+        kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "analytic weights",
+                   kit.at_most(1e-9), np.abs(exact.total).max()),
+        kit.finding("chance", f"Share of random phases within {CLOSE} of 0", "", CLOSE / np.pi),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the histogram of the sums for each."""
+    figure, axes = kit.new_figure(3, aspect=0.9)
+    for panel, (name, one) in enumerate(e.items()):
+        axes[panel].hist(one.total[one.same > 0], bins=np.linspace(-np.pi, np.pi, 32).tolist(), color=kit.SERIES[panel])
+        axes[panel].set(xlabel=r"$\phi_U + \phi_V - \phi_W$", xticks=[-np.pi, 0, np.pi])
+        axes[panel].set_xticklabels([r"$-\pi$", "0", r"$\pi$"])
+        kit.panel_label(axes[panel], panel, name.capitalize() if name != ADAMW else name)
+    axes[0].set_ylabel("neurons")
+    return figure
+
+
+CONFIGS, PRESETS = chosen(ADAMW, GD)
+FIGURE = kit.Figure(
+    id="gromov2023-phases",
+    caption=(
+        "The sum of the phases of U, V and W at the strongest frequency of each neuron, where these agree: of networks "
+        "trained by AdamW and by gradient descent, and of the analytic weights, for which it is 0."
+    ),
+    configs=CONFIGS,
+    presets=PRESETS,
+    origin=ORIGIN,
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,86 @@
+"""Figure 2: the plane of the two weights of one mode, with its stable manifold and two trajectories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from dynamics_cli import kit
+
+from .theory.modes import strength
+
+STARTS = ((-0.9, 1.1), (0.1, 0.05), (0.01, 0.01), (-1.0, 1.0))
+"""Two trajectories, one that begins balanced, and one on the stable manifold of the saddle."""
+S = 1.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Trajectories of `a' = b (s - a b)`, `b' = a (s - a b)`."""
+
+    times: kit.Floats
+    paths: list[kit.Floats]
+    """(T, 2) each."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Integrate the equations."""
+    times = np.linspace(0, 12, 400)
+
+    def field(_: float, w: kit.Floats) -> kit.Floats:
+        return np.asarray(w[::-1] * (S - w[0] * w[1]))
+
+    solved = [solve_ivp(field, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-14).y.T for start in STARTS]
+    return Evidence(times, [np.asarray(one) for one in solved])
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Section 1.1."""
+    kept = [one[:, 0] ** 2 - one[:, 1] ** 2 for one in e.paths]
+    balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
+    # fmt: off
+    return [
+        kit.theory("conserved", "a^2 - b^2 is conserved (largest change)", "Section 1.1, Figure 2",
+                   kit.at_most(1e-7), max(np.ptp(one) for one in kept)),
+        kit.theory("learnt", "Trajectories off the line a = -b end on the hyperbola a b = s (largest distance)",
+                   "Figure 2", kit.at_most(1e-3), max(abs(one[-1].prod() - S) for one in e.paths[:3])),
+        kit.theory("saddle", "On a = -b they end in the saddle at 0 (largest size of a weight in the end)",
+                   "Figure 2", kit.at_most(0.01), np.abs(e.paths[3][-1]).max()),
+        kit.theory("logistic", "From a = b the product a b is that of Eq. 12 (largest difference)", "Eq. 12",
+                   kit.at_most(1e-6), np.abs(e.paths[2].prod(1) - balanced).max()),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the field with the hyperbola of solutions."""
+    figure, (axes,) = kit.new_figure(1, aspect=1.0, extra_height=0.1)
+    a, b = np.meshgrid(np.linspace(-2, 2, 50), np.linspace(-2, 2, 50))
+    axes.streamplot(a, b, b * (S - a * b), a * (S - a * b), color=kit.PALETTE.faint, density=1.0, linewidth=0.7,
+                    arrowsize=0.7)  # fmt: skip
+    x = np.linspace(S / 2, 2, 100)
+    for sign in (1, -1):
+        axes.plot(sign * x, sign * S / x, color=kit.PALETTE.function, lw=2, label="$ab = s$" if sign > 0 else None)
+    axes.plot([-2, 2], [2, -2], color=kit.PALETTE.rank, ls="--", label="stable manifold of 0")
+    for k, path in enumerate(e.paths[:2]):
+        axes.plot(*path.T, color=kit.PALETTE.measured, label=None if k else "trajectories")
+        axes.plot(*path[0], marker="o", color=kit.PALETTE.measured)
+    axes.set(xlim=(-2, 2), ylim=(-2, 2), xlabel="$a$", ylabel="$b$", aspect="equal")
+    kit.figure_legend(figure, axes.get_legend_handles_labels()[0])
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="saxe2014-fig2",
+    caption=(
+        "The plane of the two weights of one mode of strength s = 1: the field, the hyperbola of solutions, the stable "
+        "manifold of the saddle at 0, and two trajectories."
+    ),
+    origin={"equations": "stated", "starts": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

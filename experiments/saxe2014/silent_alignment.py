@@ -1,0 +1,201 @@
+"""Silent alignment: the kernel turns to the labels before the loss falls (Atanasov et al. 2022, Figure 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.theory.ntk import ntk
+
+SMALL, DEEP = ("0.1", "0.0316", "0.01", "0.001"), ("0.1", "0.0316")
+"""sigma of the networks of two and of three matrices."""
+D = 30
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A linear network on whitened data at its recorded times (K,)."""
+
+    sigma: float
+    depth: int
+    times: kit.Floats
+    losses: kit.Floats
+    """Over the first."""
+    alignment: kit.Floats
+    """Of the tangent kernel with the labels."""
+    cosine: kit.Floats
+    """Of `W_1^T W_1` with `beta beta^T`."""
+    predicted: float
+    """Time of half the loss for two matrices, from the initial weights (A, C.1); NaN for others."""
+
+    def first(self, values: kit.Floats, level: float) -> float:
+        """Return when values (K,) first are at a level or beyond it, by interpolation; NaN if never."""
+        side = np.sign(values - level)
+        found = np.flatnonzero(side[1:] != side[0])
+        if not len(found):
+            return float("nan")
+        i = found[0]
+        share = (level - values[i]) / (values[i + 1] - values[i])
+        return float(self.times[i] + share * (self.times[i + 1] - self.times[i]))
+
+    @property
+    def half(self) -> float:
+        """Time of half the loss."""
+        return self.first(self.losses, 0.5)
+
+    @property
+    def aligned(self) -> float:
+        """Time of 90 % of the rise of the alignment."""
+        return self.first(self.alignment, self.alignment[0] + 0.9 * (self.final - self.alignment[0]))
+
+    @property
+    def final(self) -> float:
+        """Alignment in the end, over that predicted, `L / sqrt(L^2 + D - 1)`, times the latter."""
+        return float(self.alignment[-1])
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Linear networks by sigma, and errors of kernel regression beside a ReLU network."""
+
+    two: list[Silent]
+    three: list[Silent]
+    last: float
+    """Relative distance of the trained ReLU network from regression with its last kernel,"""
+    start: float
+    """and with its first, on new points."""
+
+
+def silent(run: kit.Run) -> Silent:
+    """Read a run."""
+    x, y = run.dataset().x, run.dataset().y
+    initialization, optimizer = (getattr(run.config, name) for name in ("initialization", "optimizer"))
+    beta = x.T @ y / len(x)
+    names = [name for name in run.parameters if name not in ("output_weight", f"weight_{len(run.parameters)}")]
+    W = np.asarray(run.parameters[names[0]], np.float64)
+    gram = np.einsum("kmi,kmj->kij", W, W)
+    predicted = np.nan
+    if "output_weight" in run.parameters:
+        a, w = np.asarray(run.parameters["output_weight"][0], np.float64), W[0] @ beta
+        c0 = float((a @ a + w @ w) / 4 + a @ w / 2)  # (q + r) / 2 of A, C.1
+        predicted = float(np.log((np.sqrt(2) - 1) * (1 - c0) / c0) / 2)
+    at = run.snapshot_iterations
+    return Silent(
+        sigma=float(initialization.scale),
+        depth=len(run.parameters),
+        times=float(optimizer.lr) * at,
+        losses=np.asarray(run.losses)[at] / run.losses[0],
+        alignment=np.asarray(run.measures["kernel_alignment"]),
+        cosine=np.einsum("i,kij,j->k", beta, gram, beta) / np.linalg.norm(gram, axis=(1, 2)),
+        predicted=predicted,
+    )
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs, and do kernel regression with the first and the last kernel of the ReLU network."""
+    run: Any = runs["relu"]
+    x, y = run.dataset().x, run.dataset().y
+    new = np.random.default_rng(0).standard_normal((1000, x.shape[1]))
+    f, errors = run.network(-1)(new), []
+    for i in (0, -1):
+        state = run.state(i)
+        W, a = (np.asarray(state[name], np.float64) for name in ("hidden_weight", "output_weight"))
+        K = ntk(x, x, W, a)
+        here = ntk(new, x, W, a) @ np.linalg.lstsq(K, y, rcond=1e-12)[0]
+        errors.append(float(np.linalg.norm(here - f) / np.linalg.norm(f)))
+    return Evidence(
+        [silent(runs[f"2 {s}"]) for s in SMALL], [silent(runs[f"3 {s}"]) for s in DEEP], errors[1], errors[0]
+    )
+
+
+def final_alignment(depth: int, dimension: int = D) -> float:
+    """Return `L / sqrt(L^2 + D - 1)`, the alignment of the final kernel on whitened data (A, Eq. 10)."""
+    return depth / float(np.sqrt(depth**2 + dimension - 1))
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with the theory of the paper, its misprints corrected."""
+    small = e.two[1:]  # sigma^2 <= 1e-3
+    ln = np.log([one.sigma for one in e.two])
+    (a, b) = e.three
+    slope = np.log(b.sigma / a.sigma)
+    aligned = [one.aligned for one in small]
+    # fmt: off
+    return [
+        kit.claim("final-2", "Two matrices: the final kernel is aligned as L/sqrt(L^2 + D - 1) (largest relative "
+                  "error, sigma^2 <= 1e-3)", "A, Eq. 10", kit.at_most(0.01),
+                  max(abs(one.final / final_alignment(2) - 1) for one in small)),
+        kit.claim("final-3", "Three matrices (relative error at sigma^2 = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
+                  abs(b.final / final_alignment(3) - 1)),
+        kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
+                  kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
+        kit.claim("slope", "later by 1/2 for each unit of ln sigma^-2 (slope)", "A, C.1", kit.near(0.5, 0.01),
+                  -np.polyfit(2 * ln, [one.half for one in e.two], 1)[0]),
+        kit.claim("same", "but alignment comes at the same time (latest over earliest 90 %, sigma^2 <= 1e-3)",
+                  "A, Section 3", kit.at_most(1.02), max(aligned) / min(aligned)),
+        kit.claim("silent", "while the loss has hardly fallen (least loss over the first then, sigma^2 <= 1e-3)",
+                  "A, Section 3", kit.more_than(0.9), min(float(np.interp(one.aligned, one.times, one.losses))
+                                                          for one in small)),
+        kit.claim("three-half", "Three matrices: half the loss at a time ~ 1/sigma (power of sigma)", "A, Figure 3",
+                  kit.near(-1, 0.1), np.log(b.half / a.half) / slope),
+        kit.claim("three-aligned", "the first layer aligned at a time ~ 1/sigma too (power; cosine 1/2)", "A, Figure 3",
+                  kit.near(-1, 0.1), np.log(b.first(b.cosine, 0.5) / a.first(a.cosine, 0.5)) / slope),
+        kit.claim("three-first", "and before (its time over that of half the loss, the larger)", "A, Figure 3",
+                  kit.less_than(1), max(one.first(one.cosine, 0.5) / one.half for one in e.three)),
+        kit.finding("large", "At sigma^2 = 1e-2 alignment is not silent: loss when 90 % aligned", "",
+                    float(np.interp(e.two[0].aligned, e.two[0].times, e.two[0].losses))),
+        kit.finding("relu-last", "ReLU, whitened: distance of the network from regression with its last kernel",
+                    "A, Figure 1", e.last),
+        kit.finding("relu-first", "and with its first (relative, on new points)", "A, Figure 1", e.start),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw loss and alignment over time for two and three matrices."""
+    figure, axes = kit.new_figure(2, aspect=0.8, extra_height=0.3)
+    for panel, runs in enumerate((e.two, e.three)):
+        for color, one in zip(kit.SERIES, runs, strict=False):
+            label = rf"$\sigma^2 = 10^{{{2 * np.log10(one.sigma):.0f}}}$"
+            axes[panel].plot(one.times, one.losses, color=color, label=label)
+            axes[panel].plot(one.times, one.alignment, color=color, ls="--", lw=1.0)
+        axes[panel].axhline(final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9)
+        kit.set_time_axis(axes[panel], max((one.times for one in runs), key=lambda t: float(t[-1])), label="time")
+    axes[0].set_ylabel("loss; dashed: kernel alignment")
+    kit.panel_label(axes[0], 0, r"$L = 2$; dotted: $A_{\mathrm{final}}$")
+    kit.panel_label(axes[1], 1, "$L = 3$")
+    kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
+    return figure
+
+
+def _wanted() -> dict[str, str | kit.Wanted]:
+    config = "saxe2014/whitened.yaml"
+    three = "architecture={kind: fully_connected, widths: [50, 50], activation: linear, bias: false}"
+    ends = {"0.1": ("optimizer.lr=0.01", "optimizer.iterations=2500"), "0.0316": ("optimizer.lr=0.02", "optimizer.iterations=3000")}  # noqa: E501  # fmt: skip
+    relu = ("dataset.n=200", "dataset.whiten=true", "architecture.width=100", "architecture.activation=relu",
+            "initialization.scale=0.01", "optimizer.lr=0.05", "optimizer.iterations=2000",
+            "record.measures=[]")  # fmt: skip
+    return {
+        **{f"2 {s}": kit.Wanted(config, (f"initialization.scale={s}",)) for s in SMALL},
+        **{f"3 {s}": kit.Wanted(config, (three, f"initialization.scale={s}", *ends[s])) for s in DEEP},
+        "relu": kit.Wanted(config, relu),
+    }
+
+
+FIGURE = kit.Figure(
+    id="saxe2014-silent-alignment",
+    caption=(
+        "A linear teacher on whitened inputs, linear networks of two and three matrices from several scales: loss over "
+        "the first (full), alignment of the tangent kernel with the labels (dashed), and the alignment of the final "
+        "kernel in theory (dotted). From small scales the kernel turns before the loss falls."
+    ),
+    configs=_wanted(),
+    origin={"D, N, loss, scales": "stated", "samples, step": "assumed", "ReLU network": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,58 @@
+"""Every claim of this paper fails under some named change of its own runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.experiments.falsify import Change, check_changes, check_complete
+
+SLOW = "the Chebyshev polynomial is not fitted in these iterations, at the figure's own steps neither"
+LINEAR = "20 linear layers are not fitted in these iterations, at the figure's own steps neither"
+CHEBYSHEV, CLASSES = ("chebyshev 0.4", "chebyshev 0.2"), ("classes 0.2", "classes 0.1")
+DEEP = ("deep_linear 2.0e-4", "deep_linear 1.0e-4")
+
+
+def edge(name: str, *more: str) -> tuple[str, ...]:
+    return tuple(f"{name}-{claim}" for claim in ("sharpens", "band-1", "band-2", *more))
+
+
+# fmt: off
+CHANGES = {
+    "fig1": [
+        Change("a tenth of the step", ("optimizer.lr=0.02",), edge("chebyshev", "after"), CHEBYSHEV, SLOW),
+        Change("a quarter of the step", ("optimizer.lr=0.05",), edge("classes", "falls", "half"), CLASSES),
+        Change("a tenth of the step", ("optimizer.lr=1e-5",), edge("deep_linear", "falls", "half"), DEEP, LINEAR),
+        Change("momentum", ("optimizer.momentum=0.9",), ("chebyshev-before",), CHEBYSHEV, SLOW),
+        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=0.05"), ("classes-before",), CLASSES),
+        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=2e-5"), ("deep_linear-before",), DEEP, LINEAR),
+    ],
+    "flow": [
+        Change("a line instead of a polynomial", ("dataset.degree=1", "optimizer.until=300.0", "optimizer.points=30"),
+               ("sharpens",), ("flow",)),
+        Change("large output weights", ("initialization.scales=[1.9, 3.0]", "optimizer.until=30.0",
+               "optimizer.points=3"), ("progressive",), ("flow",), SLOW),
+        Change("momentum", ("optimizer.momentum=0.5",), ("follows-0.4", "follows-0.2", "leaves-0.4", "leaves-0.2"),
+               ("0.4", "0.2"), SLOW),
+    ],
+    "momentum": [
+        Change("a tenth of the step", ("optimizer.lr=0.01",), ("polyak-0.5", "polyak-0.5-reaches", "nesterov-0.5",
+               "nesterov-0.5-reaches", "polyak-0.9-reaches", "nesterov-0.9-reaches"), (), SLOW),
+    ],
+    "taylor": [
+        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=0.19"), ("before",), ("run",)),
+        Change("a tenth of the step", ("optimizer.lr=0.04",), ("diverges", "stays", "resumes", "new-edge"), (), SLOW),
+    ],
+    "central": [
+        Change("momentum", ("optimizer.momentum=0.9",), ("loss", "distance", "variance"), ("descent",)),
+        Change("a fifth of the step", ("optimizer.lr=0.02",), ("edge-descent", "variance"), ("descent",),
+               "700 iterations of that step end too early"),
+    ],
+}
+# fmt: on
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("figure", CHANGES)
+def test_every_claim_fails_under_a_named_change(figure: str) -> None:
+    check_changes(f"cohen2021-{figure}", CHANGES[figure])
+    check_complete(f"cohen2021-{figure}", CHANGES[figure])
