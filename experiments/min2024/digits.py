@@ -242,7 +242,7 @@ def _convergence(axes: kit.Axes, e: Evidence) -> None:
     axes.set_ylim(0, max(3.0, 1.1 * float(history.squared_norm.max())))
     kit.set_time_axis(axes, states.iterations)
     axes.set_ylabel("value")
-    axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.40), fontsize=kit.SMALL, handlelength=1.3)
+    kit.place_legend(axes, axes.get_lines(), columns=3)
 
 
 def _tiles(axes: kit.Axes, p: Pictures) -> None:
