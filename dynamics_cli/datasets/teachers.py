@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -44,9 +45,15 @@ class Teacher(Dataset, kind="teacher"):
     """Append a constant 1 to every input of teacher and student."""
 
     def weights(self, streams: Streams) -> dict[str, Floats]:
-        """Return the weights of the teacher by name."""
+        """Return the weights of the teacher by name.
+
+        Raises:
+            InputError: they do not fit into memory.
+        """
         rng, d = streams.rng("teacher"), self.dim + self.append_bias
         shapes = self.architecture.shapes(d)
+        for shape in shapes.values():
+            check_size(math.prod(shape), 1)
         weights = {name: self.scale * rng.standard_normal(shape) for name, shape in shapes.items()}
         if self.output_value is not None and "output_weight" in weights:
             weights["output_weight"][:] = self.output_value

@@ -17,10 +17,11 @@ from dynamics_cli.analysis.panels.neurons import layer_title, no_layers
 from dynamics_cli.analysis.panels.spectrum import read_spectrum
 from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, values_of
 from dynamics_cli.analysis.states import plateaus_of
+from dynamics_cli.analysis.theories import predictions
 from dynamics_cli.analysis.view import View
 from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.load import written_config
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
@@ -214,16 +215,14 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
 
 def _theories(view: View) -> list[tuple[str, Curve]]:
     """Return the curves that registered theories predict of a run whose assumptions hold, named `kind: curve`."""
-    found = []
-    for name, cls in all_kinds("theory").items():
-        theory = cls()
-        if theory.applies(view.run):  # type: ignore[attr-defined]  # of class Theory
-            continue
-        for curve, values in theory.predict(view.run).items():  # type: ignore[attr-defined]
-            steps = view.iterations if len(values) == len(view.iterations) else view.run.loss_iterations
-            if len(values) == len(steps):
-                found.append((f"{name}: {curve}", (steps, values)))
-    return found
+    with suppress(UsageError, InputError, RunError):  # no theory speaks of it, or it lacks what one needs
+        return [
+            (f"{one.name}: {name}", (curve.x, curve.predicted))
+            for one in predictions(view.run)
+            for name, curve in one.curves.items()
+            if curve.predicted.ndim == 1 and (name == "loss" or name in view.run.measures)
+        ]
+    return []
 
 
 def _spectra(page: Page, view: View, group: int) -> Iterator[Html]:

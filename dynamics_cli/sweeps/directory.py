@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -59,7 +60,7 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         where = ".".join(map(str, first["loc"]))
         problem = f"its settings are not those of a sweep: its entry {where!r} is not one that dyn writes"
         raise CorruptRunError(path, problem, _DELETE) from error
-    return described
+    return _placed(described, lambda folder: str(directory / folder))
 
 
 class _Axis(BaseModel):
@@ -96,7 +97,14 @@ def write_sweep(directory: Path, described: Mapping[str, Any]) -> None:
     Raises:
         RunError: it cannot be written.
     """
-    files.save(directory / SWEEP, seal({"format": FORMAT, **described}))
+    from_here = _placed(described, lambda folder: os.path.relpath(folder, directory))  # both may move together
+    files.save(directory / SWEEP, seal({"format": FORMAT, **from_here}))
+
+
+def _placed(described: Mapping[str, Any], place: Callable[[str], str]) -> dict[str, Any]:
+    """Return a description in which the folders of files that are swept are written another way."""
+    axes = [axis | ({"folder": place(axis["folder"])} if "folder" in axis else {}) for axis in described["axes"]]
+    return {**described, "axes": axes}
 
 
 def table_seal(data: bytes) -> str:

@@ -268,10 +268,11 @@ class PlannedSweep(Sequence[Job]):
             ConfigError: when a file that a config names is not there or cannot be read.
         """
         axes = [
-            {"key": a.key, "values": list(a.values), "log": a.log, "folder": str(a.origin.directory if a.origin else
-             Path.cwd())} | ({"with": a.leader} if a.leader else {})
+            {"key": a.key, "values": list(a.values), "log": a.log}
+            | ({} if a.numeric else {"folder": str(a.origin.directory if a.origin else Path.cwd())})
+            | ({"with": a.leader} if a.leader else {})
             for a in self.axes
-        ]  # fmt: skip
+        ]
         lets = {"computed": {let.key: let.expression for let in self.lets}} if self.lets else {}
         return {
             "hash": self.hash,
@@ -288,7 +289,13 @@ class PlannedSweep(Sequence[Job]):
 def planned_again(described: Mapping[str, Any]) -> PlannedSweep:
     """Return the sweep of which `PlannedSweep.described` has told."""
     axes = [
-        Axis(a["key"], tuple(a["values"]), a["log"], a.get("with"), Origin("sweep.json", None, Path(a["folder"])))
+        Axis(
+            a["key"],
+            tuple(a["values"]),
+            a["log"],
+            a.get("with"),
+            Origin("sweep.json", None, Path(a.get("folder", "."))),
+        )
         for a in described["axes"]
     ]
     lets = [Let(key, expression) for key, expression in described.get("computed", {}).items()]

@@ -91,7 +91,7 @@ def edge(run: kit.Run) -> Edge:
     """Read a run that recorded its sharpness and every loss; the bound is that of its step at first."""
     optimizer: Any = run.config.optimizer
     plain = optimizer.model_copy(update={"schedule": None})
-    bound = stability_threshold(plain)
+    bound = stability_threshold({**dict(run.config), "optimizer": plain})
     top = np.asarray(run.measures["sharpness"], np.float64)
     return Edge(
         lr=float(optimizer.lr),

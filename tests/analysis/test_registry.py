@@ -49,7 +49,10 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
 
 
 def test_the_public_names() -> None:
-    assert set(analysis.__all__) == {"Panel", "animate_run", "check_panel", "draw_panel", "panels_of"}
+    assert set(analysis.__all__) == {
+        *("Panel", "Prediction", "animate_run", "check_panel", "draw_panel", "draw_prediction", "panels_of"),
+        "predictions",
+    }  # fmt: skip
     assert analysis.draw_panel is draw_panel
     assert all(hasattr(analysis, name) for name in analysis.__all__)
 

@@ -30,9 +30,10 @@ MAY_DIFFER = {
     "run.json": {"provenance", "versions", "threads", "seconds", "seals", "config_sha256", "checksum"},
     "figure": {"provenance", "checksum"},
     "checkpoint": {"seconds"},
+    "sweep.json": {"checksum"},
 }
-"""Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left out, holds absolute
-paths of data files, `seals` seal the checksum files, whose blocks are the chunks in which a run was trained."""
+"""Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left out, and `sweep.json`
+hold absolute paths of data files, `seals` seal the checksum files, whose blocks are the chunks of the training."""
 UNCOMPARED = ("lock", "lock.json", "checkpoint-previous.npz")
 """Who held the lock; what was saved before the last chunk, whose length follows the clock."""
 RC = "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased: False\n"
@@ -79,8 +80,8 @@ class World:
             data = json.dumps(yaml.safe_load(data)).encode()
         if path.suffix in (".json", ".yaml"):
             data = data.replace(json.dumps(str(self.folder)).strip('"').encode(), b"FOLDER")
-        if path.name == "run.json":
-            return _without(data, MAY_DIFFER["run.json"])
+        if path.name in ("run.json", "sweep.json"):
+            return _without(data, MAY_DIFFER[path.name])
         if path.suffix == ".json" and path.parent.name == "figures":
             return _without(data, MAY_DIFFER["figure"])
         if path.name == "checkpoint.npz":

@@ -60,7 +60,7 @@ def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monk
     from dynamics_cli import errors
     from dynamics_cli.training import session
 
-    def plan_run(*_: object) -> None:
+    def plan_run(*_: object, **__: object) -> None:
         raise getattr(errors, name)("it went wrong")
 
     monkeypatch.setattr(session, "plan_run", plan_run)

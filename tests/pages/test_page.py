@@ -8,6 +8,7 @@ import json
 import re
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 import dynamics_cli as dyn
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
+from dynamics_cli.config.bases import Curve
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.pages import Page, document, page_of
 from dynamics_cli.pages.document import shown, tag
@@ -146,18 +148,18 @@ def test_settings_have_their_origins(outputs: Path) -> None:
 
 
 def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Flat:
-        def applies(self, run: Run) -> list[str]:
-            return [] if run.status == "complete" else ["it has ended"]
-
-        def predict(self, run: Run) -> dict[str, Any]:
-            return {"bound": np.full(len(run.losses), 7.0), "weight_norm": np.arange(len(run.snapshot_iterations))}
-
-    monkeypatch.setattr("dynamics_cli.pages.run.all_kinds", lambda section: {"flat": Flat})
+    steps = np.asarray(points.snapshot_iterations)
+    curves = {
+        "loss": Curve("loss", np.asarray(points.loss_iterations), points.losses, np.full(len(points.losses), 7.0)),
+        "weight_norm": Curve("norm", steps, points.measures["weight_norm"], np.arange(len(steps))),
+        "not recorded": Curve("other", steps, steps, steps),
+    }
+    flat = SimpleNamespace(name="flat", curves=curves)
+    monkeypatch.setattr("dynamics_cli.pages.run.predictions", lambda run: [flat])
     html = points.page().html()
     lines = {line["name"]: line for chart in panels(html, "chart") for line in chart["lines"]}
-    assert lines["theory, flat: bound"]["dash"]
-    assert (unpacked(html, lines["theory, flat: bound"]["y"]) == 7.0).all()
+    assert lines["theory, flat: loss"]["dash"]
+    assert (unpacked(html, lines["theory, flat: loss"]["y"]) == 7.0).all()
     assert [line["name"] for line in panels(html, "chart")[2]["lines"]] == [
         "norm of all weights",
         "theory, flat: weight_norm",

@@ -9,14 +9,15 @@ import asyncio
 import multiprocessing
 import os
 import time
+from multiprocessing import forkserver
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 from dynamics_cli.sweeps.directory import read_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 
-os.environ["OMP_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"  # as workers have; of all that are forked
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.sweeps.warm"])
 BASE = {
@@ -78,6 +79,8 @@ class Stage:
 
     def __init__(self, log: Path, seed: int) -> None:
         self.log, self.random, self.kills = log, Random(seed), 0
+        with mock.patch.dict(os.environ, OMP_NUM_THREADS="1", NUMBA_NUM_THREADS="1"):  # as workers have
+            forkserver.ensure_running()
         self.running: dict[str, multiprocessing.Process] = {}
         self._how: dict[str, tuple] = {}
 

@@ -196,7 +196,7 @@ def attacked(tmp_path, attack):
     """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
     grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
     for name in ("s", "other"):
-        changes = ["initialization.scale=0.3"] if name == "other" else []
+        changes = ["backend=autograd", *(["initialization.scale=0.3"] if name == "other" else [])]
         with ThreadPoolExecutor(1) as executor:
             sweep_of(tmp_path / name, changes, grid, seeds=2, executor=executor)
     attack(tmp_path / "s/jobs", tmp_path / "other/jobs")

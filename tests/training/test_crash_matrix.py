@@ -124,7 +124,7 @@ def check_failed(recording: Recording, run: Path, faults: Faults, fault: Fault) 
     message = str(caught.value)
     assert caught.value.exit_code == 7
     assert "\n" not in message
-    assert "--resume" in message, what
+    assert "--resume" in message or "same command" in message, what
     assert ("disk full" if code != errno.EIO else "cannot write") in message, what
     before, after = recording.moment(at)
     try:
