@@ -33,7 +33,12 @@ def kill_runs(folder: Path, kills: int, number: int, seed: int = 0) -> dict[str,
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=["SIGKILL", "SIGINT", "SIGTERM"]
+    "number",
+    [
+        pytest.param(signal.SIGKILL, id="SIGKILL"),
+        pytest.param(signal.SIGINT, id="SIGINT"),
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long),  # it takes the way of SIGINT
+    ],
 )
 def test_killed_and_resumed_runs_have_the_same_bits(tmp_path, number):
     assert sum(kill_runs(tmp_path, 17, number).values()) >= 17  # 51 over the three signals

@@ -47,7 +47,9 @@ def test_the_kernel_distance_ends_at_the_values_of_an_independent_derivation() -
         np.testing.assert_allclose(kernel_distance(*path, w, a), [0.0, limit], atol=1e-4)
 
 
-@pytest.mark.parametrize(("figure", "panels"), [("kunin2024-fig3", 3), ("kunin2024-fig4", 2)])
+@pytest.mark.parametrize(
+    ("figure", "panels"), [pytest.param("kunin2024-fig3", 3, marks=pytest.mark.long), ("kunin2024-fig4", 2)]
+)
 def test_all_claims_are_reproduced(figure: str, panels: int, outputs: Path) -> None:
     loaded = load_figure(figure)
     evidence = evidence_of(loaded)
