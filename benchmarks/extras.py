@@ -14,8 +14,8 @@ from others import ours
 from problems import CONFIGS, PROBLEMS, random_problem
 
 from dynamics_cli.sweeps.grid import parse_axis
-from dynamics_cli.sweeps.jobs import build_jobs
-from dynamics_cli.sweeps.sweep import PlannedSweep, run_sweep
+from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.compiled import CompiledStepper
@@ -125,10 +125,10 @@ def sweeps() -> Table:
 
     return {
         "s, 1 000 replicas of orthogonal, 20 000 iterations": seconds(
-            lambda out: run_sweep(PlannedSweep(build_jobs(orthogonal, [], [], seeds=1000), seeds=1000), out=out)
+            lambda out: run_sweep(PlannedSweep(orthogonal, seeds=1000), out=out)
         ),
         "s, 100 x 100 initial weights of one neuron, 5 000 iterations": seconds(
-            lambda out: run_sweep(PlannedSweep(build_jobs(phase, [], axes), axes), out=out)
+            lambda out: run_sweep(PlannedSweep(phase, [], axes), out=out)
         ),
     }
 
