@@ -75,6 +75,7 @@ class Chart {
     this.mark = make("div", { class: "mark" });
     this.build();
     new ResizeObserver(() => this.fit()).observe(this.drawing);
+    addEventListener("refit", () => this.fit());
     /** Told the x of a click. @type {(x: number) => void} */
     this.onpoint = () => {};
     let dragged = false;

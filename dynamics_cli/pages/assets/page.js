@@ -169,6 +169,12 @@ function setTheme(theme) {
   recolor();
 }
 
+/** Draw everything for a page of another width at once: observers of sizes come after the printer. @param {string} width */
+function fitTo(width) {
+  document.body.style.width = width;
+  dispatchEvent(new Event("refit"));
+}
+
 function offerThemes() {
   const choice = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...["auto", "light", "dark"].map((name) => make("option", { value: name }, name))));
   choice.addEventListener("change", () => setTheme(choice.value));
@@ -180,10 +186,12 @@ function offerThemes() {
     setTheme("light");
     folds = [...document.querySelectorAll("details")].filter((fold) => fold.classList.contains("printed") && !fold.open);
     for (const fold of folds) fold.open = true;
+    fitTo("640px"); // a sheet of paper is narrower than most windows
   });
   addEventListener("afterprint", () => {
     setTheme(choice.value);
     for (const fold of folds) fold.open = false;
+    fitTo("");
   });
 }
 
