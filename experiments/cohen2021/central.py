@@ -87,11 +87,11 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   kit.Interval(0.8, 1.25), e.variance[half].mean() / size),
         kit.claim("edge-descent", "Gradient descent itself is at the edge (median sharpness at midpoints of its steps "
                   "in the second half over 2/eta)", "abstract (2021)", kit.Interval(0.95, 1.15), e.top),
-        kit.finding("without", "Median relative error of the loss without the term in Sigma", "",
+        kit.finding("without", "Median relative error of the loss without the term in Sigma", "not in paper",
                     np.median(np.abs(c.losses - e.smoothed)[inner] / e.smoothed[inner])),
-        kit.finding("flow", "Loss of gradient flow at the end over that of gradient descent, smoothed", "",
+        kit.finding("flow", "Loss of gradient flow at the end over that of gradient descent, smoothed", "not in paper",
                     e.flow[inner][-1] / e.smoothed[inner][-1]),
-        kit.finding("error-90", "90 % quantile of the relative error of the predicted loss", "",
+        kit.finding("error-90", "90 % quantile of the relative error of the predicted loss", "not in paper",
                     np.quantile(error, 0.9)),
     ]
     # fmt: on

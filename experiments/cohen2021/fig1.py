@@ -59,9 +59,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
     return [
         *found,
         kit.finding("below", "Two classes, eta = 0.05: largest sharpness over 2/eta; without a crossing",
-                    "not in the paper", below.sharpness.max() / below.bound),
-        kit.finding("below-rises", "and the share of steps that raise the loss", "", below.rises_before),
-        kit.finding("below-loss", "and the final loss", "", below.losses[-1]),
+                    "not in paper", below.sharpness.max() / below.bound),
+        kit.finding("below-rises", "and the share of steps that raise the loss", "not in paper", below.rises_before),
+        kit.finding("below-loss", "and the final loss", "not in paper", below.losses[-1]),
     ]
     # fmt: on
 
@@ -82,7 +82,7 @@ def draw(e: Evidence) -> kit.Drawing:
             kit.set_time_axis(panel, longest)
         loss.legend(loc="best")
         sharp.set_ylim(0, 1.08 * max(one.sharpness.max() for one in edges))
-        kit.set_axis_label(sharp.yaxis, "", sharp.get_ylim())
+        kit.set_axis_label(sharp.yaxis, "not in paper", sharp.get_ylim())
         kit.panel_label(loss, column, NAMES[key])
         kit.panel_label(sharp, 3 + column)
     axes[0].set_ylabel("training loss")

@@ -106,9 +106,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
         kit.claim("new-edge", "and hovers at, or just above, that of the new one (median after the crossing over it)",
                   "step size drop (memory)", BAND, later.band if np.isfinite(e.cut.crossing) else NAN),
-        kit.finding("peak", "Sharpness over 2/eta where the model of the edge begins", "",
+        kit.finding("peak", "Sharpness over 2/eta where the model of the edge begins", "not in paper",
                     (np.sqrt(p.predicted) + 1) / 2),
-        kit.finding("start", "and where that before it does", "", (np.sqrt(b.predicted) + 1) / 2),
+        kit.finding("start", "and where that before it does", "not in paper", (np.sqrt(b.predicted) + 1) / 2),
     ]
     # fmt: on
 
