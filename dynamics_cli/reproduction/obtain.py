@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -111,9 +111,8 @@ class RunSource:
         if len(long) < 2:
             return
         plans = sorted(long.values(), key=lambda plan: -plan.needs.seconds)  # the longest one last would run alone
-        todo = [(plan.problem.config, plan.directory) for plan in plans]
-        with self.progress("long runs", len(todo)) if self.progress else nullcontext() as progress:
-            for done, _ in enumerate(run_in_processes(todo, call=train_alone), start=1):
+        with self.progress("long runs", len(plans)) if self.progress else nullcontext() as progress:
+            for done, _ in enumerate(_trained_apart(plans), start=1):
                 if progress is not None:
                     progress(done, math.nan)
         self._ahead |= set(long)
@@ -179,8 +178,7 @@ class RunSource:
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
         if len(missing) > 1 and not self.force:
-            todo = [(plans[k].problem.config, plans[k].directory) for k in missing]
-            for _ in run_in_processes(todo, call=train_alone):
+            for _ in _trained_apart([plans[k] for k in missing]):
                 pass  # a failure shows itself below, where the run is asked for again
         for k, plan in plans.items():
             one = self._finished(plan)
@@ -201,6 +199,11 @@ class RunSource:
 
     def _forced(self, plan: Plan) -> bool:
         return self.force and plan.directory not in self._made
+
+
+def _trained_apart(plans: Sequence[Plan]) -> Iterator[tuple[int, str]]:
+    """Train runs each in a process with a core of its own; yield the place of each as it ends, and why it failed."""
+    return run_in_processes([(plan.problem.config, plan.directory) for plan in plans], call=train_alone)
 
 
 def _plan_replicas(config: RunConfig, count: int) -> Plan:
