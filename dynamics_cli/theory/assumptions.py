@@ -33,6 +33,17 @@ def loss_factor(run: Any) -> float:
     return factor * float(run.config.loss.sample_weight(n)) * n
 
 
+def is_relu_network(architecture: Any) -> bool:
+    """Return whether a network has one hidden layer of ReLUs and one output."""
+    two_layer = architecture.kind == "two_layer" and architecture.outputs is None
+    return two_layer and bool(architecture.activation.kind == "relu")
+
+
+def plain_violations(architecture: Any) -> list[str]:
+    """Return that parts of a network are frozen, scaled or subtracted, if they are."""
+    return [] if architecture.plain else ["the whole network is trained, and its output is that of its weights"]
+
+
 def flow_violations(run: Any, curvature: float | None = None, *, squared: bool = True) -> list[str]:
     """Return in which respects a run is not gradient flow of a squared loss.
 

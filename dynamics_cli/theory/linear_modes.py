@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
+from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 
 TOLERANCE = 0.05
 """Relative size of what an assumption says is 0 and that still counts as such."""
@@ -117,7 +117,7 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
         if not linear or net.kind not in ("two_layer", "fully_connected") or getattr(net, "bias", False):
             return None
         setting = read_setting(run)
-        found = [] if net.plain else ["the whole network is trained, and its output is that of its weights"]
+        found = plain_violations(net)
         if run.config.loss.kind not in ("mse", "half_mse"):
             return [*found, *flow_violations(run)]
         top = loss_factor(run) * setting.depth * float(setting.s[0]) ** (2 - 2 / setting.depth)

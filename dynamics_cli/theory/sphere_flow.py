@@ -24,7 +24,7 @@ from scipy.optimize import lsq_linear
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.neurons import directions, norms
-from dynamics_cli.theory.assumptions import flow_violations, times_of
+from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
 
 BOUNDARY = 1e-11
 """A direction with `|<w, x_k>|` below this times `||x_k||` is on the boundary of sample k."""
@@ -206,10 +206,9 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless the network has one hidden layer of ReLUs and one output."""
         net = run.config.architecture
-        if net.kind != "two_layer" or net.outputs is not None or net.activation.kind != "relu":
+        if not is_relu_network(net):
             return None
-        found = [] if net.plain else ["the whole network is trained, and its output is that of its weights"]
-        found += flow_violations(run, squared=False)
+        found = [*plain_violations(net), *flow_violations(run, squared=False)]
         samples, loss, start = run.dataset(), run.config.loss, run.state(0)
         pulls, now = (loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x)))
         if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:

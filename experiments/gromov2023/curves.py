@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, ORIGIN, Grokking, chosen, grokking
-
-Evidence = dict[str, Grokking]
-"""Optimizer -> its run."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Read the runs."""
-    return {name: grokking(run) for name, run in runs.items()}
+from .grokking import ADAMW, GD, MOMENTUM, ORIGIN, Evidence, chosen, evidence
 
 
 def claims(e: Evidence) -> list[kit.Claim]:

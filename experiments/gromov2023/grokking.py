@@ -99,3 +99,12 @@ def grokking(run: kit.Run) -> Grokking:
         first=states[0],
         last=states[-1],
     )
+
+
+Evidence = dict[str, Grokking]
+"""Optimizer -> its run."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the runs of a figure."""
+    return {name: grokking(run) for name, run in runs.items()}

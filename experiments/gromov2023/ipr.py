@@ -6,15 +6,8 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, Grokking, chosen, grokking
+from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence
 from .theory.analytic import participation
-
-Evidence = dict[str, Grokking]
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Read the runs."""
-    return {name: grokking(run) for name, run in runs.items()}
 
 
 def claims(e: Evidence) -> list[kit.Claim]:

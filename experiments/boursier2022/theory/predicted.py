@@ -10,7 +10,7 @@ import numpy as np
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
-from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
+from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, loss_factor, plain_violations, times_of
 
 from .alignment import check_assumptions, orthogonality
 from .growth import aligned_mass, growth_loss, logistic_growth
@@ -27,12 +27,11 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 20000}
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless the network has one hidden layer of ReLUs and one output."""
         net = run.config.architecture
-        if net.kind != "two_layer" or net.outputs is not None or net.activation.kind != "relu":
+        if not is_relu_network(net):
             return None
         samples, start = run.dataset(), run.state(0)
         W, a = start["hidden_weight"], start["output_weight"]
-        found = [] if net.plain else ["the whole network is trained, and its output is that of its weights"]
-        found += flow_violations(run)
+        found = [*plain_violations(net), *flow_violations(run)]
         if (worst := orthogonality(samples.x)) > 1e-6:
             found.append(f"Assumption 1: inputs are orthogonal, two have the cosine {worst:.3g}")
         found += [str(check) for check in check_assumptions(samples.x, samples.y, W, a)[1:] if not check.holds]
