@@ -124,6 +124,17 @@ class ResidualNetwork(nn.Module):
         return h
 
 
+def _channels_last(x: Tensor) -> Tensor:
+    """Return images or kernels with channels last in memory, which is twice as fast on a CPU.
+
+    `torch.func.vmap` has no such layout, and makes its convolutions those of groups.
+    """
+    transforms = torch._C._functorch.get_interpreter_stack() or ()
+    if any(one.key() == torch._C._functorch.TransformType.Vmap for one in transforms):
+        return x
+    return x.contiguous(memory_format=torch.channels_last)
+
+
 class ConvolutionalNetwork(nn.Module):
     """Convolutions, then fully connected layers; ReLU after every layer but the last."""
 
@@ -144,13 +155,13 @@ class ConvolutionalNetwork(nn.Module):
         for layer in self.layers:
             weight, bias = (getattr(self, f"{kind}_{layer.number}") for kind in ("weight", "bias"))
             if len(layer.weight) == 4:
-                last = torch.channels_last
-                x, kernels = x.contiguous(memory_format=last), weight.contiguous(memory_format=last)
+                x, kernels = _channels_last(x), _channels_last(weight)
                 z = nn.functional.conv2d(x, kernels, bias, stride=layer.stride, padding=layer.padding)
             else:
                 z = nn.functional.linear(x.flatten(1), weight, bias)
             yield z
-            x = torch.relu(z)
+            if layer is not self.layers[-1]:
+                x = torch.relu(z)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
@@ -192,12 +203,11 @@ class Vgg16Network(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for flat images (n, pixels): (n,) for one output, (n, C) for several."""
-        x = x.view(len(x), *self.image).contiguous(memory_format=torch.channels_last)
+        x = _channels_last(x.view(len(x), *self.image))
         for layer in range(1, self.depth + 1):
             weight, bias = (getattr(self, f"{kind}_{layer}") for kind in ("weight", "bias"))
             if layer <= self.convolutions:
-                kernels = weight.contiguous(memory_format=torch.channels_last)
-                x = torch.relu(nn.functional.conv2d(x, kernels, bias, padding=1))
+                x = torch.relu(nn.functional.conv2d(x, _channels_last(weight), bias, padding=1))
                 x = nn.functional.max_pool2d(x, 2) if layer in self.pools else x
             else:
                 x = nn.functional.linear(x.flatten(1), weight, bias)

@@ -119,8 +119,6 @@ class Adam(Minibatch, kind="adam"):
     def update(self, parameters: Tensors, gradients: Tensors, *, lr: float, state: Memory, **_: Any) -> None:
         """Do one step of `torch.optim.Adam`, or of `AdamW`."""
         import torch
-        from torch.optim.adam import adam
-        from torch.optim.adamw import adamw
 
         keys = ("step", "exp_avg", "exp_avg_sq")
         if not state:
@@ -128,9 +126,11 @@ class Adam(Minibatch, kind="adam"):
                 state[f"{k}/step"] = torch.zeros((), dtype=torch.float32, device=p.device)
                 state[f"{k}/exp_avg"], state[f"{k}/exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         steps, means, squares = ([state[f"{k}/{key}"] for k in range(len(parameters))] for key in keys)
-        (adamw if self.decoupled else adam)(
+        torch._foreach_add_(steps, 1)
+        # what `torch.optim.adam.adam` comes to, but for a third of the time of a small update
+        (torch._fused_adamw_ if self.decoupled else torch._fused_adam_)(
             list(parameters), list(gradients), means, squares, [], steps,
-            fused=True, amsgrad=False, beta1=self.beta1, beta2=self.beta2, lr=lr,
+            amsgrad=False, beta1=self.beta1, beta2=self.beta2, lr=lr,
             weight_decay=self.weight_decay or 0.0, eps=self.eps, maximize=False,
         )  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -25,6 +26,30 @@ def network_of(problem: Problem, device: str) -> nn.Module:
 
 SMALL_WORK = 2**20
 """Multiply-adds of an iteration up to which one thread does it all."""
+
+
+def most_threads(problem: Problem, samples: int) -> int:
+    """Return how many threads an update from so many samples may take: so little work only loses by a second.
+
+    But for convolutions, it has the same bits on one.
+    """
+    small = samples * problem.multiply_adds <= SMALL_WORK
+    small = small and all(len(shape) <= 2 for shape in problem.shapes.values())
+    return 1 if small else torch.get_num_threads()
+
+
+@contextmanager
+def at_most(most: int) -> Iterator[None]:
+    """Have torch work on no more threads than `most`."""
+    threads = torch.get_num_threads()
+    if most >= threads:
+        yield
+        return
+    try:
+        torch.set_num_threads(most)
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class TorchStepper(Stepper):
@@ -110,27 +135,21 @@ class AutogradStepper(TorchStepper):
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
         self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
         self._block = problem.block_samples(device)
-        # so little work only loses by a second thread, and but for convolutions has the same bits on one
-        small = (problem.batch_size or problem.dataset.n) * problem.multiply_adds <= SMALL_WORK
-        small = small and all(len(shape) <= 2 for shape in problem.shapes.values())
-        self._most_threads = 1 if small else torch.get_num_threads()
+        self._most_threads = most_threads(problem, problem.batch_size or problem.dataset.n)
         trained: dict[str, Tensor] = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
         self._trained = list(trained.values())
         self._add_optimizer(self._optimizer, optimizer, trained)
         self._seed, self._label_noise = problem.config.seed, getattr(optimizer, "label_noise", None) or 0.0
         self._fresh = Fresh(problem) if problem.fresh else None
         self._batches = None if problem.batch_size is None or problem.fresh else batches_of(problem)
+        self._epoch, self._picked = -1, tuple[Tensor, ...]()  # the samples of all updates of an epoch
 
     def advance(self, n: int) -> Floats:
         """Do `n` updates; see `Stepper.advance`."""
         if self.halted or n == 0:
             return np.empty(0)
-        threads = torch.get_num_threads()
-        try:
-            torch.set_num_threads(min(threads, self._most_threads))
+        with at_most(self._most_threads):
             return self._advance(n)
-        finally:
-            torch.set_num_threads(threads)
 
     def _advance(self, n: int) -> Floats:
         if not self.full_batch:
@@ -155,10 +174,8 @@ class AutogradStepper(TorchStepper):
             return float(total(self._module, self._loss, self._x, self._y, self._block))
 
     def _run(self, n: int) -> Floats:
-        losses = torch.empty(n, dtype=self._x.dtype, device=self.device)
-        for k in range(n):
-            losses[k] = self._step(self._x, self._y)
-        return losses.double().cpu().numpy()
+        losses = [self._step(self._x, self._y) for _ in range(n)]
+        return torch.stack(losses).double().cpu().numpy() if losses else np.empty(0)
 
     def _step_batch(self) -> None:
         if self._fresh is not None:
@@ -166,8 +183,12 @@ class AutogradStepper(TorchStepper):
             self._step(torch.from_numpy(x).to(self._x), torch.from_numpy(y).to(self._y))
             return
         assert self._batches is not None
-        samples = torch.from_numpy(self._batches.at(self.iteration)).to(self.device)
-        self._step(self._x[samples], self._y[samples])
+        epoch, step = divmod(self.iteration, self._batches.steps_per_epoch)
+        if epoch != self._epoch:
+            order = torch.from_numpy(self._batches.order(epoch)).to(self.device)
+            self._epoch, self._picked = epoch, torch.split(order, self._batches.batch_size)
+        samples = self._picked[step]
+        self._step(self._x.index_select(0, samples), self._y.index_select(0, samples))
 
     def _step(self, x: Tensor, y: Tensor) -> Tensor:
         """Do one update from the samples given; return their loss before it."""
