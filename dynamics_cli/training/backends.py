@@ -72,7 +72,8 @@ def choose(problems: Sequence[Problem]) -> Choice:
     if len(problems) == 1:
         return best
     if best.backend in ("layers", "autograd"):
-        return Choice("cpu", "layers", best.seconds_per_iteration)
+        there = {c.backend for c in possible(problem) if backend in ("auto", c.backend)}
+        return Choice("cpu", "layers" if "layers" in there else "autograd", best.seconds_per_iteration)
     # of replicas each has a core of its own, unless one is so large that batched products are faster
     return Choice("cpu", "matrix" if best.backend == "matrix" else "compiled", best.seconds_per_iteration)
 
@@ -113,6 +114,10 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # no
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
+    if choice.backend == "autograd" and len(problems) > 1:
+        from dynamics_cli.training.steppers.stacked import StackedStepper
+
+        return StackedStepper(problems)
     if choice.backend == "autograd":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 

@@ -90,13 +90,30 @@ def batch_key(problem: Problem) -> str | None:
     optimizer = config.optimizer
     stops_in_batches = problem.batch_size is not None and optimizer.stop_below is not None
     alone = stops_in_batches or getattr(optimizer, "loss_scaled", False)
-    two_layers = known(config) and plain(optimizer) and config.backend != "layers"
-    if not (two_layers or "layers" in {c.backend for c in possible(problem)}) or alone or config.device == "cuda":
+    way = None if alone or config.device == "cuda" else _way(problem)
+    if way is None:
         return None
-    if config.backend not in ("auto", *(("compiled", "matrix") if two_layers else ("layers",))):
+    common = config.model_dump_json(
+        exclude={key: of for key, of in _FREE.items() if (way, key) != ("autograd", "architecture")}
+    )
+    return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
+
+
+def _way(problem: Problem) -> str | None:
+    """Return what trains several networks of a problem together; None where nothing does."""
+    config, able = problem.config, {c.backend for c in possible(problem)}
+    ways: tuple[str, ...] = ("auto",)
+    if known(config) and plain(config.optimizer) and config.backend != "layers":
+        ways = ("auto", "compiled", "matrix", "two layers")
+    elif "layers" in able:
+        ways = ("auto", "layers")
+    if config.backend in ways and len(ways) > 1:
+        return ways[-1]
+    if config.backend not in ("auto", "autograd") or "autograd" not in able:
         return None
-    common = config.model_dump_json(exclude=_FREE)
-    return f"{two_layers} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
+    from dynamics_cli.training.steppers.stacked import stackable
+
+    return "autograd" if stackable(problem) else None
 
 
 def dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:

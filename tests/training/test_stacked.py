@@ -1,0 +1,148 @@
+"""Replicas by autograd: each is the network alone, chunks and resumption change no bit, one halts by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynamics_cli as dyn
+from dynamics_cli.config import load_config
+from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.replicas import batch_key
+from dynamics_cli.training.steppers.stacked import StackedStepper
+
+CONVOLUTIONAL = {
+    "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]], "widths": [5],
+}  # fmt: skip
+TRANSFORMER = {"kind": "transformer", "tokens": 2, "width": 8, "heads": 2, "outputs": 5, "train": ["weight_in1"]}
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "convolutional, momentum": (CONVOLUTIONAL, {"kind": "gd", "momentum": 0.9}),
+    "convolutional, batches": (CONVOLUTIONAL, {"kind": "rmsprop", "batch_size": 4}),
+    "transformer": (TRANSFORMER, {"kind": "adamw", "schedule": {"kind": "cosine"}}),
+    "residual": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "rmsprop", "momentum": 0.5}),
+    "a step per layer": (
+        {"kind": "residual", "width": 6, "depth": 3},
+        {"kind": "sgd", "batch_size": 4, "momentum": 0.3, "layer_lr": {"weight_2": 0.1}},
+    ),
+    "scaled": ({"kind": "residual", "width": 6, "depth": 3, "output_scale": 3.0}, {"kind": "sign_gd"}),
+    "fresh samples": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "sgd", "samples": "fresh"}),
+}
+
+
+def problem_of(
+    architecture: dict[str, Any], optimizer: dict[str, Any], seed: int = 0, n: int = 9, **more: Any
+) -> Problem:
+    """Return a small problem in float64; a data set of its own per seed, but for classes."""
+    rng = np.random.default_rng(seed)
+    dataset = {"kind": "points", "x": rng.standard_normal((n, 36)).tolist(), "y": rng.standard_normal(n).tolist()}
+    classes = architecture["kind"] == "transformer"
+    if classes:
+        dataset = {"kind": "modular_arithmetic", "p": 5, "train_fraction": 0.6, "labels": "classes"}
+    if optimizer.get("samples"):
+        dataset = {"kind": "teacher", "n": n, "dim": 4, "architecture": {"kind": "two_layer", "width": 2}}
+    config = {
+        "name": "stacked", "seed": seed, "dtype": "float64", "dataset": dataset, "architecture": architecture,
+        "initialization": {"kind": "lecun"}, "loss": {"kind": "cross_entropy" if classes else "mse"},
+        "optimizer": {"lr": 0.01, "iterations": 30, **optimizer}, **more,
+    }  # fmt: skip
+    return build_problem(load_config(config))
+
+
+def path_of(problems: list[Problem], chunks: list[int], *, through_state: bool = False) -> list[bytes]:
+    stepper, losses = build_stepper(problems, choose(problems)), []
+    for n in chunks:
+        losses += list(stepper.advance(n).ravel())
+        if through_state:
+            state, stepper = stepper.state_dict(), build_stepper(problems, choose(problems))
+            stepper.load_state_dict(state)
+    return [np.array(losses).tobytes(), *(one.tobytes() for one in stepper.parameters().values())]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_replicas_are_the_networks_alone(case):
+    architecture, optimizer = CASES[case]
+    problems = [
+        problem_of(architecture, optimizer | {"lr": lr}, seed) for seed, lr in ((0, 0.01), (1, 0.01), (2, 0.03))
+    ]
+    assert len({batch_key(problem) for problem in problems} - {None}) == 1
+    assert choose(problems) == Choice("cpu", "autograd", pytest.approx(choose(problems[:1]).seconds_per_iteration))
+    together = build_stepper(problems, choose(problems))
+    assert isinstance(together, StackedStepper)
+    losses, ends = together.advance(13), together.look()[0]
+    for r, problem in enumerate(problems):
+        alone = build_stepper([problem], Choice("cpu", "autograd", 0.0))
+        np.testing.assert_allclose(losses[:, r] if len(losses) else [], alone.advance(13), rtol=1e-10)
+        assert ends[r] == pytest.approx(alone.loss(), rel=1e-10)
+        for name, value in alone.parameters().items():
+            np.testing.assert_allclose(together.parameters()[name][r], value, rtol=1e-9, atol=1e-10)
+    whole = path_of(problems, [13])
+    assert path_of(problems, [1, 2, 10]) == whole
+    assert path_of(problems, [4, 9], through_state=True) == whole
+
+
+def test_a_replica_that_halts_stays_as_it_is():
+    """One reaches its level, one diverges, one goes on."""
+    changes: list[dict[str, Any]] = [{"stop_below": 1.0}, {"lr": 1e9}, {}]
+    problems = [problem_of(CONVOLUTIONAL, {"kind": "gd", "lr": 0.05, **change}) for change in changes]
+    together = build_stepper(problems, choose(problems))
+    losses = np.concatenate([together.advance(n) for n in (4, 1, 20)])
+    numbers = together.numbers()
+    assert losses.shape == (25, 3)
+    assert numbers["replica_statuses"] == ["complete", "diverged", "complete"]
+    for r, problem in enumerate(problems):
+        alone = build_stepper([problem], Choice("cpu", "autograd", 0.0))
+        own = alone.advance(25)
+        np.testing.assert_allclose(losses[: len(own), r], own, rtol=1e-9)
+        assert numbers["replica_iterations"][r] == alone.iteration
+        for name, value in alone.parameters().items():
+            np.testing.assert_allclose(together.parameters()[name][r], value, rtol=1e-9, atol=1e-10)
+    assert numbers["replica_iterations"][0] < 25
+
+
+RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "optimizer", "more"),
+    [
+        (RESIDUAL, {"kind": "group_rmsprop"}, {}),  # a norm of all weights, which would be that of all replicas
+        (RESIDUAL, {"kind": "gd", "label_noise": 0.1}, {}),
+        (CONVOLUTIONAL, {"kind": "adam"}, {}),
+        (RESIDUAL | {"centered": True}, {"kind": "gd"}, {}),
+        (RESIDUAL | {"width": 4000}, {"kind": "gd"}, {}),  # the products themselves take the time
+        (RESIDUAL, {"kind": "gd"}, {"backend": "gram"}),
+    ],
+)
+def test_the_rest_is_trained_one_by_one(architecture, optimizer, more):
+    config = problem_of(architecture, optimizer).config.model_copy(update=more)
+    assert batch_key(build_problem(config)) is None
+
+
+def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
+    """Dropout is random, which no map over replicas is."""
+    source = tmp_path / "parts.py"
+    source.write_text(
+        "from dynamics_cli.config.bases import Architecture\n"
+        "class Dropped(Architecture, kind='dropped'):\n"
+        "    '''A network with dropout.'''\n"
+        "    p: float = 0.5\n"
+        "    '''Share.'''\n"
+        "    def build(self, d):\n"
+        "        from torch import nn\n"
+        "        drop = [nn.Dropout(self.p)] if self.p else []\n"
+        "        return nn.Sequential(nn.Linear(d, 4), *drop, nn.Linear(4, 1), nn.Flatten(0))\n"
+    )
+    from dynamics_cli.config.registry import use
+
+    use(str(source))
+    assert batch_key(problem_of({"kind": "dropped"}, {"kind": "gd"})) is None
+    assert batch_key(problem_of({"kind": "dropped", "p": 0.0}, {"kind": "gd"})) is not None
+
+
+def test_seeds_of_a_sweep_are_one_run(tmp_path):
+    config = problem_of(CONVOLUTIONAL, {"kind": "gd"}).config
+    dyn.sweep(config.model_dump(exclude_none=True), seeds=3, out=tmp_path / "sweep")
+    assert [path.name for path in (tmp_path / "sweep" / "batches").iterdir()] == ["000000"]
