@@ -251,13 +251,14 @@ def update(rule, theta, g, memory, segments, factors, lr, settings, t, divisor):
     """Do update `t` of `theta` (P,), given the gradient `g`, to be divided by `divisor`, which becomes scratch.
 
     `segments` (S, 2) says where trained tensors begin and end, `factors` (S,) what multiplies their steps. `memory`
-    (2, P) is what the optimizer remembers; `settings` are its numbers, see `steppers/layers.py`.
+    (2, P) is what the optimizer remembers; `settings` are its numbers, see `steppers/layers.py`. Of weights whose
+    gradient stays 0 (dead units) the memory ends at 0: on denormal numbers a step takes twice as long.
     """
     real = theta.dtype.type
     mu, nesterov, decay, decoupled = real(settings[0]), settings[1] > 0, real(settings[2]), settings[3] > 0
     beta2, eps, per_tensor = real(settings[5]), real(settings[6]), settings[7] > 0
     rest1, rest2 = real(1 - settings[4]), real(1 - settings[5])
-    zero = real(0)
+    zero, tiny = real(0), real(settings[8])
     correction1, correction2 = 1.0, 1.0
     if rule in (number.ADAM, number.GROUP_RMSPROP):
         correction1, correction2 = 1 - settings[4] ** (t + 1), 1 - settings[5] ** (t + 1)
@@ -285,8 +286,11 @@ def update(rule, theta, g, memory, segments, factors, lr, settings, t, divisor):
         if rule == number.ADAM:
             step = real(full / correction1)
             for i in range(w.shape[0]):
-                M[i] += rest1 * (d[i] - M[i])
-                V[i] = beta2 * V[i] + rest2 * d[i] * d[i]
+                m = M[i] + rest1 * (d[i] - M[i])
+                v = beta2 * V[i] + rest2 * d[i] * d[i]
+                nothing = abs(m) < tiny
+                M[i] = zero if nothing else m
+                V[i] = zero if nothing and v < tiny else v
                 w[i] -= step * M[i] / (np.sqrt(V[i]) / root + eps)
             continue
         if rule == number.RMSPROP:
@@ -305,7 +309,8 @@ def update(rule, theta, g, memory, segments, factors, lr, settings, t, divisor):
                 step = real(full / (math.sqrt(V[0] / correction2) + settings[6]))
         if mu >= zero:
             for i in range(w.shape[0]):
-                M[i] = mu * M[i] + d[i]
+                m = mu * M[i] + d[i]
+                M[i] = zero if abs(m) < tiny else m
                 d[i] = d[i] + mu * M[i] if nesterov else M[i]
         if rule == number.SIGN:
             for i in range(w.shape[0]):

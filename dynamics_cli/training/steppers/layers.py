@@ -55,7 +55,7 @@ class LayersStepper(SideBySide):
         self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
         self._kind = optimizers[0].kind
         self._rule, self._loss_number = RULES[type(optimizers[0])], LAYER_LOSSES[type(first.loss)]
-        self._settings, remembers = _settings(optimizers[0])
+        self._settings, remembers = _settings(optimizers[0], self.dtype)
         self._at: dict[str, slice] = {}
         P = 0
         for name, size in ((name, int(np.prod(shape))) for name, shape in first.shapes.items()):
@@ -106,7 +106,7 @@ class LayersStepper(SideBySide):
 
     def _steps_of(self, problem: Problem) -> tuple[NDArray[np.int64], Floats]:
         """Return where the trained weights of one step begin and end (S, 2), and the factors of their steps."""
-        apart = self._rule == GROUP_RMSPROP and self._settings[-1] > 0
+        apart = self._rule == GROUP_RMSPROP and self._settings[7] > 0
         found: list[list[Any]] = []
         rates = problem.step_factors()
         for name in trained_names(problem):
@@ -319,11 +319,11 @@ def _alpha(architecture: Any) -> float:
     return beta
 
 
-def _settings(optimizer: Optimizer) -> tuple[Floats, bool]:
+def _settings(optimizer: Optimizer, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
     """Return the numbers of an optimizer, and whether it remembers anything.
 
     They are mu (negative: no momentum), whether it is Nesterov's, lambda, whether that is decoupled, the decays of the
-    first and the second moment, eps, and whether every tensor has a norm of its own.
+    first and the second moment, eps, whether every tensor has a norm of its own, and what is remembered as 0.
     """
     mu, decay = getattr(optimizer, "momentum", None), getattr(optimizer, "weight_decay", None)
     rule = RULES[type(optimizer)]
@@ -336,5 +336,6 @@ def _settings(optimizer: Optimizer) -> tuple[Floats, bool]:
         getattr(optimizer, "beta2", getattr(optimizer, "decay", 0.0)),
         getattr(optimizer, "eps", 0.0),
         float(getattr(optimizer, "per", "network") == "tensor"),
+        100 * float(np.finfo(dtype).tiny),
     ]
     return np.array(numbers), mu is not None or rule in (ADAM, RMSPROP, GROUP_RMSPROP)
