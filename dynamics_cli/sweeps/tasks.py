@@ -21,7 +21,7 @@ from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep
 from dynamics_cli.sweeps.jobs import PlannedSweep, planned_again
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import batch_key, batch_size, build_problems, dataset_of
+from dynamics_cli.training.replicas import batch_key, batch_size, belong_together, build_problems, dataset_of
 from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -161,7 +161,7 @@ def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
     """
     try:
         problems = build_problems([planned[int(number)].config for number in task.numbers])
-        together = len(problems) == 1 or len({batch_key(problem) for problem in problems}) == 1
+        together = len(problems) == 1 or belong_together(problems)
     except DynError:
         if len(task.numbers) == 1:
             raise

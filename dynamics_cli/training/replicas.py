@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamics_cli.config import RunConfig
+from dynamics_cli.config.base import Section
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
@@ -97,6 +98,20 @@ def batch_key(problem: Problem) -> str | None:
         return None
     common = config.model_dump_json(exclude=_FREE)
     return f"{two_layers} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
+
+
+def belong_together(problems: Sequence[Problem]) -> bool:
+    """Whether problems have one `batch_key`; of those that share their sections one is asked.
+
+    Raises:
+        InputError: a config asks for a measure that its problem does not offer.
+    """
+    asked = {}
+    for problem in problems:
+        sections = {key: value for key, value in problem.config if key not in ("seed", "name", "initialization")}
+        shared = *(id(one) if isinstance(one, Section) else one for one in sections.values()), id(problem.dataset)
+        asked[*shared, type(problem.config.initialization)] = problem
+    return len({batch_key(problem) for problem in asked.values()}) == 1
 
 
 def dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
