@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import getitem
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
-from dynamics_cli.config.base import Sections, kinds_in
-from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.base import Section, Sections, kinds_in
 from dynamics_cli.config.errors import ConfigError, Path, Problem, key_text
 from dynamics_cli.config.reader import MAPPING
 from dynamics_cli.config.registry import foreign_sources
@@ -22,27 +21,65 @@ NUMERICS_VERSION = 3
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
 
-def canonical(config: RunConfig, *, device: str, backend: str) -> str:
+class _Part(NamedTuple):
+    """What a section, or a setting beside the sections, adds to the identity of a run."""
+
+    value: object
+    """The section itself, which thereby lives as long as its `id` is asked for."""
+    text: str
+    missing: list[Problem]
+    sources: dict[str, str]
+
+
+Parts = dict[tuple[str, int], _Part]
+"""(key, `id` of a section) -> what it adds: configs of a sweep share most of their sections."""
+
+
+def _part(config: RunConfig, key: str, value: Any, parts: Parts) -> _Part:
+    """Return what a top-level key of a config adds, made once for a section that many configs share."""
+    if found := parts.get((key, id(value))):
+        return found
+    if not isinstance(value, Section):  # small numbers have no `id` of their own
+        return _Part(value, "" if value is None else _entry(key, value), [], {})
+    files = list(named_files({key: value}))
+    missing = [
+        Problem(MAPPING, None, key_text(path), why) for path, file in files if (why := _unusable(FilePath(file)))
+    ]
+    plain: Any = config.model_dump(include={key}, exclude_none=True)
+    for path, file in () if missing else files:
+        *above, last = path
+        reduce(getitem, above, plain)[last] = {"sha256": _file_hash(file, key_text(path))}
+    sources = {kind: source.sha256 for kind, source in foreign_sources(value).items()}
+    found = parts[key, id(value)] = _Part(value, _entry(key, plain[key]), missing, sources)
+    return found
+
+
+def _entry(key: str, value: Any) -> str:
+    text = json.dumps(_positive_zeros(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return f'"{key}":{text}'
+
+
+def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | None = None) -> str:
     """Return the text that is hashed: JSON with sorted keys, resolved device and backend, and contents for files.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
         InputError: when a kind of somebody else has no source.
     """
-    sections = dict(config)
-    if missing := [Problem(MAPPING, None, key_text(path), message) for path, message in check_files(sections)]:
+    parts = {} if parts is None else parts
+    found = {key: _part(config, key, value, parts) for key, value in config if key not in ("device", "backend")}
+    if missing := [problem for part in found.values() for problem in part.missing]:
         raise ConfigError(missing)
-    resolved: Any = to_plain(config) | {"device": device, "backend": backend}
-    for path, file in named_files(sections):
-        *above, key = path
-        reduce(getitem, above, resolved)[key] = {"sha256": _file_hash(file, key_text(path))}
-    if sources := foreign_sources(config):
-        resolved["sources"] = {kind: source.sha256 for kind, source in sources.items()}
-    resolved["numerics_version"] = NUMERICS_VERSION
-    return json.dumps(_positive_zeros(resolved), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    texts = {key: part.text for key, part in found.items()}
+    sources = {kind: sha for part in found.values() for kind, sha in part.sources.items()}
+    own = {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION} | (
+        {"sources": sources} if sources else {}
+    )
+    texts |= {key: _entry(key, value) for key, value in own.items()}
+    return "{" + ",".join(texts[key] for key in sorted(texts) if texts[key]) + "}"
 
 
-def run_hash(config: RunConfig, *, device: str, backend: str) -> str:
+def run_hash(config: RunConfig, *, device: str, backend: str, parts: Parts | None = None) -> str:
     """Return the identity of the run, a sha256 in hexadecimal.
 
     It depends on what is computed, not on how or where it is written down: the order of keys, `extends`, the spelling
@@ -52,11 +89,12 @@ def run_hash(config: RunConfig, *, device: str, backend: str) -> str:
         config: the resolved config.
         device: the device that `auto` stands for, or the one that was asked for.
         backend: likewise.
+        parts: what sections of other configs add, which those of a sweep share; it grows.
 
     Raises:
         ConfigError: when a file that the config names is not there or cannot be read.
     """
-    return hashlib.sha256(canonical(config, device=device, backend=backend).encode()).hexdigest()
+    return hashlib.sha256(canonical(config, device=device, backend=backend, parts=parts).encode()).hexdigest()
 
 
 def run_directory_name(config: RunConfig, identity: str) -> str:

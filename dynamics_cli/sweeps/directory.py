@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -86,6 +86,7 @@ class _Described(BaseModel):
     computed: dict[str, str] = {}
     seeds: layout.Count
     jobs: layout.Count
+    batches: list[Annotated[int, Field(gt=0)]] = []
     table: str = ""
     record: Literal["light", "ends", "config"] = "light"
     config: dict[str, Any] = {}

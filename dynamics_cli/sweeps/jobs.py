@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_config, load_sweep, self_contained, written_config
 from dynamics_cli.config.overrides import Assignment
 from dynamics_cli.config.source import Origin
@@ -253,9 +254,9 @@ class PlannedSweep(Sequence[Job]):
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
         """
-        digest, many = hashlib.sha256(), len(self) > ONE_BY_ONE
+        digest, many, parts = hashlib.sha256(), len(self) > ONE_BY_ONE, Parts()
         for config in self.first_of_each_kind() if many else (job.config for job in self):
-            digest.update(run_hash(config, device=config.device, backend=config.backend).encode())
+            digest.update(run_hash(config, device=config.device, backend=config.backend, parts=parts).encode())
         if many:
             swept = [[(a.key, a.values, a.leader) for a in self.axes], [(x.key, x.expression) for x in self.lets]]
             digest.update(json.dumps([*swept, self.seeds]).encode())
@@ -351,7 +352,8 @@ class _Template:
         computed = {key: changes[key] for key in self._computed.lets}
         if point == self._first:
             return computed, self._config
-        data = copy.copy(self._plain)
+        heads = {key.partition(".")[0] for key in changes} & self._plain.keys()
+        data = dict(self._config) | {head: self._plain[head] for head in heads}  # jobs share the other sections
         try:
             for key, value in changes.items():
                 _set(data, key.split("."), value)

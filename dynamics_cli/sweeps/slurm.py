@@ -15,7 +15,7 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.sweep import claim, sweep_directory
+from dynamics_cli.sweeps.sweep import claim, known_sweep, sweep_directory
 from dynamics_cli.sweeps.table import Results
 from dynamics_cli.sweeps.tasks import Tasks
 
@@ -49,7 +49,8 @@ class JobArray:
         """
         self.planned, self.described = planned, planned.described()
         self.directory = sweep_directory(self.described, out).absolute()
-        self.tasks = Tasks(planned)
+        self.tasks = Tasks(planned, known_sweep(self.directory, self.described))
+        self.described["batches"] = self.tasks.sizes
         self.parts = min(parts or PARTS, max(1, len(self.tasks)))
         self._command = [*command, "--out", str(self.directory), "--workers", str(workers), "--quiet"]
         self._at_once, self._workers, self._limits = at_once, workers, limits or {}

@@ -90,8 +90,9 @@ def run_sweep(
     """
     described = planned.described()
     directory = sweep_directory(described, out)
+    tasks = Tasks(planned, known_sweep(directory, described))
+    described["batches"] = tasks.sizes
     claim(directory, described, planned)
-    tasks = Tasks(planned)
     results = Results(planned, tasks)
     growing = GrowingTable(results, directory, described, shard)
     k, n = shard or (1, 1)
@@ -127,7 +128,7 @@ def sweep_directory(described: Mapping[str, Any], out: Path | None = None) -> Pa
     return out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
 
 
-def _known(directory: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
+def known_sweep(directory: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what `sweep.json` says, None where there is none.
 
     Raises:
@@ -146,7 +147,7 @@ def claim(directory: Path, described: dict[str, Any], planned: PlannedSweep) -> 
     Raises:
         UsageError: it holds something else.
     """
-    known = _known(directory, described)
+    known = known_sweep(directory, described)
     if known is None:
         foreign = [name for name in (layout.INFO, layout.CONFIG) if files.exists(directory / name)]
         if foreign:
@@ -229,7 +230,7 @@ def needs(planned: PlannedSweep, task: Task) -> Estimate:
     Raises:
         DynError: it cannot be trained.
     """
-    problems = build_problems([planned[int(number)].config for number in task.numbers[:2]])
+    problems = build_problems([planned[int(number)].config for number in task.numbers[:2]], drawn=False)
     return estimate(problems[0], choose(problems))
 
 
@@ -260,8 +261,7 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     """
     described = planned.described()
     directory = sweep_directory(described, out)
-    _known(directory, described)
-    tasks = Tasks(planned)
+    tasks = Tasks(planned, known_sweep(directory, described))
     results = Results(planned, tasks)
     batches, alone = range(tasks.batches), range(tasks.batches, len(tasks))
     some = alone[:: max(1, len(alone) // LOOKED_AT)]  # of many jobs some stand for the others

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.registry import PARTS, use
+from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep
 from dynamics_cli.sweeps.jobs import PlannedSweep, planned_again
-from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.replicas import batch_key, batch_size, build_problems, dataset_of
+from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.replicas import batch_key, batch_size, belong_together, build_problems, dataset_of
 from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -48,19 +50,23 @@ class Tasks(Sequence[Task]):
     Attributes:
         task_of: (jobs,) the task of each job; -1 for one that no network can be trained with.
         refused: the jobs of the latter kind, and why.
+        sizes: jobs of a batch, for each kind of batches.
     """
 
-    def __init__(self, planned: PlannedSweep) -> None:
-        """Build one problem for each combination of settings on which it may depend what is trained together."""
+    def __init__(self, planned: PlannedSweep, known: Mapping[str, Any] | None = None) -> None:
+        """Build one problem for each combination of settings on which it may depend what is trained together.
+
+        What `sweep.json` says of a sweep that has begun is `known`: its batches stay as they are. No data is drawn.
+        """
         self.refused: list[tuple[Numbers, str]] = []
         groups: dict[str, list[Numbers]] = {}
-        sizes: dict[str, int] = {}
+        first: dict[str, Problem] = {}
         alone: list[Numbers] = []
-        datasets: dict[str, object] = {}
+        datasets: dict[str, Samples] = {}
         for numbers in _alike(planned):
             try:
                 config = planned[int(numbers[0])].config
-                problem = build_problem(config, dataset=dataset_of(config, datasets))  # type: ignore[arg-type]
+                problem = build_problem(config, dataset=dataset_of(config, datasets, drawn=False))
                 key = batch_key(problem)
             except DynError as error:
                 self.refused.append((numbers, str(error)))
@@ -72,14 +78,16 @@ class Tasks(Sequence[Task]):
                 alone.append(numbers)
                 continue
             groups.setdefault(key, []).append(numbers)
-            total = sum(map(len, groups[key]))
-            sizes[key] = batch_size(problem, total)
+            first.setdefault(key, problem)
         self._parts: list[tuple[str, Numbers, int]] = []
+        sizes = iter((known or {}).get("batches", ()))
         for key, found in groups.items():
-            if sum(map(len, found)) == 1:
+            if (total := sum(map(len, found))) == 1:
                 alone += found
-            else:
-                self._parts.append(("batches", np.sort(np.concatenate(found)), sizes[key]))
+            else:  # sweeps that know no sizes were cut by memory alone
+                size = next(sizes, 0) or batch_size(first[key], total, timed=known is None)
+                self._parts.append(("batches", np.sort(np.concatenate(found)), size))
+        self.sizes = [size for _, _, size in self._parts]
         if alone:
             self._parts.append(("jobs", np.sort(np.concatenate(alone)), 1))
         self._ends = list(itertools.accumulate(-(-len(numbers) // size) for _, numbers, size in self._parts))
@@ -132,8 +140,9 @@ def _is_free(key: str) -> bool:
 def _plan_in(directory: str, changed: int) -> tuple[PlannedSweep, Tasks]:
     if (Path(directory) / PARTS).is_dir():
         use(directory)  # the kinds of others, which the driver has copied here
-    planned = planned_again(read_sweep(Path(directory)))
-    return planned, Tasks(planned)
+    known = read_sweep(Path(directory))
+    planned = planned_again(known)
+    return planned, Tasks(planned, known)
 
 
 def work(directory: str, number: int) -> str | int:
@@ -161,7 +170,7 @@ def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
     """
     try:
         problems = build_problems([planned[int(number)].config for number in task.numbers])
-        together = len(problems) == 1 or len({batch_key(problem) for problem in problems}) == 1
+        together = len(problems) == 1 or belong_together(problems)
     except DynError:
         if len(task.numbers) == 1:
             raise

@@ -64,19 +64,19 @@ class Measuring:
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._problems = list(problems)
-        self._measures = [chosen_measures(problem) for problem in problems]
+        self._measures = chosen_measures(problems[0])  # replicas have equal ones
         self._starts = [cache(problem.initial_parameters) for problem in problems]  # drawn once, if a measure asks
         first = problems[0]
         self._due = {
             name: snapshot_iterations(one.at, first.iterations)
-            for name, one in self._measures[0].items()
+            for name, one in self._measures.items()
             if one.at is not None
         }
         self._memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
 
     def at(self, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first."""
-        if not self._measures[0]:
+        if not self._measures:
             return {}
         several = len(self._problems) > 1
         each, memories = [], []
@@ -91,7 +91,7 @@ class Measuring:
     def _measure(self, r: int, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> Any:
         state = State(self._problems[r], weights, self._starts[r], iteration)
         numbers, memories = {}, {}
-        for name, one in self._measures[r].items():
+        for name, one in self._measures.items():
             state.memory = memories[name] = dict(self._memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:

@@ -112,14 +112,24 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
 
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
-    sizes = None if drawn or dataset is not None else config.dataset.sizes()
-    if sizes is not None and sizes.numbers > DRAWN:
-        dataset = sizes.samples()
-    dataset = config.dataset.samples(Streams(config.seed)) if dataset is None else dataset
+    dataset = samples_of(config, drawn=drawn) if dataset is None else dataset
     loss = config.loss.of(config.architecture)
     _check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
+
+
+def samples_of(config: RunConfig, *, drawn: bool = True) -> Samples:
+    """Return the data set of a config; unless it is to be `drawn`, one of its sizes for much random data.
+
+    Raises:
+        DataMissingError: a data file is not there.
+        InputError: the data cannot be used.
+    """
+    sizes = None if drawn else config.dataset.sizes()
+    if sizes is not None and sizes.numbers > DRAWN:
+        return sizes.samples()
+    return config.dataset.samples(Streams(config.seed))
 
 
 def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:

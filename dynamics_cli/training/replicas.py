@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.config.streams import Streams
+from dynamics_cli.config.base import Section
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
-from dynamics_cli.training.backends import plain, possible
+from dynamics_cli.training.backends import choose, plain, possible
+from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.kernels import known
 from dynamics_cli.training.measuring import chosen_measures
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import Problem, build_problem, samples_of
 
 BATCH_BYTES = 256 * 2**20
 """Weights, gradients and recorded numbers of one batch stay below about this size."""
@@ -21,6 +23,8 @@ BATCH_SIZE = 4096
 """Most replicas of a run: what a kill between two checkpoints can cost, and the rows of one table of settings."""
 MOST_BATCHES = 48
 """Batches that networks of one shape are cut into, where there is memory for it: each is a directory of some files."""
+BATCH_SECONDS = 600.0
+"""Predicted time of a batch, at most: tasks of a cluster, and workers that end at about the same time."""
 _FREE: dict[str, Any] = {
     "seed": True,
     "name": True,
@@ -64,19 +68,19 @@ def divide(configs: Sequence[RunConfig]) -> Division:
         if len(group) == 1:
             division.singles.append(group[0][0])
             continue
-        size = batch_size(group[0][1])
+        size = batch_size(group[0][1], 0, timed=False)
         division.batches.extend(group[k : k + size] for k in range(0, len(group), size))
     return division
 
 
-def build_problems(configs: Sequence[RunConfig]) -> list[Problem]:
-    """Build the problems of configs; data sets that are the same are built once.
+def build_problems(configs: Sequence[RunConfig], *, drawn: bool = True) -> list[Problem]:
+    """Build the problems of configs (see `build_problem`); data sets that are the same are built once.
 
     Raises:
         DynError: there is no such problem.
     """
     datasets: dict[str, Samples] = {}
-    return [build_problem(config, dataset=dataset_of(config, datasets)) for config in configs]
+    return [build_problem(config, dataset=dataset_of(config, datasets, drawn=drawn)) for config in configs]
 
 
 def batch_key(problem: Problem) -> str | None:
@@ -116,16 +120,40 @@ def _way(problem: Problem) -> str | None:
     return "autograd" if stackable(problem) else None
 
 
-def dataset_of(config: RunConfig, there: dict[str, Samples]) -> Samples:
-    """Return the data set of a config, built unless it is there."""
+def belong_together(problems: Sequence[Problem]) -> bool:
+    """Whether problems have one `batch_key`; of those that share their sections one is asked.
+
+    Raises:
+        InputError: a config asks for a measure that its problem does not offer.
+    """
+    asked = {}
+    for problem in problems:
+        sections = {key: value for key, value in problem.config if key not in ("seed", "name", "initialization")}
+        shared = *(id(one) if isinstance(one, Section) else one for one in sections.values()), id(problem.dataset)
+        asked[*shared, type(problem.config.initialization)] = problem
+    return len({batch_key(problem) for problem in asked.values()}) == 1
+
+
+def dataset_of(config: RunConfig, there: dict[str, Samples], *, drawn: bool = True) -> Samples:
+    """Return the data set of a config (see `samples_of`), built unless it is there."""
     section = config.dataset
     key = f"{section.model_dump_json()} {config.seed if section.seeded else None}"
     if key not in there:
-        there[key] = section.samples(Streams(config.seed))
+        there[key] = samples_of(config, drawn=drawn)
     return there[key]
 
 
-def batch_size(problem: Problem, total: int = 0) -> int:
-    """Return how many of `total` networks like this one are trained together."""
+def batch_size(problem: Problem, total: int, *, timed: bool = True) -> int:
+    """Return how many of `total` networks like this one are trained together: what memory and, if `timed`, time allow.
+
+    The time is that of the static cost model on a CPU, so that every machine cuts a sweep in the same way.
+    """
     bytes_each = 8 * problem.dtype.itemsize * problem.parameter_count + 1024
-    return max(1, min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each))
+    most = max(1, min(max(BATCH_SIZE, -(-total // MOST_BATCHES)), BATCH_BYTES // bytes_each))
+    if not timed:
+        return most
+    on_cpu = problem.config.model_copy(update={"device": "cpu"})
+    with suppress(DynError):  # what cannot be trained tells so when it is
+        seconds = estimate(problem, choose([replace(problem, config=on_cpu)] * 2)).seconds
+        most = max(1, min(most, int(BATCH_SECONDS / max(seconds, 1e-9))))
+    return -(-total // -(-total // most))  # batches of about one size

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.identity import run_directory_name
+from dynamics_cli.config.identity import Parts, run_directory_name
 from dynamics_cli.config.registry import foreign_sources
+from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.run import Run
@@ -124,7 +125,8 @@ def plan_problems(problems: Sequence[Problem], directory: Path | None = None) ->
 
 def identity_of(configs: Sequence[RunConfig], device: str, backend: str) -> str:
     """Return the identity of a run of one network, or of several, whose data sets are resolved."""
-    hashes = [run_hash(config, device=device, backend=backend) for config in configs]
+    parts: Parts = {}
+    hashes = [run_hash(config, device=device, backend=backend, parts=parts) for config in configs]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
 
 
@@ -235,7 +237,8 @@ def _info(plan: Plan) -> dict[str, Any]:
 
 def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
     """Return the top-level keys of `other` that differ from those of `base`, as plain data."""
-    keys = {key for key in RunConfig.model_fields if getattr(base, key) != getattr(other, key)}
+    pairs = zip(base, other, strict=True)  # most sections are shared: comparing them takes long
+    keys = {key for (key, one), (_, another) in pairs if one is not another and one != another}
     return other.model_dump(include=keys, exclude_none=True) if keys else {}
 
 
@@ -294,14 +297,21 @@ def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating
     """Return a note where a network gives every training sample the same output, so that nothing can be learned."""
     lost: list[int] = []
     value = 0.0
+    looked: Samples | None = None
     for r, problem in enumerate(problems):
-        x, y = problem.dataset.x, problem.dataset.y
-        some = slice(None, None, -(-len(x) // problem.block_samples("cpu")))  # what takes a tenth of a second
+        if problem.dataset is not looked:  # replicas often share one
+            looked = problem.dataset
+            some = slice(None, None, -(-looked.n // problem.block_samples("cpu")))  # what takes a tenth of a second
+            x, d = looked.x[some], looked.x.shape[1]
+            varied = np.ptp(looked.y[some], axis=0).any() and np.ptp(x, axis=0).any()
+        if not varied:
+            continue
         own = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
         with np.errstate(all="ignore"):
-            h = problem.config.architecture.evaluation(own, x.shape[1])(x[some])
-        if np.ptp(y[some], axis=0).any() and np.ptp(x[some], axis=0).any() and not np.ptp(h, axis=0).any():
-            lost, value = [*lost, r], float(np.ravel(h)[0])
+            h = problem.config.architecture.evaluation(own, d)(x)
+        if (h == h[:1]).all():
+            lost.append(r)
+            value = float(np.ravel(h)[0])
     if not lost:
         return []
     of = "the network" if len(problems) == 1 else f"{len(lost)} of {len(problems)} networks (replica {lost[0]}, ...)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tracemalloc
 from dataclasses import replace
 
@@ -12,12 +13,13 @@ import pytest
 from dynamics_cli import api
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.compare import compare_sweeps
-from dynamics_cli.sweeps.directory import read_sweep
+from dynamics_cli.sweeps.directory import read_sweep, write_sweep
 from dynamics_cli.sweeps.jobs import planned_again
-from dynamics_cli.sweeps.sweep import run_sweep
+from dynamics_cli.sweeps.sweep import needs, prospect, run_sweep
 from dynamics_cli.sweeps.table import Results
 from dynamics_cli.sweeps.tasks import Tasks, work
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.replicas import BATCH_SECONDS
 from tests.sweeps.test_grid import BASE, SWEPT, swept  # noqa: F401
 
 
@@ -106,3 +108,40 @@ def test_seeds_of_data_and_of_initial_weights_part():
     )
     assert np.array_equal(of_the_run.dataset.x, x[3])  # the seed of the run, where none is given
     assert np.array_equal(of_the_run.initial_parameters()["hidden_weight"], w[3])
+
+
+LARGE = [
+    "dataset={kind: gaussians, per_class: 10000, mean: [1.0], dim: 1000, deviation: 0.5}",
+    "architecture.width=1000",
+    "optimizer.iterations=2000",
+]
+
+
+def test_batches_are_cut_by_predicted_time_without_drawing_data(monkeypatch):
+    from dynamics_cli.datasets.linear_teacher import Gaussians
+
+    monkeypatch.setattr(Gaussians, "load", lambda *_: pytest.fail("20 million numbers were drawn"))
+    planned = api.plan_sweep(BASE, {"initialization.scale": "0.1:1:17", "optimizer.lr": "0.1:1:17"},
+                             overrides=LARGE, seeds=16)  # fmt: skip
+    tasks = Tasks(planned)
+    each = needs(planned, tasks[0]).seconds
+    assert len(planned) / len(tasks) == pytest.approx(BATCH_SECONDS / each, rel=0.5)
+    assert all(len(task.numbers) * each <= BATCH_SECONDS or len(task.numbers) == 1 for task in tasks)
+    assert prospect(planned).seconds == pytest.approx(each * len(planned))
+    assert len(Tasks(api.plan_sweep(BASE, {"optimizer.lr": "0.1:1:17"}, seeds=16))) == 1
+
+
+def test_a_sweep_that_has_begun_keeps_its_batches(tmp_path):
+    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"], seeds=4)
+    assert [len(task.numbers) for task in Tasks(planned, {"batches": [3, 2]})] == [3, 1, 2, 2]
+    slow = api.plan_sweep(BASE, overrides=["optimizer.iterations=2000000000"], seeds=24)
+    assert len(Tasks(slow)) > len(Tasks(slow, {})) == 1  # one of before batches were cut by time
+    run_sweep(planned, out=tmp_path / "s")
+    described = {**read_sweep(tmp_path / "s"), "batches": [3, 2]}
+    shutil.rmtree(tmp_path / "s/batches")
+    del described["table"]
+    write_sweep(tmp_path / "s", described)
+    again = run_sweep(planned, out=tmp_path / "s")
+    assert sorted(path.name for path in (tmp_path / "s/batches").iterdir()) == ["000000", "000003", "000004", "000006"]
+    assert again.results.counts()["complete"] == 8
+    assert read_sweep(tmp_path / "s")["batches"] == [3, 2]
