@@ -108,7 +108,7 @@ def compare(kind, f, y, delta, weight):  # type: ignore[no-untyped-def]
             continue
         for c in range(C):
             h, t = f[k, c], y[k, c]
-            if t != t:  # an entry of a matrix that is not seen
+            if np.isnan(t):  # an entry of a matrix that is not seen
                 delta[k, c] = zero
                 continue
             z = t * h
