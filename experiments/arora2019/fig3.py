@@ -8,9 +8,11 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.architectures.linear_models import MatrixProduct
+from dynamics_cli.config.bases import Curve
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.datasets.algorithmic import MatrixCompletion
 from dynamics_cli.measures.spectra import effective_rank
 
-from .completion import problem
 from .theory.singular_values import ProductSingularValues, gradients, imbalance, layers, product
 
 DEPTHS, BALANCED, SHOWN = (1, 2, 3), (2, 3, 4), 10
@@ -77,36 +79,35 @@ class Evidence:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Decompose all products."""
-    pairs = [
-        (depth, [runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2)]) for depth in BALANCED
-    ]
     return Evidence(
         [_descent(runs[f"N = {depth}"]) for depth in DEPTHS],
         [
-            Balanced(
-                depth,
-                *(
-                    tuple(float(of(run)) for run in pair)
-                    for of in (_deviation, lambda run: imbalance(layers(run)).max())
-                ),
-            )
-            for depth, pair in pairs
+            _balanced(depth, *(runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2)))
+            for depth in BALANCED
         ],
     )
 
 
+def _balanced(depth: int, run: kit.Run, fine: kit.Run) -> Balanced:
+    apart = [float(imbalance(layers(one)).max()) for one in (run, fine)]
+    return Balanced(depth, (_deviation(run), _deviation(fine)), (apart[0], apart[1]))
+
+
 def _deviation(run: kit.Run) -> float:
-    return ProductSingularValues().predict(run)["singular_values"].deviation  # type: ignore[union-attr]
+    curve = ProductSingularValues().predict(run)["singular_values"]
+    assert isinstance(curve, Curve)
+    return curve.deviation
 
 
 def _descent(run: kit.Run) -> Descent:
-    net, W = run.config.architecture, product(layers(run))
+    net, dataset, W = run.config.architecture, run.config.dataset, product(layers(run))
     assert isinstance(net, MatrixProduct)
+    assert isinstance(dataset, MatrixCompletion)
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     along = np.abs(U.swapaxes(1, 2) @ gradients(run, W) @ Vt.swapaxes(1, 2))
     n = along.shape[1]
     on = np.trace(along, axis1=1, axis2=2)
-    truth = problem(run.config.dataset, run.config.seed)[0]
+    truth = dataset.matrix(Streams(run.config.seed))
     samples = run.dataset()
     assert samples.y_test is not None
     return Descent(
@@ -115,7 +116,7 @@ def _descent(run: kit.Run) -> Descent:
         values=s,
         on=on / n,
         off=(along.sum((1, 2)) - on) / (n * n - n),
-        truth=np.linalg.svd(truth, compute_uv=False)[: run.config.dataset.rank],  # type: ignore[attr-defined]
+        truth=kit.singular_values(truth)[: dataset.rank],
         error=float(np.mean((W[-1] - truth) ** 2)),
         unseen=float(np.sum(samples.y_test**2) / truth.size),
     )
@@ -160,9 +161,8 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
     for k, run in enumerate(e.descents):
         for r in range(SHOWN - 1, -1, -1):
-            learnt = r < len(run.truth)
-            look = {"color": kit.SERIES[r % len(kit.SERIES)] if learnt else kit.PALETTE.muted}
-            axes[k].plot(run.iterations, run.values[:, r], lw=1.4 if learnt else 0.8, **look)
+            color, lw = (kit.SERIES[r], 1.4) if r < len(run.truth) else (kit.PALETTE.muted, 0.8)
+            axes[k].plot(run.iterations, run.values[:, r], lw=lw, color=color)
         for value in run.truth:
             axes[k].axhline(value, color=kit.PALETTE.theory, ls=":", lw=0.8)
         axes[k].set(ylabel="singular value", ylim=(0, 1.35 * max(run.truth)))

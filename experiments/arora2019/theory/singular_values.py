@@ -27,6 +27,7 @@ BALANCED = 0.05
 
 def layers(run: Any) -> list[Floats]:
     """Return the matrices of a linear network, inputs first, each (K, out, in), float64."""
+    run.state(0)  # whose message says that weights are not recorded
     found = [np.asarray(run.parameters[name], np.float64) for name in run.config.architecture.shapes(run.dataset().d)]
     return [W if W.ndim == 3 else W[:, None] for W in found]
 
@@ -47,8 +48,8 @@ def gradients(run: Any, W: Floats) -> Floats:
     found = np.empty_like(W)
     for k, one in enumerate(W):
         if not isinstance(net, MatrixProduct):
-            h = x @ one.T
-            found[k] = weight * loss.derivatives(h, y.reshape(h.shape)).T @ x
+            h = x @ one.T if len(one) > 1 else x @ one[0]
+            found[k] = weight * np.atleast_2d(loss.derivatives(h, y).T) @ x
         elif net.samples == "measurements":
             found[k] = (weight * loss.derivatives(x @ one.ravel(), y) @ x).reshape(one.shape)
         else:
