@@ -7,6 +7,16 @@ from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 FLOW = ("flow",)
 
 PAPERS: dict[str, PaperEntry] = {
+    "arora2019": PaperEntry(
+        "Implicit regularization in deep matrix factorization",
+        "Arora, Cohen, Hu, Luo",
+        "NeurIPS 2019, arXiv:1905.13655",
+        {
+            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 20, "arora2019.fig1"),
+            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 15, "arora2019.fig2"),
+            "arora2019-fig3": FigureEntry("Singular values along training", 10, "arora2019.fig3"),
+        },
+    ),
     "boursier2022": PaperEntry(
         "Gradient flow dynamics of shallow ReLU networks for square loss and orthogonal inputs",
         "Boursier, Pillaud-Vivien, Flammarion",

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from dynamics_cli.architectures.gan import Gan
+from dynamics_cli.architectures.linear_models import MatrixProduct
 from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.optimizers.descent import (
@@ -149,7 +153,8 @@ def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
         return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
     if backend == "layers":
         # a norm is that of the weights of one step
-        groups = known_layers(config) and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
+        knows = known_layers(config) and _whole_matrix(problem)
+        groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
         return groups == 1 or (groups > 1 and type(optimizer) not in (GroupRMSprop, NormalizedDescent))
     if problem.fresh or not known(config) or not plain(optimizer):
         online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
@@ -160,6 +165,12 @@ def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
     if backend == "wide":
         return full_batch and d <= UNROLLED and _width(problem) >= _WIDE_FROM
     return True
+
+
+def _whole_matrix(problem: Problem) -> bool:
+    """Return whether entries of a product of matrices are all seen at once, each at most once; True of other models."""
+    x, product = problem.dataset.x, isinstance(problem.config.architecture, MatrixProduct)
+    return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
 
 
 def plain(optimizer: Optimizer, *, also: frozenset[str] = frozenset()) -> bool:
@@ -182,6 +193,9 @@ def _samples(problem: Problem) -> int:
 
 def _work(problem: Problem) -> float:
     """Multiply-adds of the forward and backward pass of one iteration."""
+    if isinstance(architecture := problem.config.architecture, MatrixProduct):
+        columns, *rows = architecture.sides()
+        return 2.0 * columns * sum(a * b for a, b in pairwise([columns, *rows]))
     return 2.0 * _samples(problem) * problem.multiply_adds
 
 

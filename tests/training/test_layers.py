@@ -129,6 +129,22 @@ def test_paths_on_random_problems(name: str, seed: int) -> None:
     paths_agree(name, 1000 + seed)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_matrix_completion_is_that_of_autograd(depth: int) -> None:
+    config = {
+        "name": "completion", "dtype": "float64",
+        "dataset": {"kind": "matrix_completion", "rows": 6, "columns": 4, "rank": 2, "observed": 15},
+        "architecture": {"kind": "matrix_product", "rows": 6, "columns": 4, "depth": depth, "width": 5},
+        "initialization": {"kind": "unbalanced", "scale": 0.5}, "loss": {"kind": "mse"},
+        "optimizer": {"kind": "group_rmsprop", "lr": 0.01, "iterations": 40},
+    }  # fmt: skip
+    problem = build_problem(load_config(config))
+    assert choose([problem]).backend == "layers"
+    compare(problem, 40, 1e-9)
+    twice = Samples(problem.dataset.x[[0, 0]], problem.dataset.y[[0, 0]])
+    assert choose([build_problem(problem.config, twice)]).backend == "autograd"  # an entry that is seen twice
+
+
 SHAPES: dict[str, dict[str, Any]] = {
     "small": {"widths": [5, 4], "n": 6},
     "in chunks": {"widths": [200, 160], "n": 300},

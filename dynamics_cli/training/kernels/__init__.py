@@ -12,7 +12,7 @@ from __future__ import annotations
 from dynamics_cli.architectures import activations
 from dynamics_cli.architectures.activations import Erf, LeakyRelu, Linear, Relu
 from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.linear_models import DiagonalLinear
+from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.bases import Activation, Loss, Optimizer
 from dynamics_cli.config.run import RunConfig
@@ -76,10 +76,12 @@ def _plain(loss: Loss) -> bool:
 def known_layers(config: RunConfig) -> bool:
     """Return whether the kernel of networks of layers knows all of a config: exactly these types, not relatives."""
     architecture, optimizer = config.architecture, config.optimizer
-    if not isinstance(architecture, FullyConnected | TwoLayer | DiagonalLinear):
+    if not isinstance(architecture, FullyConnected | TwoLayer | DiagonalLinear | MatrixProduct):
+        return False
+    if isinstance(architecture, MatrixProduct) and architecture.samples != "entries":
         return False
     return (
-        type(architecture) in (FullyConnected, TwoLayer, DiagonalLinear)
+        type(architecture) in (FullyConnected, TwoLayer, DiagonalLinear, MatrixProduct)
         and type(architecture.sigma) in ACTIVATIONS
         and type(config.loss) in LAYER_LOSSES
         and _plain(config.loss)

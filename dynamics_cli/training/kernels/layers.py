@@ -108,6 +108,9 @@ def compare(kind, f, y, delta, weight):  # type: ignore[no-untyped-def]
             continue
         for c in range(C):
             h, t = f[k, c], y[k, c]
+            if np.isnan(t):  # an entry of a matrix that is not seen
+                delta[k, c] = zero
+                continue
             z = t * h
             if kind == number.MSE:
                 value, slope = (h - t) * (h - t), (h - t) + (h - t)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.linear_models import DiagonalLinear
+from dynamics_cli.architectures.linear_models import DiagonalLinear, LinearModel, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.optimizers import descent
@@ -50,6 +50,8 @@ class LayersStepper(SideBySide):
         first, R = problems[0], len(problems)
         architectures = [p.config.architecture for p in problems]
         architectures[0].refuse_unknown_weights(first.shapes)
+        if isinstance(architectures[0], MatrixProduct):
+            self._see_whole(architectures[0].sides())
         optimizers = [o for p in problems if isinstance(o := p.config.optimizer, Descent)]
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
         self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
@@ -62,7 +64,7 @@ class LayersStepper(SideBySide):
             self._at[name] = slice(P, P := P + size)
         self._segments, self._factors = self._steps_of(first)
         self._net, self._places = self._network(first)
-        sigmas = [c.sigma for c in architectures if isinstance(c, FullyConnected | TwoLayer | DiagonalLinear)]
+        sigmas = [c.sigma for c in architectures if isinstance(c, FullyConnected | TwoLayer | LinearModel)]
         self._sigmas = np.array([ACTIVATIONS[type(sigma)] for sigma in sigmas])
         self._alphas = self._each([_alpha(c) for c in architectures])
         self._theta = np.stack([self._flat(p.initial_parameters()) for p in problems])  # (R, P)
@@ -70,10 +72,10 @@ class LayersStepper(SideBySide):
         self._memory = np.zeros((R, 2, P if remembers else 0), self.dtype)
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
         C = int(self._net[0][-1])
-        self._base = np.zeros((R if architectures[0].centered else 1, first.dataset.n, C), self.dtype)
+        n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
+        self._base = np.zeros((R if architectures[0].centered else 1, n, C), self.dtype)
         self._batches: list[Batches] = [] if self.full_batch else [batches_of(p) for p in problems]
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-        n, batch = first.dataset.n, first.batch_size or first.dataset.n
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         at_once = min(self._threads, max(R, -(-n // self._rows)))
         self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
@@ -85,6 +87,14 @@ class LayersStepper(SideBySide):
 
     # -- what a network is for the kernel
 
+    def _see_whole(self, sides: list[int]) -> None:
+        """Make of pairs (row, column) and entries the columns of the identity and the matrix, NaN where not seen."""
+        places = self.x.astype(np.int64)  # (Q, n, 2)
+        labels = np.full((len(self.y), sides[0], sides[-1]), np.nan, self.dtype)
+        for q, seen in enumerate(places):
+            labels[q, seen[:, 1], seen[:, 0]] = self.y[q]
+        self.x, self.y = np.eye(sides[0], dtype=self.dtype)[None], labels
+
     def _network(self, problem: Problem) -> tuple[Any, NDArray[np.int64] | None]:
         """Return sizes, what is trained, multipliers and scale of the layers, and where they stand (L, 2)."""
         c, shapes = problem.config.architecture, problem.shapes
@@ -94,7 +104,8 @@ class LayersStepper(SideBySide):
             return (np.array([problem.dataset.d, 1]), none, np.empty(0, self.dtype), scale), None
         weights = [name for name in shapes if "weight" in name]
         biases = [name.replace("weight", "bias") for name in weights]
-        sizes = [problem.dataset.d, *(np.atleast_2d(np.empty(shapes[w])).shape[0] for w in weights)]
+        inputs = c.sides()[0] if isinstance(c, MatrixProduct) else problem.dataset.d
+        sizes = [inputs, *(np.atleast_2d(np.empty(shapes[w])).shape[0] for w in weights)]
         multipliers = c.multipliers(sizes) if isinstance(c, FullyConnected) else None
         trained = trained_names(problem)
         at = [

@@ -1,0 +1,119 @@
+"""Trained products of matrices and the matrix of least nuclear norm, on the same entries of a matrix of low rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.architectures.linear_models import MatrixProduct
+from dynamics_cli.config.bases import Dataset
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.datasets.algorithmic import MatrixCompletion
+from dynamics_cli.measures.spectra import effective_rank
+
+from .theory.nuclear_norm import minimum_nuclear_norm
+
+COUNTS = ("fewest", "few", "many")
+"""Levels of the number of entries that are seen."""
+OBSERVED = {"default": (450, 700, 1250), "full": (1500, 2000, 5000)}
+SCALES, FULL_SCALES = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6)
+"""Scales of the product at the start: `||W(0)||_F` is about scale sqrt(n)."""
+BASE, FLOOR = 1e-3, 1e-4
+"""Scale of the panels against the count; error below which the stop of training decides, not recovery."""
+ORIGIN: dict[str, kit.Origin] = {
+    "model, loss, optimizer, start, stop": "released", "scales": "released", "sizes, step": "assumed",
+    "numbers of entries": "assumed", "seed": "assumed",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A matrix that fits the entries that are seen."""
+
+    count: str
+    """Level of `COUNTS`."""
+    observed: int
+    depth: int
+    """Number of factors; 0 for the matrix of least nuclear norm, -1 for the truth."""
+    scale: float
+    """Scale of the start that the role of the run names; 0 where nothing is trained."""
+    start: float
+    """`||W(0)||_F`, about sqrt(n) times the scale: the axis of the figures."""
+    error: float
+    """Mean square over all entries of the difference from the truth."""
+    norm: float
+    """Nuclear norm."""
+    rank: float
+    """Effective rank."""
+    gap: float = 0.0
+    """Relative gap of the certificate of the least nuclear norm."""
+    excess: float = 0.0
+    """Of a trained matrix, its nuclear norm and what its residual may hide, over the bound of the certificate."""
+
+
+@cache
+def problem(dataset: Dataset, seed: int) -> tuple[kit.Floats, kit.Floats, kit.Floats]:
+    """Return the truth (n, n), the matrix of least nuclear norm (n, n) and its dual certificate (n, n)."""
+    assert isinstance(dataset, MatrixCompletion)
+    truth, places = dataset.matrix(Streams(seed)), dataset.samples(Streams(seed)).x.astype(np.int64)
+    seen = np.zeros(truth.shape, bool)
+    seen[tuple(places.T)] = True
+    found = minimum_nuclear_norm(truth, seen)
+    return truth, found.matrix, found.dual
+
+
+def solutions(runs: kit.Runs) -> list[Solution]:
+    """Return what all runs of `wanted` found, then for every count the least nuclear norm and the truth."""
+    found, others = [], {}
+    for role, run in runs.items():
+        count, net, scale = role.split(",")[0], run.config.architecture, float(role.split()[-1])
+        assert isinstance(net, MatrixProduct)
+        truth, least, dual = problem(run.config.dataset, run.config.seed)
+        W, start = net.product(run.state(-1)), float(np.linalg.norm(net.product(run.state(0))))
+        seen = run.dataset().n
+        bound = float(np.sum(dual * truth))
+        # a matrix with these entries has ||X||_* >= <Y, X>; W has them up to its residual
+        excess = (float(np.linalg.norm(W, "nuc")) + float(np.sum(dual * (truth - W)))) / bound
+        found.append(_solution(W, truth, count, seen, net.depth, scale, start, excess=excess))
+        others[count] = [
+            _solution(least, truth, count, seen, 0, gap=1 - bound / float(np.linalg.norm(least, "nuc"))),
+            _solution(truth, truth, count, seen, -1),
+        ]
+    return found + [one for pair in others.values() for one in pair]
+
+
+def _solution(
+    W: kit.Floats, truth: kit.Floats, count: str, observed: int, depth: int, scale: float = 0.0, start: float = 0.0,
+    **more: float,
+) -> Solution:  # fmt: skip
+    s = kit.singular_values(W)
+    error = float(np.mean((W - truth) ** 2))
+    return Solution(count, observed, depth, scale, start, error, float(s.sum()), effective_rank(s), **more)
+
+
+def pick(solutions: list[Solution], count: str, depth: int) -> list[Solution]:
+    """Return solutions of one count and depth, the largest scale first."""
+    chosen = [one for one in solutions if (one.count, one.depth) == (count, depth)]
+    return sorted(chosen, key=lambda one: -one.scale)
+
+
+def base(solutions: list[Solution], count: str, depth: int) -> Solution:
+    """Return the solution from the scale `BASE`, or the only one where nothing is trained."""
+    return next(one for one in pick(solutions, count, depth) if one.scale in (0.0, BASE))
+
+
+def wanted(counts: tuple[str, ...], depths: tuple[int, ...], scales: tuple[float, ...], preset: str = "default") -> dict[str, kit.Wanted]:  # noqa: E501  # fmt: skip
+    """Return runs by role, `few, N = 3, scale 0.001`; the preset `full` has the released sizes and step."""
+    full = ("dataset.rows=100", "dataset.rank=5", "architecture.rows=100", "optimizer.lr=1e-3", "optimizer.iterations=1000000")  # noqa: E501  # fmt: skip
+    return {
+        f"{count}, N = {depth}, scale {scale:g}": kit.Wanted(
+            "arora2019/completion.yaml",
+            (*(full if preset == "full" else ()),
+             f"dataset.observed={OBSERVED[preset][COUNTS.index(count)]}", f"architecture.depth={depth}",
+             f"initialization.scale={scale ** (1 / depth):.6g}"),
+        )
+        for count in counts for depth in depths for scale in scales
+    }  # fmt: skip

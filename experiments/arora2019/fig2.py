@@ -1,0 +1,89 @@
+"""Figure 2: error, nuclear norm and effective rank of what is found, against the scale of the start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics_cli import kit
+
+from .completion import COUNTS, FULL_SCALES, ORIGIN, SCALES, Solution, pick, solutions, wanted
+from .fig1 import LOOKS, OVER_SCALES
+
+
+def claims(e: list[Solution]) -> list[kit.Claim]:
+    """Compare with Figure 2, and the convex program with its certificate."""
+    two, three = (pick(e, "few", depth)[-1] for depth in OVER_SCALES)
+    least, truth = (pick(e, "few", depth)[0] for depth in (0, -1))
+    norms = [one[-1].norm / pick(e, "many", 0)[0].norm for one in (pick(e, "many", depth) for depth in OVER_SCALES)]
+    trained = [one for one in e if one.depth > 0]
+    source = "Figure 2, released notebook"
+    # fmt: off
+    return [
+        kit.theory("certificate", "The nuclear norm of the convex program is the least (largest relative gap to its "
+                   "dual)", "weak duality", kit.less_than(1e-4), max(one.gap for one in e if one.depth == 0)),
+        kit.theory("none-less", "No trained matrix has less (least norm, with what its residual may hide, over the "
+                   "bound)", "weak duality", kit.at_least(1 - 1e-4), min(one.excess for one in trained)),
+        kit.theory("not-truth", "With few entries it is below that of the truth (by the share)", source,
+                   kit.more_than(0.005), 1 - least.norm / truth.norm),
+        *(kit.claim(f"above-{one.depth}", f"Depth {one.depth} does not minimise it there (its norm from the smallest "
+                    "start over the minimum, less 1)", source, kit.more_than(0.005), one.norm / least.norm - 1)
+          for one in (two, three)),
+        kit.claim("norm", "Depth 3 has the norm of the truth (distance from it over that of the minimum)", source,
+                  kit.less_than(0.1), abs(three.norm - truth.norm) / (truth.norm - least.norm)),
+        kit.claim("rank", "and its effective rank (over that of the truth)", source, kit.around(1.0),
+                  three.rank / truth.rank),
+        kit.claim("rank-less", "which is less than that of depth 2 and of the minimum (over the smaller)", source,
+                  kit.less_than(1.0), three.rank / min(two.rank, least.rank)),
+        kit.claim("many", "With many entries all have the least norm (largest distance, relative)", source,
+                  kit.less_than(0.01), max(abs(np.array(norms) - 1))),
+        kit.finding("rank-2", "Few entries, effective rank of depth 2", source, two.rank),
+        kit.finding("rank-least", "of the least nuclear norm", source, least.rank),
+        kit.finding("rank-truth", "and of the truth", source, truth.rank),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: list[Solution]) -> kit.Drawing:
+    """Draw error, nuclear norm and effective rank for many and few entries."""
+    figure, axes = kit.new_figure(3, 2, aspect=1.0, extra_height=0.3)
+    handles = []
+    for row, count in enumerate(COUNTS[:0:-1]):
+        for column, (key, name) in enumerate(
+            (("error", "mean square error"), ("norm", "nuclear norm"), ("rank", "effective rank"))
+        ):
+            panel = axes[3 * row + column]
+            lines = []
+            for depth in OVER_SCALES:
+                own, (color, label) = pick(e, count, depth), LOOKS[depth]
+                lines += panel.plot([one.start for one in own], [getattr(one, key) for one in own], "o-", ms=4,
+                                    color=color, label=label)  # fmt: skip
+            for depth, ls in ((0, "--"), (-1, ":")):
+                color, label = LOOKS[depth]
+                value = getattr(pick(e, count, depth)[0], key)
+                lines.append(panel.axhline(max(value, 1e-20), color=color, ls=ls, lw=1.2, label=label))
+            panel.set(xscale="log", ylabel=name)
+            if key == "error":
+                panel.set(yscale="log", ylim=(1e-6, 2))
+            if row:
+                panel.set_xlabel(r"$\Vert W(0)\Vert_F$")
+            kit.panel_label(panel, 3 * row + column, f"{pick(e, count, 0)[0].observed} entries")
+            handles = lines
+    kit.figure_legend(figure, handles)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="arora2019-fig2",
+    caption=(
+        "Completion of a matrix of low rank, many entries (above) and few (below): error, nuclear norm and effective "
+        "rank of products of 2 and 3 matrices against the size of their start, of the matrix of least nuclear norm, "
+        "and of the truth. With few entries depth lowers the effective rank, and the nuclear norm is not the least."
+    ),
+    configs=wanted(COUNTS[1:], OVER_SCALES, SCALES),
+    presets={"full": wanted(COUNTS[1:], OVER_SCALES, SCALES + FULL_SCALES, "full")},
+    origin=ORIGIN,
+    evidence=solutions,
+    claims=claims,
+    draw=draw,
+)

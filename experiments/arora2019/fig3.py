@@ -1,0 +1,215 @@
+"""Figure 3: singular values along gradient descent from a multiple of the identity, and the equation that they obey."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.architectures.linear_models import MatrixProduct
+from dynamics_cli.config.bases import Curve
+from dynamics_cli.config.streams import Streams
+from dynamics_cli.datasets.algorithmic import MatrixCompletion
+from dynamics_cli.measures.spectra import effective_rank
+
+from .theory.singular_values import ProductSingularValues, gradients, imbalance, layers, product
+
+DEPTHS, BALANCED, SHOWN = (1, 2, 3), (2, 3, 4), 10
+STEP, FULL_OBSERVED = 2e-3, 2000
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Singular values of a product of matrices along training."""
+
+    depth: int
+    iterations: kit.Ints
+    """(K,)"""
+    values: kit.Floats
+    """(K, n) descending."""
+    on: kit.Floats
+    """(K,) mean size of the diagonal of `U^T grad L V`."""
+    off: kit.Floats
+    """(K,) of the rest."""
+    truth: kit.Floats
+    """(r,) singular values of the truth."""
+    error: float
+    """Mean square over all entries at the end."""
+    unseen: float
+    """Mean square that the entries that are not seen contribute where they stay 0."""
+
+    @property
+    def halves(self) -> kit.Floats:
+        """Iterations (r,) at which singular values first reach half of those of the truth; NaN for never."""
+        reached = self.values[:, : len(self.truth)] >= self.truth / 2
+        return np.where(reached.any(0), self.iterations[reached.argmax(0)], np.nan)
+
+    @property
+    def gap(self) -> float:
+        """Ratio of the first and the last of these values when the first reaches half; NaN where it never does."""
+        at = self.values[self.iterations == self.halves[0]]
+        return float(at[0, 0] / at[0, len(self.truth) - 1]) if len(at) else float("nan")
+
+    @property
+    def learning(self) -> kit.Bools:
+        """(K,) whether the first singular value, but not the last one of the truth, has reached half of it."""
+        first, last = self.halves[0], self.halves[-1]
+        return np.asarray((self.iterations >= first) & ~(self.iterations >= last))
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """How far runs from balanced layers are from the theorem, at the step of the config and at half of it."""
+
+    depth: int
+    deviation: tuple[float, float]
+    """Largest difference of measured and predicted singular values, over the largest value."""
+    imbalance: tuple[float, float]
+    """Largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Runs from the identity, and small ones for the theorem."""
+
+    descents: list[Descent]
+    balanced: list[Balanced]
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Decompose all products."""
+    return Evidence(
+        [_descent(runs[f"N = {depth}"]) for depth in DEPTHS],
+        [
+            _balanced(depth, *(runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2)))
+            for depth in BALANCED
+        ],
+    )
+
+
+def _balanced(depth: int, run: kit.Run, fine: kit.Run) -> Balanced:
+    apart = [float(imbalance(layers(one)).max()) for one in (run, fine)]
+    return Balanced(depth, (_deviation(run), _deviation(fine)), (apart[0], apart[1]))
+
+
+def _deviation(run: kit.Run) -> float:
+    curve = ProductSingularValues().predict(run)["singular_values"]
+    assert isinstance(curve, Curve)
+    return curve.deviation
+
+
+def _descent(run: kit.Run) -> Descent:
+    net, dataset, W = run.config.architecture, run.config.dataset, product(layers(run))
+    assert isinstance(net, MatrixProduct)
+    assert isinstance(dataset, MatrixCompletion)
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
+    along = np.abs(U.swapaxes(1, 2) @ gradients(run, W) @ Vt.swapaxes(1, 2))
+    n = along.shape[1]
+    on = np.trace(along, axis1=1, axis2=2)
+    truth = dataset.matrix(Streams(run.config.seed))
+    samples = run.dataset()
+    assert samples.y_test is not None
+    return Descent(
+        depth=net.depth,
+        iterations=np.asarray(run.snapshot_iterations),
+        values=s,
+        on=on / n,
+        off=(along.sum((1, 2)) - on) / (n * n - n),
+        truth=kit.singular_values(truth)[: dataset.rank],
+        error=float(np.mean((W[-1] - truth) ** 2)),
+        unseen=float(np.sum(samples.y_test**2) / truth.size),
+    )
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Figure 3 and the theorem on singular values."""
+    one, two, three = e.descents
+    ranks = [effective_rank(run.values[-1]) for run in e.descents]
+    ratio = (two.on / two.off)[two.learning]
+    # fmt: off
+    return [
+        kit.claim("unseen", "A single matrix leaves what it does not see at 0 (error over the mean square there)",
+                  "Figure 3, N = 1", kit.near(1.0, 0.03), one.error / one.unseen),
+        kit.claim("ranks", "The deeper, the lower the effective rank (steps from N = 1 to 2 to 3 that lower it)",
+                  "Figure 3", kit.exactly(2), np.sum(np.diff(ranks) < 0)),
+        kit.claim("gaps", "and the wider the gaps between singular values as they rise (first over last of the truth's "
+                  "when the first is half there, N = 3 over N = 2)", "Section 3, Figure 3", kit.more_than(1),
+                  three.gap / two.gap),
+        kit.claim("diagonal", "U^T grad L V is dominated by its diagonal, N = 2 (mean size of its entries over that of "
+                  "the rest, least while values are learnt)", "Figure 3, last column", kit.more_than(1), ratio.min()),
+        *(kit.claim(f"theorem-{run.depth}", f"Balanced layers, N = {run.depth}: singular values move as the theorem "
+                    "says, up to the error of Euler's method (deviation at a step over that at half of it)",
+                    "Theorem 3; order of Euler's method", kit.near(2.0, 0.2), np.divide(*run.deviation))
+          for run in e.balanced),
+        *(kit.claim(f"balance-{run.depth}", f"Layers stay balanced, N = {run.depth}, up to the same (imbalance at a "
+                    "step over that at half of it)", "Section 3; order of Euler's method", kit.near(2.0, 0.2),
+                    np.divide(*run.imbalance)) for run in e.balanced),
+        *(kit.finding(f"deviation-{run.depth}", f"Largest deviation from the theorem, N = {run.depth}, step {STEP:g}",
+                      "Theorem 3", run.deviation[0]) for run in e.balanced),
+        *(kit.finding(f"error-{run.depth}", f"Error at the end, N = {run.depth}", "Figure 3", run.error)
+          for run in e.descents),
+        *(kit.finding(f"rank-{run.depth}", f"Effective rank at the end, N = {run.depth}", "Figure 3", rank)
+          for run, rank in zip(e.descents, ranks, strict=True)),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw the largest singular values by depth, and the sizes of `U^T grad L V`."""
+    figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
+    for k, run in enumerate(e.descents):
+        for r in range(SHOWN - 1, -1, -1):
+            color, lw = (kit.SERIES[r], 1.4) if r < len(run.truth) else (kit.PALETTE.muted, 0.8)
+            axes[k].plot(run.iterations, run.values[:, r], lw=lw, color=color)
+        for value in run.truth:
+            axes[k].axhline(value, color=kit.PALETTE.theory, ls=":", lw=0.8)
+        axes[k].set(ylabel="singular value", ylim=(0, 1.35 * max(run.truth)))
+        kit.set_time_axis(axes[k], run.iterations, "linear")
+        kit.panel_label(axes[k], k, f"$N = {run.depth}$; dotted: truth")
+    two = e.descents[1]
+    handles = [
+        axes[3].plot(two.iterations[1:], values[1:], color=color, label=name)[0]
+        for values, color, name in ((two.on, kit.SERIES[0], "diagonal"), (two.off, kit.SERIES[1], "rest"))
+    ]
+    axes[3].set(yscale="log", ylabel="mean size")
+    kit.set_time_axis(axes[3], two.iterations, "linear")
+    kit.panel_label(axes[3], 3, r"$U^\top \nabla \ell(W)\, V$, $N = 2$")
+    kit.place_legend(axes[3], handles, "inside")
+    return figure
+
+
+def _wanted(preset: str = "default") -> dict[str, kit.Wanted]:
+    full = (
+        "dataset.rows=100", "dataset.rank=5", f"dataset.observed={FULL_OBSERVED}", "architecture.rows=100",
+        "optimizer.iterations=20000",
+    )  # fmt: skip
+    change = full if preset == "full" else ()
+    found = {f"N = {depth}": kit.Wanted("arora2019/identity.yaml", (*change, f"architecture.depth={depth}")) for depth in DEPTHS}  # noqa: E501  # fmt: skip
+    for depth in BALANCED:
+        for step in (STEP, STEP / 2):
+            found[f"balanced, N = {depth}, step {step:g}"] = kit.Wanted(
+                "arora2019/balanced.yaml",
+                (f"architecture.depth={depth}", f"optimizer.lr={step!r}", f"optimizer.iterations={round(0.8 / step)}"),
+            )
+    return found
+
+
+FIGURE = kit.Figure(
+    id="arora2019-fig3",
+    caption=(
+        "Gradient descent from a small multiple of the identity on entries of a matrix of low rank: the ten largest "
+        "singular values of a single matrix and of products of two and three, and for two the sizes of the gradient in "
+        "the frame of the singular vectors. The deeper, the more apart singular values are, as the theorem has it."
+    ),
+    configs=_wanted(),
+    presets={"full": _wanted("full")},
+    origin={
+        "model, loss, start": "released", "step, scale": "inferred", "sizes": "assumed",
+        "runs from balanced layers": "assumed", "seed": "assumed",
+    },
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)  # fmt: skip

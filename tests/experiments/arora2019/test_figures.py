@@ -1,0 +1,72 @@
+"""Arora et al. 2019: the convex program and the theorem against what is known exactly, and figures on trained runs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dynamics_cli._bundled.experiments.arora2019.theory.nuclear_norm import minimum_nuclear_norm
+from dynamics_cli._bundled.experiments.arora2019.theory.singular_values import rates
+
+from dynamics_cli.reproduction.catalogue import load_figure
+from tests.experiments.helpers import check_pure, evidence_of, titles, verdicts
+
+
+def low_rank(n: int, rank: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n))
+
+
+def test_the_least_nuclear_norm_of_two_rows_is_known() -> None:
+    """Of `[[1, a], [a, x]]` with x unseen the least norm is at x = a^2 for |a| <= 1: rank 1, norm 1 + a^2."""
+    for a in (0.3, 0.9):
+        seen = np.array([[True, True], [True, False]])
+        found = minimum_nuclear_norm(np.array([[1.0, a], [a, 0.0]]), seen)
+        assert found.matrix[1, 1] == pytest.approx(a**2, abs=1e-2)  # flat: an error of e costs e^2
+        assert found.norm == pytest.approx(1 + a**2, rel=1e-5)
+
+
+def test_the_certificate_is_feasible_and_bounds_every_matrix_with_these_entries() -> None:
+    truth, rng = low_rank(12, 2), np.random.default_rng(1)
+    seen = rng.random(truth.shape) < 0.4
+    found = minimum_nuclear_norm(truth, seen)
+    np.testing.assert_array_equal(found.matrix[seen], truth[seen])
+    assert not found.dual[~seen].any()
+    assert np.linalg.norm(found.dual, 2) <= 1 + 1e-12
+    assert 0 <= found.gap < 1e-5
+    for size in (0.0, 0.1, 1.0):
+        other = np.where(seen, truth, found.matrix + size * rng.standard_normal(truth.shape))
+        assert np.linalg.norm(other, "nuc") >= found.bound
+    with pytest.raises(ValueError, match="not 0"):
+        minimum_nuclear_norm(truth, np.zeros_like(seen))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_rates_are_those_of_a_small_step_of_balanced_layers(depth: int) -> None:
+    rng = np.random.default_rng(depth)
+    U, V = (np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(2))
+    s, G, h = np.array([2.0, 1.1, 0.5, 0.1]), rng.standard_normal((4, 4)), 1e-6
+    R = [V, *(np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(depth - 1)), U]
+    W = [after * s ** (1 / depth) @ before.T for before, after in pairwise(R)]
+
+    def chain(factors: list[np.ndarray]) -> np.ndarray:
+        return np.linalg.multi_dot(factors[::-1]) if len(factors) > 1 else factors[0]
+
+    moved = []
+    for k, one in enumerate(W):  # dL/dW_k = (W_N ... W_(k+1))^T G (W_(k-1) ... W_1)^T
+        above, below = (chain(part) if part else np.eye(4) for part in (W[k + 1 :], W[:k]))
+        moved.append(one - h * above.T @ G @ below.T)
+    values, slope = rates(chain(W)[None], G[None], depth)
+    np.testing.assert_allclose(values[0], s, rtol=1e-12)
+    np.testing.assert_allclose((np.linalg.svd(chain(moved), compute_uv=False) - s) / h, slope[0], atol=2e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("figure", "panels"), [("arora2019-fig1", 2), ("arora2019-fig2", 6), ("arora2019-fig3", 4)])
+def test_all_claims_come_out(figure: str, panels: int, outputs: Path) -> None:
+    loaded = load_figure(figure)
+    evidence = evidence_of(loaded)
+    assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
+    assert len(titles(check_pure(loaded, evidence, outputs))) == panels
