@@ -24,13 +24,16 @@ def times_of(run: Any, iterations: ArrayLike) -> Floats:
 def loss_factor(run: Any) -> float:
     """Return c of the loss `c / (2n) sum_k ||h(x_k) - y_k||^2`: 1 for `half_mse`, 2 for `mse`, times n for sums.
 
-    Raises ValueError for another loss.
+    Divided by `alpha^2` where `loss.divide_by` says so. Raises ValueError for another loss.
     """
-    factor = {"half_mse": 1.0, "mse": 2.0}.get(run.config.loss.kind)
+    loss = run.config.loss
+    factor = {"half_mse": 1.0, "mse": 2.0}.get(loss.kind)
     if factor is None:
-        raise ValueError(f"the loss is not squared, but {run.config.loss.kind}")
+        raise ValueError(f"the loss is not squared, but {loss.kind}")
+    if loss.divide_by is not None:
+        factor /= run.config.architecture.output_scale**2
     n: int = run.dataset().n
-    return factor * float(run.config.loss.sample_weight(n)) * n
+    return factor * float(loss.sample_weight(n)) * n
 
 
 def is_relu_network(architecture: Any) -> bool:
@@ -49,15 +52,20 @@ def flow_violations(run: Any, curvature: float | None = None, *, squared: bool =
 
     `curvature` is the largest one that the run meets; with it the step is checked.
     """
-    found, optimizer = [], run.config.optimizer
-    if squared and run.config.loss.kind not in ("mse", "half_mse"):
-        found.append(f"the loss is squared: loss.kind is {run.config.loss.kind}")
-    if optimizer.kind not in ("gd", "gradient_flow"):
-        found.append(f"training follows gradient flow: optimizer.kind is {optimizer.kind}")
-    for key in ("momentum", "weight_decay", "label_noise", "layer_lr"):
-        if getattr(optimizer, key, None):
-            found.append(f"training follows gradient flow: optimizer.{key} is {getattr(optimizer, key)}")
+    found, loss, optimizer = [], run.config.loss, run.config.optimizer
+    if squared and loss.kind not in ("mse", "half_mse"):
+        found.append(f"the loss is squared: loss.kind is {loss.kind}")
+    elif squared and loss.missing is not None and (part := float(np.mean(run.dataset().y == loss.missing))) > 0:
+        found.append(f"all labels are known: loss.missing hides {part:.2g} of them")
+    found += descent_violations(optimizer, "training follows gradient flow", ("gd", "gradient_flow"))
     step = getattr(optimizer, "lr", None)
     if curvature is not None and step is not None and step * curvature > SMALL:
         found.append(f"steps are small: lr x curvature is {step * curvature:.3g}, more than {SMALL}")
     return found
+
+
+def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
+    """Return in which respects an optimizer is not of one of these kinds, or is more; `what` is what it should be."""
+    found = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
+    keys = [key for key in ("momentum", "weight_decay", "label_noise", "layer_lr") if getattr(optimizer, key, None)]
+    return [*found, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from dynamics_cli import kit
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.training.problem import build_problem
 
-from .theory.central_flow import CentralFlow, around, central_flow, flatten
+from .theory.central_flow import CentralFlow, around, averaged, central_flow, flatten
 
-SMOOTH, MARGIN = 50, 100
-"""Deviation of the Gaussian that smooths the loss, in iterations, and what its ends are too biased to be compared."""
+MARGIN = 100
+"""Iterations at either end where the smoothed loss is too biased to be compared."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     return Evidence(
         eta=eta,
         losses=np.asarray(run.losses),
-        smoothed=np.asarray(gaussian_filter1d(run.losses, SMOOTH)),
+        smoothed=averaged(run.losses, run.loss_iterations),
         flow=np.asarray(flow.losses),
         central=central,
         to_flow=np.linalg.norm(middle - v[:-1], axis=1),

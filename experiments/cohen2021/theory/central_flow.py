@@ -15,33 +15,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
-from dynamics_cli.config.bases import State
+from dynamics_cli.config.bases import Curve, State, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import Derivatives, derivatives_of
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
+from dynamics_cli.recording.curvature import stability_threshold
+from dynamics_cli.recording.derivatives import derivatives_of
+from dynamics_cli.theory.assumptions import descent_violations
+from dynamics_cli.training.problem import Problem, build_problem
 
 NEAR, FAR = 1.95, 1.8
 """Eigenvalues above `NEAR` over eta take part; below `FAR` they are computed at whole steps alone."""
 SHIFT = 1e-4
 """Length of the differences that give third derivatives; their error is of its square."""
+SMOOTH = 50
+"""Deviation of the Gaussian that averages losses, in iterations."""
+MOST = 2e9
+"""Multiply-adds of one pass over the samples at every iteration, with an overhead, that take some minutes."""
+OVERHEAD = 1e5
+"""What a product with the Hessian costs at least, in multiply-adds."""
 
 
-@dataclass(frozen=True)
 class Local:
     """The loss around weights."""
 
-    gradient: Floats
-    """(P,)."""
-    product: Callable[[Floats], Floats]
-    """`v -> H v`."""
-    loss: float
+    def __init__(self, state: State) -> None:
+        self._state, found = state, derivatives_of(state)
+        self._gradient = found.gradient
+        self.product: Callable[[Floats], Floats] = found.hessian_product
+        """`v -> H v`."""
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """Gradient (P,)."""
+        return self._gradient()
+
+    @cached_property
+    def loss(self) -> float:
+        """Training loss."""
+        problem = self._state.problem
+        return float(problem.loss.total(self._state.network(problem.dataset.x), problem.dataset.y))
 
 
 @dataclass(frozen=True)
@@ -49,7 +67,7 @@ class CentralFlow:
     """The flow at the steps 0..N of gradient descent."""
 
     weights: Floats
-    """(N + 1, P)."""
+    """(N + 1, P), or (1, P) of the end."""
     losses: Floats
     """`L(w)` (N + 1,)."""
     predicted: Floats
@@ -59,7 +77,7 @@ class CentralFlow:
     top: Floats
     """(N + 1, k) largest eigenvalues of the Hessian."""
     vectors: Floats
-    """(N + 1, P, k) their vectors."""
+    """(N + 1, P, k) their vectors, or (1, P, k) at the end."""
 
 
 def flatten(parameters: Mapping[str, Floats], names: list[str]) -> Floats:
@@ -73,7 +91,6 @@ def around(problem: Problem) -> tuple[list[str], Callable[[Floats], Local]]:
     """Return the names of the trained weights, and the function from a vector of them (P,) to the loss around it."""
     start = {name: np.asarray(value, np.float64) for name, value in problem.initial_parameters().items()}
     names = derivatives_of(State(problem, start, lambda: start, 0)).names
-    x, y = problem.dataset.x, problem.dataset.y
 
     def local(w: Floats) -> Local:
         parameters, at = dict(start), 0
@@ -82,9 +99,7 @@ def around(problem: Problem) -> tuple[list[str], Callable[[Floats], Local]]:
             size = int(np.prod(shape))
             parameters[name] = w[at : at + size].reshape(shape)
             at += size
-        state = State(problem, parameters, lambda: start, 0)
-        found: Derivatives = derivatives_of(state)
-        return Local(found.gradient(), found.hessian_product, float(problem.loss.total(state.network(x), y)))
+        return Local(State(problem, parameters, lambda: start, 0))
 
     return names, local
 
@@ -122,17 +137,19 @@ def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Flo
 
 
 def central_flow(
-    problem: Problem, w: Floats, eta: float, steps: int, *, substeps: int = 2, top: int = 3
+    problem: Problem, w: Floats, eta: float, steps: int, *, substeps: int = 2, top: int = 3, states: bool = True
 ) -> CentralFlow:
     """Integrate the flow from weights `w` (P,) over so many `steps` of gradient descent of step `eta`.
 
     Euler steps of 1 / `substeps`; the `top` largest eigenvalues are followed, and those near the edge take part.
+    Without `states` weights and vectors are kept of the end alone.
     """
     _, local = around(problem)
     dt, rng = 1 / substeps, np.random.default_rng(0)
     guess, Sigma = rng.standard_normal(len(w)), np.zeros((len(w), 0))
     C, values, vectors = np.zeros((0, 0)), np.zeros(top), np.zeros((len(w), top))
-    kept: list[tuple[Floats, float, float, Floats, Floats]] = []
+    kept: list[tuple[float, float, Floats]] = []
+    path: list[tuple[Floats, Floats]] = []
     for i in range(substeps * steps + 1):
         here = local(w)
         if i % substeps == 0 or values[0] > FAR / eta:
@@ -152,7 +169,69 @@ def central_flow(
         else:
             Sigma, C = np.zeros((len(w), 0)), np.zeros((0, 0))
         if i % substeps == 0:
-            kept.append((w, here.loss, float(np.trace(C)), values, vectors))
+            kept.append((here.loss, float(np.trace(C)), values))
+            path = [*(path if states else ()), (w, vectors)]
         w = w - dt * eta * drift
-    weights, losses, variance, largest, directions = (np.array(one) for one in zip(*kept, strict=True))
+    losses, variance, largest = (np.array(one) for one in zip(*kept, strict=True))
+    weights, directions = (np.array(one) for one in zip(*path, strict=True))
     return CentralFlow(weights, losses, losses + variance / eta, variance, largest, directions)
+
+
+class EdgeOfStability(Theory, kind="central_flow"):
+    """Gradient descent at the edge of stability on average: loss and sharpness (Cohen, Damian et al. 2024).
+
+    Of runs that measured their sharpness. Both losses are averaged by a Gaussian of 50 iterations.
+    """
+
+    example = """\
+dataset: {kind: linear_map, inputs: 4, outputs: 1, n: 32, singular_values: [1.0e-9], noise: 1.0}
+architecture: {kind: fully_connected, widths: [8], activation: tanh}
+initialization: {kind: lecun}
+loss: {kind: mse}
+optimizer: {kind: gd, lr: 0.2, iterations: 600}
+record: {snapshots: {kind: every, interval: 5}, measures: [sharpness]}
+"""
+
+    def applies(self, run: Any) -> list[str] | None:
+        """Return which assumptions fail; None unless sharpness was measured along steps."""
+        optimizer, config = run.config.optimizer, run.config
+        if "sharpness" not in run.measures or getattr(optimizer, "lr", None) is None:
+            return None
+        found = descent_violations(optimizer, "updates are plain steps of gradient descent", ("gd",))
+        if optimizer.kind == "gd" and stability_threshold(dict(config)) is None:
+            found.append("all weights have one step size, which stays: they do not, or it changes")
+        sigma = getattr(config.architecture, "sigma", None)
+        if not (config.loss.smooth and getattr(sigma, "smooth", sigma is None)):
+            found.append("the loss has third derivatives: it has kinks")
+        problem, N = build_problem(config), _end(run)
+        if (work := N * (problem.dataset.n * problem.multiply_adds + OVERHEAD)) > MOST:
+            found.append(f"the run is small: the flow takes {work / MOST:.2g} times as long as is bearable, minutes")
+        return found
+
+    def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
+        """Return the averaged loss and the largest eigenvalues of the Hessian."""
+        problem, steps = build_problem(run.config), np.asarray(run.loss_iterations)
+        names, _ = around(problem)
+        start = problem.initial_parameters()
+        w = flatten({name: np.asarray(start[name], np.float64)[None] for name in names}, names)[0]
+        measured = np.asarray(run.measures["sharpness"], np.float64).reshape(len(run.snapshot_iterations), -1)
+        k, at = measured.shape[1], np.isfinite(measured).all(axis=1)
+        c = central_flow(problem, w, run.config.optimizer.lr, _end(run), top=min(max(k, 3), len(w)), states=False)
+        when = np.asarray(run.snapshot_iterations)[at]
+        losses = averaged(run.losses, steps), averaged(c.predicted[steps], steps)
+        return {
+            "loss": Curve("loss, averaged", steps.astype(np.float64), losses[0], losses[1]),
+            "sharpness": Curve("sharpness", when.astype(np.float64), measured[at], c.top[when, :k]),
+        }
+
+
+def _end(run: Any) -> int:
+    return int(max(run.loss_iterations[-1], run.snapshot_iterations[-1]))
+
+
+def averaged(losses: Floats, iterations: Floats) -> Floats:
+    """Return losses (L,) averaged by a Gaussian of `SMOOTH` iterations; as they are where records are uneven."""
+    values, gaps = np.asarray(losses, np.float64), np.diff(iterations)
+    if len(gaps) == 0 or np.ptp(gaps) > 0:
+        return values
+    return np.asarray(gaussian_filter1d(values, SMOOTH / gaps[0]))

@@ -22,9 +22,9 @@ CHANGES = {
         Change("a tenth of the step", ("optimizer.lr=0.02",), edge("chebyshev", "after"), CHEBYSHEV, SLOW),
         Change("a quarter of the step", ("optimizer.lr=0.05",), edge("classes", "falls", "half"), CLASSES),
         Change("a tenth of the step", ("optimizer.lr=1e-5",), edge("deep_linear", "falls", "half"), DEEP, LINEAR),
-        Change("momentum", ("optimizer.momentum=0.9",), ("chebyshev-before",), CHEBYSHEV, SLOW),
+        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=0.1"), ("chebyshev-before",), CHEBYSHEV),
         Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=0.05"), ("classes-before",), CLASSES),
-        Change("momentum", ("optimizer.momentum=0.9", "optimizer.lr=2e-5"), ("deep_linear-before",), DEEP, LINEAR),
+        Change("momentum", ("optimizer.momentum=0.99", "optimizer.lr=1e-5"), ("deep_linear-before",), DEEP, LINEAR),
     ],
     "flow": [
         Change("a line instead of a polynomial", ("dataset.degree=1", "optimizer.until=300.0", "optimizer.points=30"),
@@ -32,7 +32,7 @@ CHANGES = {
         Change("large output weights", ("initialization.scales=[1.9, 3.0]", "optimizer.until=30.0",
                "optimizer.points=3"), ("progressive",), ("flow",), SLOW),
         Change("momentum", ("optimizer.momentum=0.5",), ("follows-0.4", "follows-0.2", "leaves-0.4", "leaves-0.2"),
-               ("0.4", "0.2"), SLOW),
+               ("0.4", "0.2")),
     ],
     "momentum": [
         Change("a tenth of the step", ("optimizer.lr=0.01",), ("polyak-0.5", "polyak-0.5-reaches", "nesterov-0.5",
