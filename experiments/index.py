@@ -44,6 +44,7 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2019, arXiv:1812.07956",
         {
             "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 30, "chizat2019.fig1"),
+            "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 45, "chizat2019.fig2"),
             "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
         },
     ),
@@ -86,6 +87,7 @@ PAPERS: dict[str, PaperEntry] = {
         "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",
         "NeurIPS 2024, arXiv:2406.06158",
         {
+            "kunin2024-fig1": FigureEntry("ReLU networks over scale and imbalance", 30, "kunin2024.relu"),
             "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 5, "kunin2024.neurons"),
             "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 5, "kunin2024.neurons"),
         },
@@ -179,6 +181,7 @@ PAPERS: dict[str, PaperEntry] = {
             "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 2, "saxe2014.fig2"),
             "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 12, "saxe2014.fig3"),
             "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 2, "saxe2014.fig4"),
+            "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 15, "saxe2014.fig6a"),
             "saxe2014-silent-alignment": FigureEntry(
                 "The kernel aligns before the loss falls", 8, "saxe2014.silent_alignment"
             ),

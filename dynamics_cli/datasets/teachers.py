@@ -92,6 +92,7 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
     """Inputs on the unit sphere, `y = sum_k s_k relu(<t_k, x>)`, unit `t_k` and fair signs (Chizat et al. 2019)."""
 
     example = "{kind: sphere_teacher, n: 100, dim: 10, n_test: 100}"
+    endless = True
     n: PositiveInt
     """Number of training samples."""
     dim: PositiveInt

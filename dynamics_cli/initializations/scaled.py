@@ -34,6 +34,11 @@ def on_sphere(rng: Generator, shape: tuple[int, ...]) -> Floats:
     return on_it
 
 
+def unit_rows(rng: Generator, shape: tuple[int, ...]) -> Floats:
+    """Return incoming weights on the unit sphere for every neuron of a layer; 0 for biases."""
+    return on_sphere(rng, (shape[0], math.prod(shape[1:]))).reshape(shape) if len(shape) > 1 else np.zeros(shape)
+
+
 def truncated_normal(rng: Generator, shape: tuple[int, ...], cut: float) -> Floats:
     """Return standard Gaussians on the condition that they are in ± `cut`."""
     from scipy.special import ndtr, ndtri
@@ -190,8 +195,7 @@ class Sphere(Unbalanced, kind="sphere"):
 
     def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
         """Return rows on the unit sphere; 0 for biases."""
-        rows = (shape[0], math.prod(shape[1:]))
-        return on_sphere(rng, rows).reshape(shape) if len(shape) > 1 else np.zeros(shape)
+        return unit_rows(rng, shape)
 
     def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
         """Return output weights of one size, of random signs or directions."""
@@ -207,6 +211,16 @@ class Paired(Unbalanced, kind="paired"):
     """
 
     example = "{kind: paired, scale: 0.1}"
+    sphere: bool | None = None
+    """Draw weights as the kind `sphere` does, every neuron of one size, and not as Gaussians (Kunin et al. 2024)."""
+
+    def law(self, rng: Generator, shape: tuple[int, ...]) -> Floats:
+        """Return Gaussians, or rows on the unit sphere."""
+        return unit_rows(rng, shape) if self.sphere else super().law(rng, shape)
+
+    def output(self, rng: Generator, s: float, W: Floats, shape: tuple[int, ...]) -> Floats:
+        """Return output weights of the same law."""
+        return Scaled.output(self, rng, s, W, shape) if self.sphere else super().output(rng, s, W, shape)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield another network, and a width that is odd."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +13,13 @@ from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import write_document
-from dynamics_cli.reproduction.figure import Figure, Wanted
+from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.provenance import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import alone_in
-from dynamics_cli.text import Table, html_table
+from dynamics_cli.text import Table, duration, html_table
 from dynamics_cli.training.signals import Interrupted
 
 PRESETS = ("default", "full")
@@ -117,7 +117,9 @@ def reproduce_figure(
     if variant is not None:
         figure = figure.as_variant(variant)
     _check(figure, preset, seeds, formats)
-    source = source or RunSource(device, force, progress, messages)
+    if source is None:
+        source = RunSource(device, force, progress, messages)
+        _say_cost(figure, source, preset, overrides, seeds)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
     runs = _obtain(figure, source, preset, overrides)
@@ -168,7 +170,12 @@ def reproduce_figures(
     interruption by a signal ends everything.
     """
     source, figure_ids = RunSource(device, force, progress, messages), list(figure_ids)
-    source.prepare(_wanted(figure_ids, variant, **options), options.get("overrides", ()))
+    preset, overrides, seeds = (
+        options.get(key, by) for key, by in (("preset", "default"), ("overrides", ()), ("seeds", 1))
+    )
+    for figure in _figures(figure_ids, variant, **options):
+        _say_cost(figure, source, preset, overrides, seeds)
+    source.prepare((one.wanted(preset) for one in _figures(figure_ids, variant, **options)), overrides)
     for figure_id in figure_ids:
         try:
             result: FigureResult | DynError = reproduce_figure(
@@ -181,7 +188,15 @@ def reproduce_figures(
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
 
 
-def _wanted(
+def _say_cost(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str], seeds: int) -> None:
+    """Say how many networks a larger preset trains, and how long that may take, before it begins."""
+    if source.messages is not None and figure.presets.get(preset):
+        count, seconds = source.cost(figure.wanted(preset), overrides)
+        cost = f"{count * seeds} networks to train, roughly {duration(seconds * seeds)} of one core"
+        source.messages(f"{figure.id}, preset {preset}: {cost}")
+
+
+def _figures(
     figure_ids: Iterable[str],
     variant: str | None,
     *,
@@ -189,14 +204,14 @@ def _wanted(
     seeds: int = 1,
     formats: Sequence[str] = (),
     **_: object,
-) -> Iterator[Mapping[str, Wanted]]:
-    """Yield the runs of figures by role; one that cannot be reproduced says so in its turn."""
+) -> Iterator[Figure]:
+    """Yield figures; one that cannot be reproduced says so in its turn."""
     for figure_id in figure_ids:
         with suppress(DynError):
             figure = load_figure(figure_id)
             figure = figure if variant is None else figure.as_variant(variant)
             _check(figure, preset, seeds, formats)
-            yield figure.wanted(preset)
+            yield figure
 
 
 def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str]) -> list[ObtainedRun]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, Grokking, grokking
+from .grokking import ADAMW, FULL, GD, ORIGIN, Grokking, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
@@ -63,7 +63,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
     """Draw epochs and final accuracies against the share, and accuracy against epochs for each decay."""
-    figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
+    figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.4)
     for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
         x = list(of)
         times.semilogy(x, [one.t_train for one in of.values()], color=color, ls=":", marker=".")
@@ -74,30 +74,33 @@ def draw(e: Evidence) -> kit.Drawing:
     for color, (value, one) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
         decay.semilogx(one.epochs[1:], one.test[1:], color=color, label=f"decay {value:g}")
     decay.set(xlabel="epoch", ylabel="test accuracy", ylim=(-0.03, 1.05))
-    for panel, title in enumerate(("Dotted: training", "Final accuracy", "AdamW, one half")):
+    for panel, title in enumerate(("When learnt", "Final accuracy", "AdamW, one half")):
         kit.panel_label(figure.axes[panel], panel, title)
+    times.plot([], [], color=kit.PALETTE.muted, ls=":", marker=".", label="training pairs")
     handles = times.get_legend_handles_labels()[0] + decay.get_legend_handles_labels()[0]
-    kit.figure_legend(figure, handles, columns=6)
+    kit.figure_legend(figure, handles, columns=4)
     return figure
 
 
-def _wanted(name: str, *more: str) -> kit.Wanted:
-    config, count = CONFIG[name]
-    return kit.Wanted(config, (count, *more))
+def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
+    def one(name: str, *more: str) -> kit.Wanted:
+        config, count = CONFIG[name]
+        step = ("optimizer.lr=5.155",) if sizes and name == GD else ()
+        return kit.Wanted(config, (*sizes, *step, count, *more))
+
+    found = {f"{name} {x}": one(name, f"dataset.train_fraction={x}") for name, of in SHARES.items() for x in of}
+    half = "dataset.train_fraction=0.5"
+    return found | {f"decay {x:g}": one(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS}
 
 
 FIGURE = kit.Figure(
     id="gromov2023-fraction",
     caption=(
-        "Addition modulo 31. Left: epoch at which training pairs (dotted) and test pairs are learnt against the share "
+        "Addition modulo p. Left: epoch at which training pairs (dotted) and test pairs are learnt against the share "
         "that is trained. Middle: final test accuracy. Right: test accuracy under AdamW of several weight decays."
     ),
-    configs={
-        **{
-            f"{name} {one}": _wanted(name, f"dataset.train_fraction={one}") for name, of in SHARES.items() for one in of
-        },
-        **{f"decay {one:g}": _wanted(ADAMW, f"optimizer.weight_decay={one}") for one in DECAYS},
-    },
+    configs=_wanted(),
+    presets={"full": _wanted(*FULL)},
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

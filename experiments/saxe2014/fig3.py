@@ -11,7 +11,10 @@ from dynamics_cli import kit
 
 from .theory.modes import half_time, strength
 
+KINDS = ("linear", "tanh")
 MODES = (1, 2, 3, 5, 12, 18, 31)
+SEEDS = 100
+"""Networks of each kind in `--preset full`, as many as the paper has."""
 U0 = 1e-6
 """Strength of the modes at the start."""
 
@@ -51,8 +54,13 @@ class Path:
         return float(np.abs(self.u - self.theory)[:, 0].max() / self.s[0])
 
 
-Evidence = dict[str, Path]
-"""Role -> modes."""
+@dataclass(frozen=True)
+class Evidence:
+    """Paths by role, and delays of all networks of a kind."""
+
+    paths: dict[str, Path]
+    delays: dict[str, kit.Floats]
+    """Kind -> (networks, 7) delays of the modes of the figure."""
 
 
 def path(run: kit.Run) -> Path:
@@ -68,14 +76,20 @@ def path(run: kit.Run) -> Path:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Project all runs."""
-    return {role: path(run) for role, run in runs.items()}
+    paths = {role: path(run) for role, run in runs.items()}
+    chosen = np.array(MODES) - 1
+    delays = {
+        kind: np.array([one.delays[chosen] for role, one in paths.items() if role.split(" + ")[0] == kind])
+        for kind in KINDS
+    }
+    return Evidence({role: one for role, one in paths.items() if " + " not in role}, delays)
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Eq. 12 and Figure 3."""
     chosen = np.array(MODES) - 1
-    linear, tanh = e["linear"].delays[chosen], e["tanh"].delays[chosen]
-    exact, fine = e["decoupled"], e["decoupled, half the step"]
+    linear, tanh = (e.delays[kind].mean(0) for kind in KINDS)
+    exact, fine = e.paths["decoupled"], e.paths["decoupled, half the step"]
     s, lr = exact.s[0], 5e-4
     # fmt: off
     return [
@@ -88,7 +102,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "Eq. 12; error derived", kit.near(1, 0.2), exact.delays[0] / (lr * s / 2)),
         kit.claim("order", "From small random weights modes are learnt in the order of their strengths (modes that "
                   "reach half later than the one before)", "Figure 3", kit.exactly(len(MODES) - 1),
-                  np.sum(np.diff((1 + linear) * half_time(e["linear"].s[chosen], U0)) > 0)),
+                  np.sum(np.diff((1 + linear) * half_time(e.paths["linear"].s[chosen], U0)) > 0)),
         kit.claim("random", "and on average later than by Eq. 12 (mean delay of these modes)", "Figure 3 right",
                   kit.more_than(0), linear.mean()),
         kit.claim("tanh", "tanh networks later than linear ones (modes of seven)", "Figure 3 right",
@@ -104,16 +118,17 @@ def draw(e: Evidence) -> kit.Drawing:
     """Draw the strengths, and the delays."""
     figure, (left, right) = kit.new_figure(2, aspect=0.85, extra_height=0.25)
     colors = {"linear": kit.SERIES[0], "tanh": kit.SERIES[2]}
-    one = e["linear"]
+    one = e.paths["linear"]
     for mode in MODES:
         left.plot(one.iterations, one.theory[:, mode - 1], color=kit.SERIES[1], label="theory, Eq. 12")
         for name, color in colors.items():
-            left.plot(e[name].iterations, e[name].u[:, mode - 1], color=color, lw=0.9, ls="--", label=name)
+            left.plot(e.paths[name].iterations, e.paths[name].u[:, mode - 1], color=color, lw=0.9, ls="--", label=name)
     kit.set_time_axis(left, one.iterations)
     left.set_ylabel("strength of the mode")
     x = np.arange(len(MODES))
     for k, (name, color) in enumerate(colors.items()):
-        right.bar(x + 0.4 * k - 0.2, e[name].delays[np.array(MODES) - 1], 0.38, color=color)
+        spread = e.delays[name].std(0) if len(e.delays[name]) > 1 else None
+        right.bar(x + 0.4 * k - 0.2, e.delays[name].mean(0), 0.38, color=color, yerr=spread)
     right.axhline(0, color=kit.PALETTE.theory, lw=0.7)
     right.set_xticks(x, [str(mode) for mode in MODES])
     right.set(xlabel="mode", ylabel="relative delay at half strength")
@@ -121,6 +136,13 @@ def draw(e: Evidence) -> kit.Drawing:
     kit.panel_label(right, 1, "Delay")
     kit.figure_legend(figure, left.get_legend_handles_labels()[0])
     return figure
+
+
+def _more_seeds() -> dict[str, kit.Wanted]:
+    return {
+        f"{kind} + {seed}": kit.Wanted("saxe2014/tree.yaml", (f"architecture.activation={kind}", f"seed={seed}"))
+        for kind in KINDS for seed in range(1, SEEDS)
+    }  # fmt: skip
 
 
 DECOUPLED = "initialization={kind: decoupled, scale: 1.0e-6}"
@@ -139,6 +161,7 @@ FIGURE = kit.Figure(
             "saxe2014/tree.yaml", (DECOUPLED, "optimizer.lr=2.5e-4", "optimizer.iterations=1000")
         ),
     },
+    presets={"full": dict(_more_seeds())},
     origin={"data, step, width, u0": "stated", "form of the tree": "inferred", "random weights": "assumed"},
     evidence=evidence,
     claims=claims,

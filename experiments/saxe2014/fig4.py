@@ -13,7 +13,8 @@ from .theory.modes import descent, infinite_depth, time_between
 LAYERS = (3, 5, 11, 31, 51, 101)
 """N_l, input and output counted: n = N_l - 1 matrices."""
 U0, U, S = 1e-3, 0.99, 1.0
-RATES = np.geomspace(3e-3, 3.0, 40)
+RATES = np.geomspace(0.2, 4.0, 60)
+"""Steps that are tried, in units of 1/n."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,11 @@ class Evidence:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Integrate Eq. 15 and iterate descent."""
-    steps = [descent(N - 1, RATES, U0, U, S, limit=3000) for N in LAYERS]
+    steps = [descent(N - 1, RATES / (N - 1), U0, U, S, limit=3000) for N in LAYERS]
     return Evidence(
         flow=np.array([(N - 1) * time_between(U0, U, S, N - 1) for N in LAYERS]),
         best=np.array([one.min() for one in steps]),
-        rate=np.array([RATES[np.argmin(one)] for one in steps]),
+        rate=np.array([RATES[np.argmin(one)] / (N - 1) for N, one in zip(LAYERS, steps, strict=True)]),
         limit=infinite_depth(U0, U, S),
     )
 
@@ -68,8 +69,10 @@ def draw(e: Evidence) -> kit.Drawing:
     left.axhline(e.limit, color=kit.PALETTE.theory, ls="--", lw=0.8, label="infinite depth, Eq. 17")
     left.set(xlabel="layers $N_l$", ylabel="iterations to $u = 0.99 s$", ylim=(0, 1.3 * e.limit))
     right.loglog(np.array(LAYERS), e.rate, color=kit.PALETTE.measured, marker="o", label="best step")
-    right.loglog(LAYERS, 1 / (np.array(LAYERS) - 1), color=kit.PALETTE.theory, ls="--", label="$1/n$")
+    right.loglog(LAYERS, 1 / (np.array(LAYERS) - 1), color=kit.PALETTE.theory, ls=":", label="$1/n$")
     right.set(xlabel="layers $N_l$", ylabel="step")
+    right.set_xticks(LAYERS, labels=[str(N) for N in LAYERS])
+    right.minorticks_off()
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0][1:]]
     kit.figure_legend(figure, handles)
     kit.panel_label(left, 0, "Learning time")

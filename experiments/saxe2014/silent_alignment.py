@@ -47,6 +47,11 @@ class Silent:
         return self.first(self.losses, 0.5)
 
     @property
+    def turned(self) -> float:
+        """Time at which the cosine of the first layer is 1/2."""
+        return self.first(self.cosine, 0.5)
+
+    @property
     def aligned(self) -> float:
         """Time of 90 % of the rise of the alignment."""
         return self.first(self.alignment, self.alignment[0] + 0.9 * (self.final - self.alignment[0]))
@@ -81,7 +86,7 @@ def silent(run: kit.Run) -> Silent:
     if "output_weight" in run.parameters:
         a, w = np.asarray(run.parameters["output_weight"][0], np.float64), W[0] @ beta
         c0 = float((a @ a + w @ w) / 4 + a @ w / 2)  # (q + r) / 2 of A, C.1
-        predicted = float(np.log((np.sqrt(2) - 1) * (1 - c0) / c0) / 2)
+        predicted = float(np.log((np.sqrt(2) - 1) * (1 - c0) / c0) / 2) if c0 < 1 else np.nan
     at = run.snapshot_iterations
     return Silent(
         sigma=float(initialization.scale),
@@ -116,12 +121,21 @@ def final_alignment(depth: int, dimension: int = D) -> float:
     return depth / float(np.sqrt(depth**2 + dimension - 1))
 
 
+def slope(x: kit.Floats, y: kit.Floats) -> float:
+    """Return the slope of a line through points (K,); NaN where all have one x, or some y is none."""
+    return float(np.polyfit(x, y, 1)[0]) if np.ptp(x) > 0 and np.isfinite(y).all() else float("nan")
+
+
+def power(runs: list[Silent], times: list[float]) -> float:
+    """Return the power of sigma with which times grow; NaN where one was not reached."""
+    there = min(times) > 0  # never for NaN
+    return slope(np.log([one.sigma for one in runs]), np.log(times)) if there else float("nan")
+
+
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the theory of the paper, its misprints corrected."""
     small = e.two[1:]  # sigma^2 <= 1e-3
-    ln = np.log([one.sigma for one in e.two])
-    (a, b) = e.three
-    slope = np.log(b.sigma / a.sigma)
+    halved, turned = ([getattr(one, name) for one in e.three] for name in ("half", "turned"))
     aligned = [one.aligned for one in small]
     # fmt: off
     return [
@@ -129,22 +143,22 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "error, sigma^2 <= 1e-3)", "A, Eq. 10", kit.at_most(0.01),
                   max(abs(one.final / final_alignment(2) - 1) for one in small)),
         kit.claim("final-3", "Three matrices (relative error at sigma^2 = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
-                  abs(b.final / final_alignment(3) - 1)),
+                  abs(e.three[-1].final / final_alignment(3) - 1)),
         kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
                   kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
         kit.claim("slope", "later by 1/2 for each unit of ln sigma^-2 (slope)", "A, C.1", kit.near(0.5, 0.01),
-                  -np.polyfit(2 * ln, [one.half for one in e.two], 1)[0]),
+                  -slope(2 * np.log([one.sigma for one in e.two]), np.array([one.half for one in e.two]))),
         kit.claim("same", "but alignment comes at the same time (latest over earliest 90 %, sigma^2 <= 1e-3)",
                   "A, Section 3", kit.at_most(1.02), max(aligned) / min(aligned)),
         kit.claim("silent", "while the loss has hardly fallen (least loss over the first then, sigma^2 <= 1e-3)",
                   "A, Section 3", kit.more_than(0.9), min(float(np.interp(one.aligned, one.times, one.losses))
                                                           for one in small)),
         kit.claim("three-half", "Three matrices: half the loss at a time ~ 1/sigma (power of sigma)", "A, Figure 3",
-                  kit.near(-1, 0.1), np.log(b.half / a.half) / slope),
+                  kit.near(-1, 0.1), power(e.three, halved)),
         kit.claim("three-aligned", "the first layer aligned at a time ~ 1/sigma too (power; cosine 1/2)", "A, Figure 3",
-                  kit.near(-1, 0.1), np.log(b.first(b.cosine, 0.5) / a.first(a.cosine, 0.5)) / slope),
+                  kit.near(-1, 0.1), power(e.three, turned)),
         kit.claim("three-first", "and before (its time over that of half the loss, the larger)", "A, Figure 3",
-                  kit.less_than(1), max(one.first(one.cosine, 0.5) / one.half for one in e.three)),
+                  kit.less_than(1), np.max(np.divide(turned, halved))),
         kit.finding("large", "At sigma^2 = 1e-2 alignment is not silent: loss when 90 % aligned", "",
                     float(np.interp(e.two[0].aligned, e.two[0].times, e.two[0].losses))),
         kit.finding("relu-last", "ReLU, whitened: distance of the network from regression with its last kernel",

@@ -12,6 +12,7 @@ from dynamics_cli import kit
 from .regression import (
     COUNTS,
     DIM,
+    FULL,
     LOGS,
     NOISE,
     ORIGIN,
@@ -26,6 +27,8 @@ from .regression import (
 )  # fmt: skip
 from .theory.minimum_q import minimum_l1, minimum_l2, minimum_q
 
+SMALLEST = (1e-3, 1e-2)
+"""alpha of `--preset full` alone."""
 RICH, LAZY = (0.1, 0.3, 1.0), (3.0, 10.0, 30.0)
 """alpha of the trained networks: their limits are shown, the distance travelled of the second ones."""
 SMALL, LARGE = (1.0, 2.0), (0.1, 0.5)
@@ -187,6 +190,7 @@ FIGURE = kit.Figure(
         "and (b). In (d) networks that were trained, on 20 samples in 60 dimensions."
     ),
     configs={**wanted(RICH), **wanted(LAZY)},
+    presets={"full": wanted((*SMALLEST, *RICH, *LAZY), more=FULL)},
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .regression import COUNTS, DEPTHS, DIM, ORIGIN, THRESHOLD, Limit, limit, thresholds, wanted
+from .regression import COUNTS, DEPTHS, DIM, FULL, ORIGIN, THRESHOLD, Limit, limit, thresholds, wanted
 from .theory.minimum_q import q
 
 SMALL = 10.0 ** np.array([-6.0, -8.0, -12.0, -16.0])
@@ -114,6 +114,7 @@ FIGURE = kit.Figure(
         "against mu = alpha^D in 1000 dimensions, and the largest mu with a small population error against the samples."
     ),
     configs=wanted((0.3,), 3),
+    presets={"full": wanted((0.03, 0.1, 0.3, 1.0), 3, FULL)},
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

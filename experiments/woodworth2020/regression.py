@@ -26,11 +26,18 @@ ORIGIN: dict[str, kit.Origin] = {
 }  # fmt: skip
 
 
-def wanted(alphas: tuple[float, ...], depth: int = 2) -> dict[str, kit.Wanted]:
-    """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel regime, `1 / alpha^2`."""
+FULL = ("dataset.n=40", "dataset.dim=200", "optimizer.until=300.0")
+"""The trained problem of `--preset full`, 3 of 200 entries from 40 samples."""
+
+
+def wanted(alphas: tuple[float, ...], depth: int = 2, more: tuple[str, ...] = ()) -> dict[str, kit.Wanted]:
+    """Return the runs of one depth, a role for every alpha; above 1 in the time of the kernel regime, `1 / alpha^2`.
+
+    Changes of all of them are `more`.
+    """
     found = {}
     for alpha in alphas:
-        change = [f"architecture.depth={depth}", f"initialization.scale={alpha}"]
+        change = [*more, f"architecture.depth={depth}", f"initialization.scale={alpha}"]
         if alpha > 1:
             times = [f"optimizer.{key}={value / alpha**2!r}" for key, value in (("until", 20.0), ("first", 1e-3))]
             change += [*times, "optimizer.stop_below=1e-6"]  # the integrator resolves weights to 1e-8 of their size

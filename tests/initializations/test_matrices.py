@@ -121,16 +121,22 @@ def test_decoupled_modes_of_several_outputs_and_layers() -> None:
     ],
 )
 @pytest.mark.parametrize("scales", [None, [2.0, 0.5]])
-def test_paired_networks_are_0_and_their_neurons_are_not(architecture: dict[str, Any], scales: Any) -> None:
+@pytest.mark.parametrize("sphere", [None, True])
+def test_paired_networks_are_0_and_their_neurons_are_not(
+    architecture: dict[str, Any], scales: Any, sphere: bool | None
+) -> None:
     scales = scales if scales is None or architecture.get("widths") != [5, 8] else [*scales, 3.0]
-    drawn, one = start({"kind": "paired", "scale": 1.0, "scales": scales}, architecture=architecture)
+    drawn, one = start({"kind": "paired", "scale": 1.0, "scales": scales, "sphere": sphere}, architecture=architecture)
     x = np.random.default_rng(1).standard_normal((50, 3))
     assert np.abs(one.config.architecture.function(drawn)(x)).max() < 1e-14
     last = next(name for name in ("output_weight", "weight_3", "weight_2") if name in drawn)
     half = drawn[last].shape[-1] // 2
     np.testing.assert_array_equal(drawn[last][..., :half], -drawn[last][..., half:])
     assert np.abs(drawn[last]).min() > 0
-    assert "bias_1" not in drawn or drawn["bias_1"].any()
+    assert "bias_1" not in drawn or drawn["bias_1"].any() != bool(sphere)
+    if sphere and "hidden_weight" in drawn:
+        sizes = [np.linalg.norm(drawn["hidden_weight"], axis=1), np.abs(drawn["output_weight"])]
+        np.testing.assert_allclose(sizes, np.outer(scales or [1.0, 1.0], np.ones(10)))
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform", "truncated_normal"])

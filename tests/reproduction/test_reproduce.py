@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -212,10 +213,16 @@ def test_presets(small: Callable[..., Figure]) -> None:
     figure = small()
     config = figure.configs["first"]
     small(presets={"full": {"first": Wanted(str(config), ("optimizer.iterations=60",)), "third": str(config)}})
-    result = reproduce_figure("small-fig1", preset="full")
+    told: list[str] = []
+    result = reproduce_figure("small-fig1", preset="full", messages=told.append)
+    assert re.fullmatch(r"small-fig1, preset full: 3 networks to train, roughly .* s of one core", told[0])
     assert [(run.role, run.run.iterations) for run in result.runs] == [("first", 60), ("second", 20), ("third", 50)]
+    told.clear()
     small()
-    assert len(reproduce_figure("small-fig1", preset="full").runs) == 2  # a figure without it: its default
+    assert (
+        len(reproduce_figure("small-fig1", preset="full", messages=told.append).runs) == 2
+    )  # a figure without it: its default
+    assert not told
     with pytest.raises(UsageError, match=r"no preset 'fill'.*did you mean 'full'"):
         reproduce_figure("small-fig1", preset="fill")
 

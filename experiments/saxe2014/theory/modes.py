@@ -39,18 +39,18 @@ def infinite_depth(u0: float, u: float, s: float) -> float:
     return float(np.log(u * (s - u0) / (u0 * (s - u))) / s**2 + 1 / (s * u0) - 1 / (s * u))
 
 
-def descent(n: int, rates: ArrayLike, u0: float, u: float, s: float, limit: int = 20000) -> Floats:
-    """Return after how many updates `a += rate a^(n-1) (s - a^n)` is within s - u of s twice running; else inf."""
+def descent(n: int, rates: ArrayLike, u0: float, u: float, s: float, limit: int = 20000, stays: int = 20) -> Floats:
+    """Return after how many updates `a += rate a^(n-1) (s - a^n)` comes within s - u of s and stays there; else inf.
+
+    It stays where the next `stays` updates are as close: fast steps jump through s and away again.
+    """
     rates = np.atleast_1d(np.asarray(rates, np.float64))
-    a, steps = np.full(rates.shape, u0 ** (1 / n)), np.full(rates.shape, np.inf)
-    before = np.zeros(rates.shape, bool)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(1, limit + 1):
+    a, since = np.full(rates.shape, u0 ** (1 / n)), np.full(rates.shape, np.inf)
+    for k in range(1, limit + 1):
+        with np.errstate(over="ignore", invalid="ignore"):
             a = a + rates * a ** (n - 1) * (s - a**n)
             a[~np.isfinite(a) | (a <= 0) | (a > (2 * s) ** (1 / n))] = np.nan  # beyond recovery
-            reached = np.abs(a**n - s) <= s - u
-            steps[reached & before & np.isinf(steps)] = k - 1
-            before = reached
-            if (np.isfinite(steps) | np.isnan(a)).all():
-                break
-    return steps
+            since = np.where(np.abs(a**n - s) <= s - u, np.minimum(since, k), np.inf)
+        if (np.isnan(a) | (since <= k - stays)).all():
+            break
+    return since

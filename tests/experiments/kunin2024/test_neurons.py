@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.kunin2024.relu import PLANE, SMALL, factors
 from dynamics_cli._bundled.experiments.kunin2024.theory.single_neuron import (
     kernel_distance,
     last_distance,
@@ -16,7 +17,7 @@ from scipy.integrate import solve_ivp
 
 from dynamics_cli.reproduction.catalogue import load_figure
 from tests.experiments.falsify import Change, check_changes, check_complete
-from tests.experiments.helpers import check_pure, evidence_of, titles, verdicts
+from tests.experiments.helpers import check_pure, evidence_of, one_run, titles, verdicts
 
 
 @pytest.mark.parametrize("delta", [-4.0, -0.5, 0.0, 1e-6, 2.0])
@@ -57,10 +58,48 @@ def test_all_claims_are_reproduced(figure: str, panels: int, outputs: Path) -> N
     assert len(titles(check_pure(loaded, evidence, outputs))) == panels
 
 
+def test_every_neuron_starts_at_one_scale_and_imbalance_and_the_network_at_0() -> None:
+    for tau, delta in ((0.1, 0.9999), (0.1, -0.9999), (2.0, 0.0)):
+        scales = f"initialization.scales={list(factors(tau, delta))}"
+        run = one_run("kunin2024/circle.yaml", f"initialization.scale={tau}", scales, "optimizer.iterations=1")
+        w, a = run.state(0)["hidden_weight"], run.state(0)["output_weight"]
+        norms = np.linalg.norm(w, axis=1)
+        np.testing.assert_allclose(np.abs(a) * norms, tau**2, rtol=1e-9)
+        np.testing.assert_allclose(a**2 - norms**2, delta, atol=1e-9)
+        np.testing.assert_array_equal(w[:25], w[25:])
+        assert np.abs(run.network(0)(run.dataset().x)).max() < 1e-14
+
+
+@pytest.mark.long
+def test_figure_1_comes_out_but_for_how_rich_downstream_networks_are(outputs: Path) -> None:
+    loaded = load_figure("kunin2024-fig1")
+    evidence = evidence_of(loaded)
+    stated = verdicts(loaded.claims(evidence))
+    assert {id for id, verdict in stated.items() if verdict != "reproduced"} <= {"rich-later"}
+    assert titles(check_pure(loaded, evidence, outputs))[:4] == [
+        "(a) Rich",
+        "(b) Upstream",
+        "(c) Lazy",
+        "(d) Downstream",
+    ]
+
+
 COARSE = ("optimizer={kind: gd, lr: 0.2, iterations: 100}",)
 MOMENTUM = ("optimizer={kind: gd, lr: 0.01, iterations: 2000, momentum: 0.9}",)
 BALANCED = ("initialization={kind: values, hidden_weight: [[-1.0, 0.0]], output_weight: [1.0]}",)
+NARROW = tuple(f"map 0 {j}" for j in SMALL[1])
 CHANGES = {
+    "kunin2024-fig1": [
+        Change("steps of 0.02", ("optimizer.lr=0.02", "optimizer.iterations=5000"), ("conserved",), tuple(PLANE)),
+        Change("downstream starts", ("initialization.scales=[10.0, 0.1]",), ("signs", "aligned"), ("rich", "upstream")),
+        Change(
+            "balanced starts",
+            ("initialization.scales=[1.0, 1.0]",),
+            ("upstream", "flips-up", "flips-down", "largest", "where", "distance"),
+            NARROW,
+        ),
+        Change("an upstream start", ("initialization.scales=[0.1, 10.0]",), ("lazy-first",), ("map 0 0",)),
+    ],
     "kunin2024-fig3": [
         Change("steps of 0.2", COARSE, ("conserved", "exact")),
         Change("momentum", MOMENTUM, ("exact", "conserved")),

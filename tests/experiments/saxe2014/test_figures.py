@@ -21,6 +21,11 @@ from tests.experiments.falsify import Change, check_changes, check_complete
 from tests.experiments.helpers import check_pure, drawing, evidence_of, titles, verdicts
 
 TWO, THREE = tuple(f"2 {s}" for s in ("0.1", "0.0316", "0.01", "0.001")), ("3 0.1", "3 0.0316")
+SLOW = "optimizer.lr=0.00625"  # 0.1/n at 16 matrices, at which none diverges
+ORTHOGONAL, GAUSSIAN = (
+    tuple(role for role in load_figure("saxe2014-fig6a").configs if role.startswith(f"{start}, n = 16"))
+    for start in ("orthogonal", "Gaussian")
+)
 SHORT = "500 iterations fit the strong modes alone, in the figure's own runs too"
 # fmt: off
 CHANGES = {
@@ -35,11 +40,16 @@ CHANGES = {
         Change("no tanh", ("architecture.activation=linear",), ("tanh",), ("tanh",)),
     ],
     "silent-alignment": [
-        Change("large weights", ("initialization.scale=1.0",), ("half", "slope", "same", "silent"), TWO),
+        Change("weights 31.6 times as large", ("initialization.scales=[31.6, 31.6]",),
+               ("half", "slope", "same", "silent"), TWO),
         Change("inputs that are not white", ("dataset.n=40",), ("final-2",), TWO),
         Change("inputs that are not white", ("dataset.n=40",), ("final-3",), THREE),
-        Change("balanced orthogonal weights", ("initialization={kind: balanced_product, scale: 0.01}",),
+        Change("balanced orthogonal weights", ("initialization.kind=balanced_product",),
                ("three-half", "three-aligned", "three-first"), THREE),
+    ],
+    "fig6a": [
+        Change("Gaussian weights at one step", ("initialization.kind=lecun", SLOW), ("flat", "sooner"), ORTHOGONAL),
+        Change("orthogonal weights at one step", ("initialization.kind=orthogonal", SLOW), ("grows",), GAUSSIAN),
     ],
 }
 # fmt: on

@@ -1,0 +1,136 @@
+"""Figure 2: test loss against the width for two scalings of the output, and SGD on fresh samples by scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+
+POWERS = {"1/sqrt(m)": 0.5, "1/m": 1.0}
+WIDTHS = (4, 16, 64)
+MORE_WIDTHS = (2, 3, 6, 8, 12, 24, 32, 128, 256, 512)
+TAUS = (0.1, 0.3, 1.0)
+MORE_TAUS = (0.01, 0.02, 0.04, 0.1259, 0.1585, 0.1995, 0.2512, 0.3981, 0.5012, 0.631, 0.7943, 2.0, 4.0, 8.0)
+"""Of `--preset full`, with the others those of the paper."""
+LABELS = 100.0
+"""What labels of Figure 2a are multiplied by."""
+TARGET = 200.0
+"""and those of Figure 2c divided by."""
+LAST = 2000
+"""Iterations over which the loss of SGD is averaged."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Final losses, in the units of our labels."""
+
+    widths: kit.Ints
+    """(M,) ascending."""
+    test: dict[str, kit.Floats]
+    """Scaling of the output -> final held-out losses (M,)."""
+    null: float
+    """Held-out loss of the zero function."""
+    taus: kit.Floats
+    """(T,) ascending."""
+    online: kit.Floats
+    """(T,) loss of SGD over that of the zero function, mean of the last iterations."""
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the final losses."""
+    test: dict[str, dict[int, float]] = {name: {} for name in POWERS}
+    online: dict[float, float] = {}
+    null = np.nan
+    for role, run in runs.items():
+        name, value = role.split(", ")
+        samples, number = run.dataset(), float(value.split(" = ")[1])
+        if name == "SGD":
+            late = run.loss_iterations > run.iterations - LAST
+            online[number] = float(np.mean(run.losses[late]) / (0.5 * np.mean(samples.y**2)))
+        else:
+            assert samples.y_test is not None
+            test[name][int(number)] = float(run.measures["test_loss"][-1])
+            null = 0.5 * float(np.mean(samples.y_test**2))
+    widths, taus = sorted(test["1/m"]), sorted(online)
+    return Evidence(np.array(widths), {name: np.array([of[m] for m in widths]) for name, of in test.items()}, null,
+                    np.array(taus), np.array([online[tau] for tau in taus]))  # fmt: skip
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Section 3 and Figure 2."""
+    ratio = dict(zip(e.widths.tolist(), e.test["1/m"] / e.test["1/sqrt(m)"], strict=True))
+    online = dict(zip(e.taus.tolist(), e.online, strict=True))
+    # fmt: off
+    return [
+        *(kit.claim(f"width-{m}", f"Networks times 1/m generalise better than lazy ones times 1/sqrt(m) (held-out loss "
+                    f"over theirs, m = {m})", "Figure 2(a)", kit.less_than(1), ratio[m]) for m in WIDTHS[1:]),
+        kit.claim("online", "SGD on fresh samples ends higher in the lazy regime (loss at tau = 1 over that at 0.1)",
+                  "Figure 2(c)", kit.more_than(1), online[1.0] / online[0.1]),
+        kit.claim("rises", "the higher the larger tau (share of larger tau with more, 0.1 to 1)", "Figure 2(c)",
+                  kit.exactly(1), float(np.mean(np.diff([online[tau] for tau in TAUS]) > 0))),
+        *(kit.finding(f"test-{k}-{m}", f"Held-out loss over that of the zero function, {name}, m = {m}", "Figure 2(a)",
+                      value / e.null) for k, (name, of) in enumerate(e.test.items())
+          for m, value in zip(e.widths, of, strict=True)),
+        *(kit.finding(f"online-{tau:g}", f"Loss of SGD over that of the zero function, tau = {tau:g}", "Figure 2(c)",
+                      value) for tau, value in online.items()),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw losses against the width and against the scale, in the units of the paper."""
+    figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
+    names = {"1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"), "1/m": ("output times $1/m$", kit.PALETTE.muted)}
+    handles: list[kit.Artist] = []
+    for name, (label, color) in names.items():
+        handles += left.plot(e.widths, 0.1 * LABELS**2 * e.test[name], "o-", color=color, label=label)
+    handles.append(left.axhline(0.1 * LABELS**2 * e.null, color=kit.PALETTE.theory, ls=":", lw=0.9))
+    handles[-1].set_label("zero function")
+    left.set(xscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$", ylim=(0, None))
+    left.set_xticks(WIDTHS, labels=[str(m) for m in WIDTHS])
+    left.minorticks_off()
+    right.plot(e.taus, e.online / e.online.max(), "o-", color=kit.SERIES[2])
+    right.set(xscale="log", yscale="log", xlabel=r"scale $\tau$", ylabel=r"loss of SGD / largest")
+    kit.panel_label(left, 0, "Width")
+    kit.panel_label(right, 1, "Fresh samples")
+    kit.figure_legend(figure, handles)
+    return figure
+
+
+def _widths(widths: Iterable[int]) -> dict[str, kit.Wanted]:
+    found = {}
+    for name, power in POWERS.items():
+        for m in widths:
+            lr = LABELS * (1.0 if power == 0.5 else 0.05 * m)  # released: 1/m and 0.05/m, over the square of the scale
+            changes = (f"architecture.width={m}", f"architecture.output_scale={float(m) ** -power!r}")
+            found[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, f"optimizer.lr={lr!r}"))
+    return found
+
+
+def _online(taus: Iterable[float]) -> dict[str, kit.Wanted]:
+    def change(tau: float) -> tuple[str, ...]:
+        lr: Any = 50 * min(0.25 / tau**2, 25.0) / TARGET  # times m: the released gradient is without 1/m
+        return f"initialization.scale={tau * TARGET**0.5!r}", f"optimizer.lr={lr!r}"
+
+    return {f"SGD, tau = {tau:g}": kit.Wanted("chizat2019/online.yaml", change(tau)) for tau in taus}
+
+
+FIGURE = kit.Figure(
+    id="chizat2019-fig2",
+    caption=(
+        "Left: held-out loss of networks times 1/sqrt(m), which are lazy when they are wide, and times 1/m, against "
+        "the width m, labels times 100. Right: loss in the end of stochastic gradient descent on fresh samples against "
+        "the scale tau of the start."
+    ),
+    configs={**_widths(WIDTHS), **_online(TAUS)},
+    presets={"full": {**_widths(MORE_WIDTHS), **_online(MORE_TAUS)}},
+    origin={"data, teacher, starts, steps, iterations": "released", "widths, scales": "released", "seed": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)

@@ -1,0 +1,246 @@
+"""Figure 1: ReLU networks from several scales and imbalances, neurons in the plane and maps over tau and delta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli import kit
+from dynamics_cli.runs.replica import replicas_of
+
+PLANE = {"rich": (0.1, 0.0), "upstream": (0.1, 0.9999), "lazy": (2.0, 0.0), "downstream": (0.1, -0.9999)}
+"""Panels of Figure 1a: (tau, delta); the last two are its insets."""
+TAUS, DELTAS = 10 ** np.linspace(-1, 0.3, 17), np.linspace(-1, 1, 17)
+"""Of the paper (`--preset full`)."""
+SMALL = (range(0, 17, 4), (0, 4, 6, 7, 8, 12, 16))
+"""Places of the small grid in them."""
+TEACHER = kit.directions(np.array([[np.cos(t), np.sin(t)] for t in np.radians([-84.7795, 23.9442, 143.6173])]))
+TEACHER_SIGNS = np.array([-1.0, -1.0, 1.0])
+"""Of Figure 1a, as released."""
+CLOSE = 10.0
+"""Degrees within which a neuron has the direction of one of the teacher."""
+
+
+def factors(tau: float, delta: float) -> tuple[float, float]:
+    """Return A and 1/A: sizes `tau A` of w_j and `tau/A` of a_j have the imbalance `delta = a_j^2 - |w_j|^2`."""
+    u = abs(delta) / tau**2
+    smaller = float(np.sqrt(2 / (np.hypot(2, u) + u)))
+    return (smaller, 1 / smaller) if delta >= 0 else (1 / smaller, smaller)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Neurons of a network in the plane."""
+
+    tau: float
+    paths: kit.Floats
+    """(K, m, 2) `|a_j| w_j`."""
+    signs: kit.Floats
+    """(m,) of the last a_j."""
+    changed: int
+    """Output weights that changed their sign."""
+    drift: float
+    """Largest change of an imbalance `a_j^2 - |w_j|^2`."""
+    found: float
+    """Share of the norms `|a_j| |w_j|` within 10 degrees of a neuron of the teacher of the same sign."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Networks in the plane, and maps (times, deltas, taus), means over seeds."""
+
+    plane: dict[str, Plane]
+    times: kit.Ints
+    taus: kit.Floats
+    deltas: kit.Floats
+    test: kit.Floats
+    """Held-out loss over that of the zero function."""
+    kernel: kit.Floats
+    """Distance of the tangent kernel from the first."""
+    flips: kit.Floats
+    """Activations that have changed, in neurons: 0 to 50."""
+    moved: kit.Floats
+    """Distance of the weights from the first."""
+
+    def at(self, values: kit.Floats, time: int, delta: float) -> float:
+        """Return the value of a map at the smallest tau."""
+        return float(values[list(self.times).index(time), int(np.argmin(np.abs(self.deltas - delta))), 0])
+
+
+def plane(run: kit.Run) -> Plane:
+    """Read a run in the plane."""
+    W, a = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    imbalance = a**2 - np.sum(W**2, axis=2)
+    mass = np.abs(a[-1]) * np.linalg.norm(W[-1], axis=1)
+    cosines = np.where(np.sign(a[-1])[:, None] == TEACHER_SIGNS, kit.directions(W[-1]) @ TEACHER.T, -1.0).max(axis=1)
+    return Plane(
+        float(run.config.initialization.scale), np.abs(a)[:, :, None] * W, np.sign(a[-1]),  # type: ignore[attr-defined]
+        int(np.sum(np.sign(a[-1]) != np.sign(a[0]))), float(np.abs(imbalance - imbalance[0]).max()),
+        float(mass[cosines > np.cos(np.radians(CLOSE))].sum() / mass.sum()),
+    )  # fmt: skip
+
+
+def cell(run: kit.Run) -> kit.Floats:
+    """Return test loss, kernel distance, flips and distance (4, times) of a run, or of its replicas on average."""
+    rows = []
+    for one in replicas_of(run) if "replicas" in run.info else [run]:
+        y = one.dataset().y_test
+        assert y is not None
+        m = one.config.architecture.width  # type: ignore[attr-defined]
+        null = float(np.mean(y**2))
+        scales: dict[str, float] = {
+            "test_loss": 1 / null,
+            "kernel_distance": 1.0,
+            "activation_flips": float(m),
+            "distance": 1.0,
+        }
+        rows.append([np.asarray(one.measures[name], np.float64)[1:] * scale for name, scale in scales.items()])
+    return np.asarray(np.mean(rows, axis=0))
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read all runs."""
+    cells = {role: cell(run) for role, run in runs.items() if role not in PLANE}
+    at = {tuple(int(word) for word in role.split()[1:]): values for role, values in cells.items()}
+    columns, rows = (sorted({place[k] for place in at}) for k in (0, 1))
+    maps = np.array([[at[i, j] for i in columns] for j in rows])  # (deltas, taus, 4, times)
+    times = next(run.snapshot_iterations[1:] for role, run in runs.items() if role not in PLANE)
+    test, kernel, flips, moved = maps.transpose(2, 3, 0, 1)
+    return Evidence({role: plane(runs[role]) for role in PLANE}, np.asarray(times), TAUS[columns], DELTAS[rows],
+                    test, kernel, flips, moved)  # fmt: skip
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare with Figure 1 as the released notebooks print and draw it, means over 16 seeds there."""
+    one, drawn = e.plane, "Figure 1b, map drawn by the released notebook"
+    largest = np.unravel_index(np.argmax(e.kernel[1]), e.kernel[1].shape)
+    where = e.taus[largest[1]] < 0.11 and -0.4 <= e.deltas[largest[0]] < 0
+    rich, lazy = ([one[name].found for name in names] for names in (("rich", "upstream"), ("lazy", "downstream")))
+    # fmt: off
+    return [
+        kit.claim("conserved", "Training conserves the imbalance a_j^2 - |w_j|^2 of every neuron (largest change)",
+                  "Section 3, gradient flow", kit.less_than(1e-4), max(net.drift for net in one.values())),
+        kit.claim("signs", "Output weights keep their signs where delta >= 0 (signs that changed)",
+                  "a_j^2 >= |w_j|^2 along the flow", kit.exactly(0),
+                  sum(one[name].changed for name in ("rich", "upstream", "lazy"))),
+        kit.claim("aligned", "Small and upstream networks turn to the teacher's neurons, large and downstream ones do "
+                  "not (share of |a| |w| within 10 degrees, least of the former less most of the latter)",
+                  "Figure 1a", kit.more_than(0), min(rich) - max(lazy)),
+        kit.claim("upstream", "Upstream networks generalise fast (held-out loss at delta = 1 over that at -1, tau = "
+                  "0.1, t = 100)", drawn, kit.at_most(0.25), e.at(e.test, 100, 1.0) / e.at(e.test, 100, -1.0)),
+        kit.claim("flips-up", "as their activations change at once (Hamming distance of 50, delta = 1, t = 100)",
+                  drawn, kit.Interval(18, 21), e.at(e.flips, 100, 1.0)),
+        kit.claim("flips-down", "and those of downstream ones do not (delta = -1)", drawn, kit.less_than(3),
+                  e.at(e.flips, 100, -1.0)),
+        kit.claim("lazy-first", "Downstream networks are lazy at first (kernel distance, tau = 0.1, delta = -1, "
+                  "t = 100)", drawn, kit.less_than(0.08), e.at(e.kernel, 100, -1.0)),
+        kit.claim("rich-later", "and rich later: delayed rich (t = 1000)", drawn, kit.Interval(0.05, 0.17),
+                  e.at(e.kernel, 1000, -1.0)),
+        kit.claim("largest", "The largest kernel distance on the map at t = 1000", "Figure 1b, printed in the released "
+                  "notebook", kit.around(0.537), e.kernel[1].max()),
+        kit.claim("where", "is that of a small, slightly downstream network (tau = 0.1, delta from -0.4 to 0: 1 if so)",
+                  drawn, kit.exactly(1), float(where)),
+        kit.claim("distance", "The largest distance that weights travel to t = 1000", "Appendix, printed in the "
+                  "released notebook", kit.around(1.81), e.moved[1].max()),
+        *(kit.finding(f"found-{name}", f"Share of |a| |w| along the teacher, tau = {PLANE[name][0]:g}, delta = "
+                      f"{PLANE[name][1]:g}", "Figure 1a", net.found) for name, net in one.items()),
+        kit.finding("changed", "Output weights of 50 that change their sign, delta = -0.9999", "Figure 1a",
+                    one["downstream"].changed),
+        kit.finding("best", "Least held-out loss over that of the zero function, last map", "Figure 1b",
+                    e.test[-1].min()),
+        kit.finding("worst", "and largest (0.48 at t = 1000 in the released notebook)", "Figure 1b", e.test[-1].max()),
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw `|a_j| w_j` of the four networks, then maps of the held-out loss and of the kernel distance."""
+    count = len(e.times)
+    figure, axes = kit.new_figure(4, 1 + (2 * count + 3) // 4, aspect=1.08, extra_height=0.25)
+    colors = {1.0: kit.SERIES[0], -1.0: kit.SERIES[1], 0.0: kit.PALETTE.muted}
+    for k, (name, one) in enumerate(e.plane.items()):
+        _draw_plane(axes[k], one, colors)
+        kit.panel_label(axes[k], k, name.capitalize())
+        axes[k].set_xlabel(rf"$\tau={PLANE[name][0]:g},\,\delta={PLANE[name][1]:.2g}$")
+    for row, (values, label) in enumerate(((e.test, "test loss"), (e.kernel, "kernel distance"))):
+        group = axes[4 + row * count : 4 + (row + 1) * count]
+        for k, axis in enumerate(group):
+            image = axis.pcolormesh(values[k], cmap="viridis", vmin=0, vmax=float(values.max()), rasterized=True)
+            places, whole = np.array([0, len(e.taus) // 2, len(e.taus) - 1]), np.flatnonzero(e.deltas % 1 == 0)
+            axis.set_xticks(places + 0.5, [f"{e.taus[i]:.2g}" for i in places])
+            axis.set_yticks(whole + 0.5, [f"${e.deltas[i]:g}$" if k == 0 else "" for i in whole])
+            axis.set_xlabel(r"scale $\tau$")
+            kit.panel_label(axis, 4 + row * count + k, f"$t={time_label(int(e.times[k]))}$")
+        group[0].set_ylabel(r"imbalance $\delta$", labelpad=0)
+        figure.colorbar(image, ax=group, aspect=14, pad=0.03).set_label(label)
+    handles = [axes[0].plot([], [], "o-", ms=3, color=colors[s], label=f"$a_j {'>' if s > 0 else '<'} 0$")[0]
+               for s in (1.0, -1.0)]  # fmt: skip
+    handles += axes[0].plot([], [], color="black", lw=0.9, ls=(0, (4, 2)), label="teacher")
+    handles += axes[0].plot([], [], color="black", lw=0.8, ls=":", label=r"radius $\tau^2$, the start")
+    kit.figure_legend(figure, handles)
+    return figure
+
+
+def time_label(t: int) -> str:
+    """Return 100 as `10^2`."""
+    return f"10^{round(np.log10(t))}"
+
+
+def _draw_plane(axes: kit.Axes, one: Plane, colors: dict[float, str]) -> None:
+    reach = 1.15 * max(float(np.abs(one.paths).max()), 1.2 * one.tau**2)
+    for j in range(one.paths.shape[1]):
+        look: dict[str, Any] = {"color": colors[float(one.signs[j])]}
+        axes.plot(*one.paths[:, j].T, lw=0.8, alpha=0.7, **look)
+        axes.plot(*one.paths[-1, j], "o", ms=2.5, **look)
+    for t, s in zip(TEACHER, TEACHER_SIGNS, strict=True):
+        axes.plot(*np.outer(t, [0, 2 * reach]), color=colors[float(s)], lw=0.9, ls=(0, (4, 2)), zorder=0)
+    angle = np.linspace(0, 2 * np.pi, 100)
+    axes.plot(one.tau**2 * np.cos(angle), one.tau**2 * np.sin(angle), color="black", lw=0.8, ls=":")
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())
+
+
+def _wanted(tau: float, delta: float, config: str, *more: str, replicas: int = 1) -> kit.Wanted:
+    A, other = factors(tau, delta)
+    return kit.Wanted(
+        config, (f"initialization.scale={tau!r}", f"initialization.scales=[{A!r}, {other!r}]", *more), replicas
+    )
+
+
+def _maps(columns: Any, rows: Any, *more: str, replicas: int = 1) -> dict[str, kit.Wanted]:
+    config = "kunin2024/relu.yaml"
+    return {
+        f"map {i} {j}": _wanted(
+            float(TAUS[i]), float(DELTAS[j]), config, f"optimizer.lr={5e-3 / float(TAUS[i]) ** 2!r}", *more,
+            replicas=replicas,
+        )
+        for i in columns for j in rows
+    }  # fmt: skip
+
+
+FULL = ("dtype=float64", "dataset.n_test=10000", "optimizer.iterations=100000",
+        "record.snapshots={kind: list, include: [100, 1000, 10000, 100000]}")  # fmt: skip
+RELEASED = ("optimizer.lr=1e-4", "optimizer.iterations=1000000")
+FIGURE = kit.Figure(
+    id="kunin2024-fig1",
+    caption=(
+        "Two-layer ReLU networks whose neurons all start at one scale tau and imbalance delta. First row: neurons "
+        "|a_j| w_j in the plane, lines their paths, dots their ends. Below: held-out loss over that of the zero "
+        "function, and distance of the tangent kernel from the first, in 100 dimensions."
+    ),
+    configs={
+        **{name: _wanted(*values, "kunin2024/circle.yaml") for name, values in PLANE.items()},
+        **_maps(*SMALL),
+    },
+    presets={"full": {
+        **{name: _wanted(*values, "kunin2024/circle.yaml", *RELEASED) for name, values in PLANE.items()},
+        **_maps(range(17), range(17), *FULL, replicas=16),
+    }},
+    origin={"data, teacher, width, loss, starts": "released", "step of the maps": "released",
+            "step in the plane": "assumed", "small grid, to t = 1000": "assumed", "seed": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)  # fmt: skip

@@ -1,0 +1,124 @@
+"""Figure 6A: iterations against depth, deep linear networks from orthogonal and from Gaussian weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics_cli import kit
+
+DEPTHS, MORE_DEPTHS = (2, 4, 8, 16), (3, 6, 12, 32, 64)
+"""Matrices; the second ones of `--preset full`, the deepest two from orthogonal weights alone."""
+LEFT = 0.01
+"""Share of the loss of the zero network that ends a run."""
+START = {"orthogonal": "initialization.kind=orthogonal", "Gaussian": "initialization.kind=lecun"}
+STEPS: dict[str, dict[int, tuple[float, ...]]] = {
+         "orthogonal": dict.fromkeys((*DEPTHS, *MORE_DEPTHS), (0.5, 1.0, 1.5)),
+         "Gaussian": {2: (0.3, 0.6, 1.0), 3: (0.3, 0.6, 0.8), 4: (0.2, 0.4, 0.8), 6: (0.1, 0.2, 0.4),
+                      8: (0.1, 0.2, 0.3), 12: (0.05, 0.1, 0.15), 16: (0.05, 0.1)}}  # fmt: skip
+"""Start -> depth n -> steps that are tried, in units of 1/n; twice the largest diverge from some Gaussian draws."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Networks of several depths from one law of the weights, at the best of their steps."""
+
+    depths: kit.Ints
+    """(D,) matrices, ascending."""
+    iterations: kit.Floats
+    """(D,) to 1 % of the loss of the zero network; infinite where no step gets there."""
+    rates: kit.Floats
+    """(D,) the step that takes them."""
+    losses: kit.Floats
+    """(T,) of the deepest of `DEPTHS` over that of the zero network."""
+
+    def growth(self, n: int) -> float:
+        """Return how much longer n matrices take than half as many."""
+        at = dict(zip(self.depths.tolist(), self.iterations.tolist(), strict=True))
+        return float(at[n] / at[n // 2])
+
+
+def evidence(runs: kit.Runs) -> dict[str, Start]:
+    """Find the best step of every depth."""
+    found = {}
+    for start in START:
+        best: dict[int, tuple[float, float, kit.Floats]] = {}
+        for role, run in runs.items():
+            if not role.startswith(start):
+                continue
+            losses = np.asarray(run.losses) / (0.5 * np.mean(np.sum(run.dataset().y ** 2, axis=1)))
+            reached = np.flatnonzero(losses <= LEFT)
+            took = float(run.loss_iterations[reached[0]]) if len(reached) else float("inf")
+            depth, rate = len(run.config.architecture.widths) + 1, float(run.config.optimizer.lr)  # type: ignore[attr-defined]
+            if depth not in best or took < best[depth][0]:
+                best[depth] = (took, rate, losses)
+        depths = sorted(best)
+        found[start] = Start(
+            np.array(depths), np.array([best[n][0] for n in depths]), np.array([best[n][1] for n in depths]),
+            best[DEPTHS[-1]][2],
+        )  # fmt: skip
+    return found
+
+
+def claims(e: Mapping[str, Start]) -> list[kit.Claim]:
+    """Compare with Figure 6A: depth costs nothing from orthogonal weights, and much from Gaussian ones."""
+    orthogonal, gaussian = e.values()
+    longer = [one.iterations[np.isin(one.depths, DEPTHS[1:])] for one in (gaussian, orthogonal)]
+    # fmt: off
+    return [
+        kit.claim("flat", "From orthogonal weights depth costs hardly an iteration (16 matrices over 8)",
+                  "Figure 6A; range ours, that of Figure 4", kit.less_than(1.25), orthogonal.growth(16)),
+        kit.claim("grows", "from scaled Gaussian ones it does (16 matrices over 8)",
+                  "Figure 6A; range ours, that of Figure 4", kit.more_than(1.25), gaussian.growth(16)),
+        kit.claim("sooner", "Orthogonal weights learn sooner (least ratio, Gaussian over orthogonal, 4 to 16 matrices)",
+                  "Figure 6A", kit.more_than(1), np.min(longer[0] / longer[1])),
+        *[kit.finding(f"{name}-{n}", f"Iterations of {n} matrices, {name}", "Figure 6A", took)
+          for name, one in e.items() for n, took in zip(one.depths, one.iterations, strict=True)],
+    ]
+    # fmt: on
+
+
+@kit.styled
+def draw(e: Mapping[str, Start]) -> kit.Drawing:
+    """Draw iterations over depth, and losses of the deepest networks."""
+    figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
+    for color, (name, one) in zip(kit.SERIES, e.items(), strict=False):
+        left.loglog(one.depths, one.iterations, color=color, marker="o", label=f"{name} weights")
+        right.loglog(np.arange(1, len(one.losses)), one.losses[1:], color=color)
+    ticks = next(iter(e.values())).depths
+    left.set_xticks(ticks, labels=[str(n) for n in ticks])
+    left.minorticks_off()
+    left.set(xlabel="matrices $n$", ylabel="iterations", ylim=(1, None))
+    right.axhline(LEFT, color=kit.PALETTE.theory, ls=":", lw=0.8)
+    right.set(xlabel="iteration", ylabel="loss over that at 0")
+    kit.panel_label(left, 0, "Best step")
+    kit.panel_label(right, 1, f"$n = {DEPTHS[-1]}$")
+    kit.figure_legend(figure, left.get_legend_handles_labels()[0])
+    return figure
+
+
+def _wanted(depths: tuple[int, ...]) -> dict[str, kit.Wanted]:
+    return {
+        f"{start}, n = {n}, step {c:g}/n": kit.Wanted(
+            "saxe2014/depth.yaml",
+            (START[start], f"architecture.widths={[32] * (n - 1)}", f"optimizer.lr={c / n!r}"),
+        )
+        for start in START for n in depths for c in STEPS[start].get(n, ())
+    }  # fmt: skip
+
+
+FIGURE = kit.Figure(
+    id="saxe2014-fig6a",
+    caption=(
+        "Linear networks of n matrices on whitened inputs, from random orthogonal and from scaled Gaussian weights. "
+        "Left: iterations to 1 % of the loss of the zero network, at the best of some steps. Right: losses of 16."
+    ),
+    configs=_wanted(DEPTHS),
+    presets={"full": _wanted(MORE_DEPTHS)},
+    origin={"starts": "stated", "data, width, threshold": "assumed", "steps": "assumed", "seed": "assumed"},
+    evidence=evidence,
+    claims=claims,
+    draw=draw,
+)
