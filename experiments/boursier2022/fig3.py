@@ -66,7 +66,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     times = {name: predicted.first_below(level) if predicted else NAN for name, level in halfway.items()}
     at_saddles = [kit.value_at(e.iterations, e.gradients, one) for one in (4000, 8000)]
     rate, (radius, constant, far) = final_rate(e), local_pl(e)
-    # fmt: off
     return [
         assumption_claim(e.setting),
         kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
@@ -100,8 +99,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                       f"{'-' if np.isnan(times[name]) else format(times[name], '.0f')}",
                       "Section 4.2", curve.first_below(level))
           for name, level in halfway.items()],
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def gradient_norm(state: State, x: kit.Floats, y: kit.Floats) -> float:

@@ -51,7 +51,6 @@ def claims(e: Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     sides = e.path @ e.x[0] > 0
     crossings = np.count_nonzero(sides[1:] != sides[:-1])
     sign = kit.exactly(-1.0 if caught else 1.0)
-    # fmt: off
     return [
         kit.theory("sides",
                    "The flow on both sides points " + ("towards the boundary" if caught else "through it, one way"),
@@ -65,8 +64,7 @@ def claims(e: Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
                    source, kit.exactly(1), crossings),
         kit.finding("off", "Rate on the inactive side", source, e.off),
         kit.finding("on", "Rate on the active side", source, e.on),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled

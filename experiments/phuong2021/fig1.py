@@ -58,7 +58,6 @@ def evidence(runs: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5.1."""
     weight = e.lengths**2 / np.sum(e.lengths**2)
-    # fmt: off
     return [
         *data_claims(e.directions),
         *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
@@ -75,8 +74,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Output weights that changed their sign: gradient flow from a balanced start forbids it, "
                     "this start is not",
                     "Lemma A.4", e.changed),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

@@ -96,7 +96,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     clusters = [lengths[outer & (e.signs == s)] for s in (1, -1)]
     mixed, chance = e.more_mixed(near, outer)
     spread = [np.std(cluster) / np.mean(cluster) for cluster in clusters if len(cluster)]
-    # fmt: off
     return [
         kit.claim("few",
                   "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
@@ -131,8 +130,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                         e.sorted_by_sign(e.outer(share, 1.0)))
             for share in (OUTER, NEAR)
         ],
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

@@ -65,7 +65,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     small_differs, allowed = share_of_directions(small), 4 * largest_bend(*small.last) / 360
     clusters = [kit.cluster_directions(one.network[0], signs=one.network[1]).count for one in (small, large)]
     rays = len(boundary_directions(*large.network, large.alpha))
-    # fmt: off
     return [
         kit.claim("small-linear",
                   "Small initialisation: the boundary is very close to linear (share of directions decided otherwise)",
@@ -86,8 +85,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Theorem 5.1", allowed),
         kit.finding("large-outside", "Large: share of points outside the linear regime", "Eq. 7", outside(large)),
         kit.finding("large-rays", "Large: rays that make up the boundary (2 for a bent line)", "none", rays),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

@@ -159,7 +159,6 @@ def _direction_claims(e: Evidence) -> list[kit.Claim]:
     means = class_means(sgd)
     plain, plain_angle = cosine(means.joint, predicted.joint), degrees(cosine(means.boundary, predicted.boundary))
     excellent = min(1.0, svm, plain_angle)
-    # fmt: off
     return [
         kit.claim("directions", "The learned directions are those of the convex program (joint cosine, rescaled time; "
                   "0.9999, and more than the difference of the class means has)",
@@ -188,8 +187,7 @@ def _direction_claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("svm",
                     "Angle between the boundary of the PAR and that of the linear max-margin classifier, in degrees",
                     "Section 6.2", svm),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _margin_claims(e: Evidence) -> list[kit.Claim]:
@@ -198,7 +196,6 @@ def _margin_claims(e: Evidence) -> list[kit.Claim]:
     x, y = other.data.x, other.data.y
     exposed, mirrored_exposed = (int(wrongly_classifiable(one.x, one.y).sum()) for one in (data, other.data))
     cosine_there = other.joint_cosine(-1, perfect_agreement_directions(x, y, other.alpha))
-    # fmt: off
     return [
         kit.claim("margin-grows", "The smoothed margin never falls once the summed loss is below log 2 "
                   "(largest relative fall between recorded states, rescaled time; rounding allowed)",
@@ -223,8 +220,7 @@ def _margin_claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("assumption-4", f"Assumption 4 asks for 0: points of these {data.n}, "
                     "symmetric in distribution only, that a vector can get wrong which is right on the other class",
                     "Theorem 6.2, Lemma 6.1", exposed),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

@@ -83,7 +83,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
         cosine, kkt = e.limit.joint_cosine(-1, e.predicted), e.predicted.solution.kkt_residual
         consistent = patterns_hold(x, e.predicted, *e.patterns)
     last = {kind: share[-1] for kind, share in e.shares.items()}
-    # fmt: off
     return [
         kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), accuracy),
         *[kit.claim(f"agreement-{kind}", f"The largest number of points on which neurons {kind} disagree goes to zero",
@@ -106,8 +105,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Theorem 6.2", e.exposed.sum()),
         kit.finding("outlier-exposed", "The outlier is one of them (1: yes): neurons u may get it wrong",
                     "Theorem 6.2", e.exposed[outlier]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

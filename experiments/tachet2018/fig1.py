@@ -53,14 +53,12 @@ def evidence(_: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 3."""
     d, h, _ = e.widths
-    # fmt: off
     return [
         kit.theory("formula", "The network computes Z^T (W x)_+ (largest difference on 50 random points)",
                    "Section 3, Figure 1", kit.at_most(1e-12), e.difference),
         kit.theory("weights", "Every line of the drawing is a weight: d h + h of them, no biases",
                    "Section 3, Figure 1", kit.exactly(d * h + h), e.weights),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

@@ -98,7 +98,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     fine, coarse = (max(one.error for one in runs) for runs in (e.three, e.coarse))
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
-    # fmt: off
     return [
         kit.claim("green", "From (0.1, 0.1, 0.1) beta reaches 0 (trained beta at t = 50)",
                   "Figure 3, caption", kit.at_most(0.0), float(green.trained[-1, 1])),
@@ -138,8 +137,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("edge-beta", "C_1 meets alpha = 0 at this beta", "Figure 3 left", float(e.curve[0, 1])),
         kit.finding("edge-z", "and this z", "Figure 3 left", float(e.curve[0, 2])),
         kit.finding("eigenvalue", "Positive eigenvalue at the saddle", "A.8", saddle_eigenvalues(C)[0]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

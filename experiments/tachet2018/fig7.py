@@ -59,7 +59,6 @@ def _slack(one: Trajectory) -> float:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 for c <= 0."""
     drawn = [*e.upper, *e.lower]
-    # fmt: off
     return [
         kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
                   "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
@@ -76,8 +75,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
         kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
                     "Figure 7", max(one.ode.beta_zero for one in drawn if one.winner == 1)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

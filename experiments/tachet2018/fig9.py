@@ -95,7 +95,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5 and Appendix C."""
     grid, curves, steps = e.diagram.grid, e.diagram.curves, e.diagram.steps
     z3, y3 = CASES["c_3"]
-    # fmt: off
     return [
         kit.claim("overlay", "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c = "
                   "0, c > 0, c < 0)", "Theorem 5.1, C.1; limit of small steps", kit.at_most(1e-3),
@@ -122,8 +121,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "C.2", float(np.abs(e.printed - e.outputs).max())),
         kit.finding("agreement", "Share of all trained cells that agree", "Figure 9", grid.agreement),
         kit.finding("solved", "Trained cells that solve the task", "Figure 9", grid.count(Outcome.SOLVED)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:

@@ -71,7 +71,6 @@ class Part:
 
 
 # The contents are pinned, not the .gz around them: mirrors compress differently.
-# fmt: off
 FILES = {
     "train": Part(
         IdxFile("train-images-idx3-ubyte", (60000, 28, 28),
@@ -85,8 +84,7 @@ FILES = {
         IdxFile("t10k-labels-idx1-ubyte", (10000,),
                 "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
     ),
-}
-# fmt: on
+}  # fmt: skip
 """The original files; SHA-256 of their contents."""
 ALL_FILES = tuple(file for part in FILES.values() for file in (part.images, part.labels))
 
