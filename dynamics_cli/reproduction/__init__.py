@@ -33,21 +33,9 @@ _HOME = {
 }
 
 __all__ = [
-    "Claim",
-    "Figure",
-    "FigureEntry",
-    "FigureResult",
-    "Listed",
-    "PaperEntry",
-    "Variant",
-    "Wanted",
-    "claims_table",
-    "figures",
-    "load_figure",
-    "papers",
-    "reproduce_figure",
-    "reproduce_figures",
-]
+    "Claim", "Figure", "FigureEntry", "FigureResult", "Listed", "PaperEntry", "Variant", "Wanted", "claims_table",
+    "figures", "load_figure", "papers", "reproduce_figure", "reproduce_figures",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -208,17 +208,11 @@ def _orthogonal(m: int, *extra: str) -> kit.Wanted:
     return kit.Wanted(
         "tachet2018/two_classes.yaml",
         (
-            f"dataset.x={x}",
-            f"dataset.y={[1] * m}",
-            "architecture.width=1",
-            "initialization.y=[[0.2], []]",
-            f"initialization.z=[[{0.2 * float(np.sqrt(m))!r}], []]",
-            "loss.reduction=sum",
-            "optimizer.iterations=8000",
-            "record.snapshots.interval=20",
-            *extra,
+            f"dataset.x={x}", f"dataset.y={[1] * m}", "architecture.width=1", "initialization.y=[[0.2], []]",
+            f"initialization.z=[[{0.2 * float(np.sqrt(m))!r}], []]", "loss.reduction=sum",
+            "optimizer.iterations=8000", "record.snapshots.interval=20", *extra,
         ),
-    )
+    )  # fmt: skip
 
 
 def _layer(*extra: str) -> kit.Wanted:

@@ -54,24 +54,13 @@ def test_negative_zero_is_zero(base: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "override",
     [
-        "name=other",
-        "seed=1",
-        "dtype=float64",
-        "dataset.x=[[-0.5], [2.0000000000000004]]",
-        "dataset.append_bias=false",
-        "architecture.width=61",
-        "architecture.train_output=false",
-        "initialization.kind=unbalanced",
-        "initialization.scale=1.0000000000000002e-6",
-        "loss.kind=half_mse",
-        "loss.reduction=sum",
-        "optimizer.lr=2e-3",
-        "optimizer.iterations=20001",
-        "optimizer.stop_below=0",
-        "record.loss_every=2",
-        "record.snapshots.ratio=1.1",
+        "name=other", "seed=1", "dtype=float64", "dataset.x=[[-0.5], [2.0000000000000004]]",
+        "dataset.append_bias=false", "architecture.width=61", "architecture.train_output=false",
+        "initialization.kind=unbalanced", "initialization.scale=1.0000000000000002e-6", "loss.kind=half_mse",
+        "loss.reduction=sum", "optimizer.lr=2e-3", "optimizer.iterations=20001", "optimizer.stop_below=0",
+        "record.loss_every=2", "record.snapshots.ratio=1.1",
     ],
-)
+)  # fmt: skip
 def test_every_change_makes_another_run(override: str, base: dict[str, Any]) -> None:
     assert identity(load_config(base, [override])) != identity(load_config(base))
 

@@ -22,16 +22,8 @@ TYPES = {
     "integer": lambda v: not isinstance(v, bool) and (isinstance(v, int) or (isinstance(v, float) and v.is_integer())),
 }
 IGNORED = {
-    "$schema",
-    "$defs",
-    "title",
-    "description",
-    "default",
-    "discriminator",
-    "then",
-    "else",
-    "additionalProperties",
-}
+    "$schema", "$defs", "title", "description", "default", "discriminator", "then", "else", "additionalProperties",
+}  # fmt: skip
 
 
 def valid(value: Any, node: dict[str, Any], root: dict[str, Any]) -> bool:

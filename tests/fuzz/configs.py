@@ -54,23 +54,9 @@ class Room:
             *(f" {text} ".encode(errors="surrogatepass") for text in nasty.SCALARS if len(text) < 200),
         ]
         self.snippets += [
-            b"\n- ",
-            b"{",
-            b"}",
-            b"[",
-            b"]",
-            b": ",
-            b", ",
-            b"&a ",
-            b"*a",
-            b"<<: *a\n",
-            b"---\n",
-            b"|\n",
-            b'"',
-            b"'",
-            b"#",
-            b"? ",
-        ]
+            b"\n- ", b"{", b"}", b"[", b"]", b": ", b", ", b"&a ", b"*a", b"<<: *a\n", b"---\n", b"|\n", b'"', b"'",
+            b"#", b"? ",
+        ]  # fmt: skip
         read_config("boursier2022/orthogonal")  # what is imported late is imported now
 
     def case(self, seed: int, i: int) -> Case:
@@ -98,15 +84,9 @@ class Room:
                 )
             case "override":
                 keys = (
-                    "name",
-                    "seed",
-                    "optimizer.lr",
-                    "dataset.x",
-                    "loss",
-                    "extends",
-                    "architecture.kind",
+                    "name", "seed", "optimizer.lr", "dataset.x", "loss", "extends", "architecture.kind",
                     "record.parameters",
-                )
+                )  # fmt: skip
                 value = nasty.SCALARS[int(name)]
                 return Case(kind, name, nasty.WHOLE.encode(), tuple(f"{key}={value}" for key in keys))
         return Case(kind, name)

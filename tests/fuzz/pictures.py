@@ -67,34 +67,11 @@ def _many(count: int, name: bytes = b"a") -> bytes:
 
 
 _NAMES = [
-    "../cat.1.jpg",
-    "train/../../cat.1.jpg",
-    "/cat.1.jpg",
-    "//h/cat.1.jpg",
-    "C:cat.1.jpg",
-    "C:/cat.1.jpg",
-    "train\\..\\cat.1.jpg",
-    "..",
-    "train/..",
-    ".",
-    "./cat.1.jpg",
-    "train/./cat.1.jpg",
-    "train//cat.1.jpg",
-    "train/cat.1.jpg/",
-    "cat.1.jpg\n",
-    "cat.01.jpg",
-    "cat.\u0661.jpg",
-    "CAT.1.JPG",
-    "x" * 60_000,
-    "cat.99999999.jpg",
-    "train/train.zip",
-    "train.zip",
-    "~/cat.1.jpg",
-    "cat.1.jpg\0.txt",
-    "nul",
-    "train/cat.1.jpg:x",
-    "\u202egpj.1.tac",
-]
+    "../cat.1.jpg", "train/../../cat.1.jpg", "/cat.1.jpg", "//h/cat.1.jpg", "C:cat.1.jpg", "C:/cat.1.jpg",
+    "train\\..\\cat.1.jpg", "..", "train/..", ".", "./cat.1.jpg", "train/./cat.1.jpg", "train//cat.1.jpg",
+    "train/cat.1.jpg/", "cat.1.jpg\n", "cat.01.jpg", "cat.\u0661.jpg", "CAT.1.JPG", "x" * 60_000, "cat.99999999.jpg",
+    "train/train.zip", "train.zip", "~/cat.1.jpg", "cat.1.jpg\0.txt", "nul", "train/cat.1.jpg:x", "\u202egpj.1.tac",
+]  # fmt: skip
 ARCHIVES = [
     b"",
     b"PK",
@@ -136,23 +113,14 @@ PLACES = [
     *(
         json.dumps({"path": path, "key": key, "names": names})
         for path, key, names in (
-            ("/nowhere", "a" * 64, ["cat.0.jpg", "dog.0.jpg"]),
-            ("x" * 10_000, "a" * 64, ["cat.0.jpg", "dog.0.jpg"]),
-            ("a\0b", "a" * 64, ["cat.0.jpg"]),
-            ("/", "../../../x", ["cat.0.jpg"]),
-            ("/", "a" * 64, "cat.0.jpg"),
-            ("/", "a" * 64, {"cat.0.jpg": 1}),
-            ("/", "a" * 64, []),
-            ("/", "a" * 64, [1]),
-            ("/", "a" * 64, 7),
-            ("/", 7, ["cat.0.jpg"]),
-            (None, "a" * 64, ["cat.0.jpg"]),
-            ("/", "a" * 64, ["../cat.0.jpg"]),
-            ("/dev/zero", "a" * 64, ["cat.0.jpg"]),
-            ("\ud800", "a" * 64, ["cat.0.jpg"]),
+            ("/nowhere", "a" * 64, ["cat.0.jpg", "dog.0.jpg"]), ("x" * 10_000, "a" * 64, ["cat.0.jpg", "dog.0.jpg"]),
+            ("a\0b", "a" * 64, ["cat.0.jpg"]), ("/", "../../../x", ["cat.0.jpg"]), ("/", "a" * 64, "cat.0.jpg"),
+            ("/", "a" * 64, {"cat.0.jpg": 1}), ("/", "a" * 64, []), ("/", "a" * 64, [1]), ("/", "a" * 64, 7),
+            ("/", 7, ["cat.0.jpg"]), (None, "a" * 64, ["cat.0.jpg"]), ("/", "a" * 64, ["../cat.0.jpg"]),
+            ("/dev/zero", "a" * 64, ["cat.0.jpg"]), ("\ud800", "a" * 64, ["cat.0.jpg"]),
         )
     ),
-]
+]  # fmt: skip
 """Damaged notes of where the images are."""
 
 
