@@ -999,13 +999,7 @@ def fetch_data(
     return fetch_mnist(mirrors=(*mirrors, *MIRRORS), offline=offline, progress=progress, on_wait=messages)
 
 
-def add_data(
-    name: str,
-    path: str | Path,
-    *,
-    progress: Counted | None = None,
-    messages: Messages | None = None,
-) -> Path:
+def add_data(name: str, path: str | Path, *, progress: Counted | None = None, messages: Messages | None = None) -> Path:
     """Check the files of a data set (mnist, dogs-vs-cats), use them from now on, and return where they are.
 
     Args:

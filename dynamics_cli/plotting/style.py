@@ -145,12 +145,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 @styled
 def new_figure(
-    columns: int = 1,
-    rows: int = 1,
-    *,
-    width: float | None = None,
-    aspect: float = 0.72,
-    extra_height: float = 0.0,
+    columns: int = 1, rows: int = 1, *, width: float | None = None, aspect: float = 0.72, extra_height: float = 0.0
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of `rows` x `columns` panels and its axes in reading order.
 

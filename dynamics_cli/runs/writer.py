@@ -174,10 +174,7 @@ class RunWriter:
         self._last_loss = int(steps[-1])
 
     def append_snapshot(
-        self,
-        iteration: int,
-        parameters: Mapping[str, NDArray[Any]],
-        measures: Mapping[str, ArrayLike] | None = None,
+        self, iteration: int, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, ArrayLike] | None = None
     ) -> None:
         """Record the state after `iteration` updates.
 

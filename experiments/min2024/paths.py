@@ -239,18 +239,10 @@ def draw_partners(e: Evidence, *, loses: bool) -> kit.Drawing:
 
 
 def _figure(
-    number: int,
-    claims: Callable[[Evidence], list[kit.Claim]],
-    draw: Callable[[Evidence], kit.Drawing],
-    caption: str,
+    number: int, claims: Callable[[Evidence], list[kit.Claim]], draw: Callable[[Evidence], kit.Drawing], caption: str
 ) -> kit.Figure:
     return kit.Figure(
-        id=f"min2024-fig{number}",
-        caption=caption,
-        origin=ASSUMED,
-        evidence=evidence,
-        claims=claims,
-        draw=draw,
+        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=evidence, claims=claims, draw=draw
     )
 
 

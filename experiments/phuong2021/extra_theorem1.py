@@ -207,8 +207,7 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Measure all runs."""
     ordered = sorted(
-        (run for role, run in runs.items() if role.startswith("scale")),
-        key=lambda run: -initial_scale(run),
+        (run for role, run in runs.items() if role.startswith("scale")), key=lambda run: -initial_scale(run)
     )
     data = ordered[0].dataset()
     limit = canonical_neurons(data.x, data.y)

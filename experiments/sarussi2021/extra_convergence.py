@@ -13,11 +13,7 @@ from dynamics_cli import kit
 from .groups import ORIGIN, read_groups
 
 CONFIG = "sarussi2021/teacher.yaml"
-NAMES = {
-    "small": "scale 0.001, $k=50$",
-    "large": "scale 10, $k=50$",
-    "narrow": "scale 0.001, $k=1$",
-}
+NAMES = {"small": "scale 0.001, $k=50$", "large": "scale 10, $k=50$", "narrow": "scale 0.001, $k=1$"}
 EPSILONS = np.geomspace(0.3, 2e-3, 30)
 LATE = 0.03
 """Losses below this are in the late phase, whose power is fitted."""

@@ -107,10 +107,7 @@ FIGURE = kit.Figure(
         "Decision regions of a leaky ReLU network trained on the same linearly separable points from a large (a) and a "
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
-    configs={
-        "small": kit.Wanted(CONFIG, (EPOCHS,)),
-        "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10")),
-    },
+    configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
     origin=ORIGIN,
     evidence=evidence,
     claims=claims,

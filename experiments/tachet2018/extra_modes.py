@@ -238,8 +238,7 @@ FIGURE = kit.Figure(
         "m = 4, coarse": _orthogonal(4, "optimizer.lr=0.01", "optimizer.iterations=800", "record.snapshots.interval=2"),
         "classes": "tachet2018/classes.yaml",
         "classes, coarse": kit.Wanted(
-            "tachet2018/classes.yaml",
-            ("optimizer.lr=0.01", "optimizer.iterations=900", "record.snapshots.interval=2"),
+            "tachet2018/classes.yaml", ("optimizer.lr=0.01", "optimizer.iterations=900", "record.snapshots.interval=2")
         ),
         "lemma": "tachet2018/lemma.yaml",
         "ratio": kit.Wanted(

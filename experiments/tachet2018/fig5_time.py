@@ -116,13 +116,7 @@ FIGURE = kit.Figure(
         "cross-entropy": kit.Wanted(CONFIG, (SUM, "optimizer.lr=5.0e-4")),
         "hinge": kit.Wanted(
             CONFIG,
-            (
-                SUM,
-                "loss.kind=hinge",
-                "optimizer.lr=5.0e-4",
-                "optimizer.iterations=5000",
-                "record.snapshots.interval=2",
-            ),
+            (SUM, "loss.kind=hinge", "optimizer.lr=5.0e-4", "optimizer.iterations=5000", "record.snapshots.interval=2"),
         ),
     },
     origin={"losses": "stated", "norm": "assumed", "u0": "assumed", "step": "assumed"},

@@ -53,8 +53,7 @@ def test_a_mistake_has_no_traceback_unless_asked_for(shell: Dyn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
-    [("UsageError", 2), ("InputError", 3), ("DataMissingError", 4), ("RunError", 7), ("DynError", 1)],
+    ("name", "code"), [("UsageError", 2), ("InputError", 3), ("DataMissingError", 4), ("RunError", 7), ("DynError", 1)]
 )
 def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     from dynamics_cli import errors

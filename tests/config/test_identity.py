@@ -133,12 +133,7 @@ def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
         "dtype": "float32",
         "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
         "architecture": {"kind": "two_layer", "width": 60, "activation": "relu", "train_output": True},
-        "initialization": {
-            "kind": "balanced",
-            "scale": 1e-6,
-            "divide_by": "sqrt_width",
-            "output_signs": "random",
-        },
+        "initialization": {"kind": "balanced", "scale": 1e-6, "divide_by": "sqrt_width", "output_signs": "random"},
         "loss": {"kind": "mse", "reduction": "mean"},
         "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 20000, "loss_scaled": False},
         "record": {

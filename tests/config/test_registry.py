@@ -387,10 +387,7 @@ def test_the_source_of_a_kind_in_a_package_is_the_whole_package(
     module = importlib.import_module("local_pkg")
     source = registry.source_of(module.Number)
     assert source is not None
-    assert (source.origin, sorted(source.files)) == (
-        "local_pkg",
-        ["local_pkg/__init__.py", "local_pkg/deep/module.py"],
-    )
+    assert (source.origin, sorted(source.files)) == ("local_pkg", ["local_pkg/__init__.py", "local_pkg/deep/module.py"])
 
 
 def test_copies_that_a_run_keeps_are_loaded_from_its_directory(tmp_path: Path, hash_of: Callable[..., str]) -> None:

@@ -69,14 +69,7 @@ def starvation_invariant(
 
 
 def starvation_path(
-    t: ArrayLike,
-    alpha0: float,
-    beta0: float,
-    z0: float,
-    lambda_: float,
-    *,
-    norm1: float = 1.0,
-    norm2: float = 1.0,
+    t: ArrayLike, alpha0: float, beta0: float, z0: float, lambda_: float, *, norm1: float = 1.0, norm2: float = 1.0
 ) -> StarvationPath:
     """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`.
 
