@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import (
-    complete_figure,
-    device_option,
-    force_option,
-    format_option,
-    json_option,
-    out_option,
-    quiet_option,
-    set_option,
-)
+from dynamics_cli.cli import arguments
 from dynamics_cli.cli.guard import tell
 from dynamics_cli.cli.output import TrainingBar, emit, emit_files, emit_json, say
 from dynamics_cli.errors import DynError
@@ -42,16 +33,16 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=complete_figure)
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=arguments.complete_figure)
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
-@set_option
+@arguments.set_option
 @click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Check the claims in so many seeds.")
-@device_option
-@out_option("Folder of the files (default: outputs/figures).")
-@force_option
+@arguments.device_option
+@arguments.out_option("Folder of the files (default: outputs/figures).")
+@arguments.force_option
 @click.option(
     "--strict",
     is_flag=True,
@@ -59,9 +50,9 @@ Examples:
 )
 @click.option("--notes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Rewrite the table under `## Measured` of a Markdown file: the rows of these figures.")  # fmt: skip
-@format_option(("pdf", "png"))
-@quiet_option
-@json_option
+@arguments.format_option(("pdf", "png"))
+@arguments.quiet_option
+@arguments.json_option
 def reproduce(
     *,
     figures: tuple[str, ...],

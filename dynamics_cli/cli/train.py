@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import (
-    complete_config,
-    device_option,
-    force_option,
-    json_option,
-    out_option,
-    quiet_option,
-    read_config,
-    set_option,
-)
+from dynamics_cli.cli import arguments
 from dynamics_cli.cli.output import TrainingBar, emit, emit_json, named_cells, say
 from dynamics_cli.errors import RunError
 from dynamics_cli.text import duration, pairs, size
@@ -36,22 +27,22 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("config", shell_complete=complete_config)
-@set_option
+@click.argument("config", shell_complete=arguments.complete_config)
+@arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
-@device_option
+@arguments.device_option
 @click.option("--backend", metavar="NAME", help="Which stepper trains: auto, or one by name, e.g. autograd.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision of weights and data.")
-@out_option("The run directory itself (default: one named after the config below outputs/runs).")
+@arguments.out_option("The run directory itself (default: one named after the config below outputs/runs).")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
-@force_option
+@arguments.force_option
 @click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")
 @click.option(
     "--replicas", type=click.IntRange(1), metavar="N", help="Train N seeds together, into one sweep directory."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
-@quiet_option
-@json_option
+@arguments.quiet_option
+@arguments.json_option
 def train(
     *,
     config: str,
@@ -93,7 +84,7 @@ def train(
             **settings,
         )
         return
-    loaded = read_config(config, overrides, **settings)
+    loaded = arguments.read_config(config, overrides, **settings)
     from dynamics_cli.training import session
 
     plan = session.plan_run(loaded, out, drawn=not dry_run)

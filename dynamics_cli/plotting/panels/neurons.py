@@ -18,17 +18,9 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_cli.plotting import time_axis
 from dynamics_cli.plotting.layout import format_number, note, place_legend, set_axis_label
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
-from dynamics_cli.plotting.time_axis import (
-    TimeScale,
-    as_times,
-    draw_curve,
-    draw_curves,
-    set_time_axis,
-    set_value_axis,
-    visible,
-)
 
 SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
 """Signs in the order in which they are drawn, and what legends call them."""
@@ -275,7 +267,7 @@ def _draw_by_sign(
     times: NDArray[np.float64],
     values: NDArray[np.float64],
     sign: NDArray[np.int64],
-    time_scale: TimeScale,
+    time_scale: time_axis.TimeScale,
     *,
     angles: bool = False,
 ) -> dict[int, LineCollection]:
@@ -286,7 +278,7 @@ def _draw_by_sign(
     for value, group in _groups(sign):
         x, y = cut_wraps(times, values[:, group]) if angles else (times, values[:, group])
         look: dict[str, Any] = {"colors": PALETTE.sign(value), "zorder": 2, **thin}
-        curves[value] = draw_curves(axes, x, y, log_time=time_scale == "log", **look)
+        curves[value] = time_axis.draw_curves(axes, x, y, log_time=time_scale == "log", **look)
     return curves
 
 
@@ -308,27 +300,27 @@ def draw_norms(
     signs: ArrayLike,
     *,
     log: bool = True,
-    time_scale: TimeScale = "linear",
+    time_scale: time_axis.TimeScale = "linear",
 ) -> NormsPanel:
     """Draw `norms` (k, m) of m neurons over `iterations` (k,), coloured by `signs` (m,).
 
     On the log axis a norm of 0 is a gap, and neurons that are 0 throughout are counted in a note. Raises ValueError for
     shapes that differ.
     """
-    times, raw = as_times(iterations), np.asarray(norms, dtype=np.float64)
+    times, raw = time_axis.as_times(iterations), np.asarray(norms, dtype=np.float64)
     if raw.ndim != 2 or len(raw) != len(times):
         raise ValueError(f"norms of shape {raw.shape} for {len(times)} iterations: expected (k, m)")
     m = raw.shape[1]
     sign = as_signs(signs, m)
-    is_log = set_value_axis(axes, raw, r"norm $\Vert w_j^t\Vert$", log=log)
-    values = visible(raw, log=is_log)
+    is_log = time_axis.set_value_axis(axes, raw, r"norm $\Vert w_j^t\Vert$", log=log)
+    values = time_axis.visible(raw, log=is_log)
     curves = _draw_by_sign(axes, times, values, sign, time_scale)
     quantiles = {}
     if m > MANY:
         for value, group in _groups(sign):
             look = {"color": PALETTE.sign(value), "log_time": time_scale == "log"}
             quantiles[value] = _draw_quantiles(axes, times, raw[:, group], log=is_log, **look)
-    set_time_axis(axes, times, time_scale)
+    time_axis.set_time_axis(axes, times, time_scale)
     silent = int((~np.isfinite(values)).all(axis=0).sum())
     if is_log and silent:
         note(axes, f"{silent} of norm 0")
@@ -351,7 +343,7 @@ def _draw_quantiles(
         values[some] = np.nanquantile(clean[some], share, axis=1)
         look: dict[str, Any] = {"lw": 1.7, "ls": "-"} if share == 0.5 else {"lw": 1.2, "ls": (0, (4, 1.5))}
         look["path_effects"] = [withStroke(linewidth=look["lw"] + 1.4, foreground="white")]
-        lines.append(draw_curve(axes, times, visible(values, log=log), zorder=3, **look, **curve))
+        lines.append(time_axis.draw_curve(axes, times, time_axis.visible(values, log=log), zorder=3, **look, **curve))
     return lines
 
 
@@ -374,7 +366,7 @@ def draw_directions(
     kind: Literal["cosine", "angle"],
     ylabel: str,
     references: Mapping[str, float] | None = None,
-    time_scale: TimeScale = "linear",
+    time_scale: time_axis.TimeScale = "linear",
 ) -> DirectionsPanel:
     """Draw `values` (k, m), cosines or angles in degrees, of m neurons over `iterations` (k,), by `signs` (m,).
 
@@ -382,7 +374,7 @@ def draw_directions(
     dashed lines with labels in the right margin, such as `{"$D_+$": 26.6}`. Non-finite values (neurons without
     direction) are gaps. Raises ValueError for shapes that differ.
     """
-    times, array = as_times(iterations), visible(values, log=False)
+    times, array = time_axis.as_times(iterations), time_axis.visible(values, log=False)
     if array.ndim != 2 or len(array) != len(times):
         raise ValueError(f"directions of shape {array.shape} for {len(times)} iterations: expected (k, m)")
     sign = as_signs(signs, array.shape[1])
@@ -391,7 +383,7 @@ def draw_directions(
         array = 180 - (180 - array) % 360
         known = {name: 180 - (180 - value) % 360 for name, value in known.items()}
     curves = _draw_by_sign(axes, times, array, sign, time_scale, angles=kind == "angle")
-    set_time_axis(axes, times, time_scale)
+    time_axis.set_time_axis(axes, times, time_scale)
     reach, ticks = (190, [-180, -90, 0, 90, 180]) if kind == "angle" else (1.06, [-1, -0.5, 0, 0.5, 1])
     axes.set(ylim=(-reach, reach), yticks=ticks, ylabel=ylabel)
     lines, labels = _draw_references(axes, known)
