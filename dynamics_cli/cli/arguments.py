@@ -72,8 +72,7 @@ def format_option(default: tuple[str, ...]) -> Decorator[Any]:
 def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | int | None) -> RunConfig:
     """Load the config that a CONFIG argument stands for; settings are those of options such as `--seed`.
 
-    Raises:
-        ConfigError: with all problems at once.
+    Raises ConfigError: with all problems at once.
     """
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError

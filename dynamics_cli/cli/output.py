@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def emit(text: str) -> None:
     """Print data on stdout.
 
-    Raises:
-        RunError: stdout cannot be written, e.g. a full disk behind `>`.
+    Raises RunError: stdout cannot be written, e.g. a full disk behind `>`.
     """
     try:
         click.echo(text)

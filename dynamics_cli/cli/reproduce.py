@@ -89,9 +89,7 @@ def reproduce(
 def _chosen(figures: tuple[str, ...], paper: str | None, variant: str | None, *, everything: bool) -> list[str]:
     """Return the ids of the figures asked for; of a paper or all, those that have the variant.
 
-    Raises:
-        UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
-
+    Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
     """
     from dynamics_cli.reproduction import catalogue
 
@@ -118,9 +116,7 @@ def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> It
 def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> None:
     """Print a figure as soon as it is done.
 
-    Raises:
-        DynError: the only figure asked for has failed.
-
+    Raises DynError: the only figure asked for has failed.
     """
     from dynamics_cli.reproduction.claims import claims_table, summary
 

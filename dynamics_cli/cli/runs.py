@@ -86,8 +86,7 @@ def prune(
 def _ask(question: str) -> None:
     """Return when the answer is yes, leave with exit code 0 when it is no.
 
-    Raises:
-        UsageError: there is nobody to ask.
+    Raises UsageError: there is nobody to ask.
     """
     try:
         sure = click.confirm(question, err=True)

@@ -30,8 +30,7 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
     `about` is what it says of the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
     checksum of the whole. What differs from one time to the next stands under `provenance`.
 
-    Raises:
-        RunError: it cannot be written.
+    Raises RunError: it cannot be written.
     """
     described = [run.as_dict() for run in runs]
     obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]

@@ -94,8 +94,7 @@ class Figure:
     def as_variant(self, name: str) -> Figure:
         """Return a variant as a figure `<id>-<name>` of its own, without presets.
 
-        Raises:
-            UsageError: there is no such variant.
+        Raises UsageError: there is no such variant.
         """
         if name not in self.variants:
             known = ", ".join(self.variants) or "none"

@@ -94,8 +94,7 @@ class RunSource:
             figures: role -> run, one mapping a figure.
             overrides: as `obtain` takes them.
 
-        Raises:
-            Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
+        Raises Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
         """
         long: dict[Path, Plan] = {}
         for one in [] if self.force or os.cpu_count() == 1 else chain(*(wanted.values() for wanted in figures)):
@@ -209,9 +208,7 @@ def _trained_apart(plans: Sequence[Plan]) -> Iterator[tuple[int, str]]:
 def _plan_replicas(config: RunConfig, count: int) -> Plan:
     """Plan networks with the config's seed and those after it as one run, its arrays `(K, R, ...)`.
 
-    Raises:
-        InputError: they cannot be trained together, or not at all.
-
+    Raises InputError: they cannot be trained together, or not at all.
     """
     division = divide([config.model_copy(update={"seed": config.seed + k}) for k in range(count)])
     if division.refused:

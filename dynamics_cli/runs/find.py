@@ -68,8 +68,7 @@ def prune(
 
     A run in use is never deleted, nor is anything that is not a run or does not belong to one.
 
-    Raises:
-        RunError: something cannot be deleted.
+    Raises RunError: something cannot be deleted.
     """
     removed = []
     for summary in list_runs(root):

@@ -207,8 +207,7 @@ class RunWriter:
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
 
-        Raises:
-            RunError: the disk is full, not writable or failing; the checkpoint before stays.
+        Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
         self._sync()
         rows = self._losses.counts() | self._snapshots.counts()
@@ -231,8 +230,7 @@ class RunWriter:
 
         Non-finite numbers are kept as null. The writer is closed.
 
-        Raises:
-            RunError: the disk is full, not writable or failing; the run then reads as interrupted.
+        Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
         self._losses.align()
         self._snapshots.align()
