@@ -61,15 +61,11 @@ def run_table(runs: Table) -> str:
     now = time.time()
     rows = [
         [
-            str(run["path"]),
-            run["status"],
-            str(run["iterations"]),
-            number(run["final_loss"]),
-            size(run["size"]),
+            str(run["path"]), run["status"], str(run["iterations"]), number(run["final_loss"]), size(run["size"]),
             f"{duration(max(now - run['modified'], 0))} ago",
         ]
         for run in runs
-    ]
+    ]  # fmt: skip
     return text_table(["run", "status", "iterations", "final loss", "size", "changed"], rows, right=[2, 3, 4, 5])
 
 

@@ -56,19 +56,12 @@ class ObtainedRun:
     def as_dict(self) -> dict[str, Any]:
         """Return what the JSON output says of the run; `config` is below `configs/`, `path` absolute."""
         return {
-            "role": self.role,
-            "config": self.wanted.config,
-            "overrides": list(self.wanted.overrides),
-            "replicas": self.wanted.replicas,
-            "seed": self.seed,
-            "path": str(self.run.path.absolute()),
+            "role": self.role, "config": self.wanted.config, "overrides": list(self.wanted.overrides),
+            "replicas": self.wanted.replicas, "seed": self.seed, "path": str(self.run.path.absolute()),
             **({"replica": self.run.replica} if isinstance(self.run, ReplicaRun) else {}),
-            "reused": self.reused,
-            "seconds": self.seconds,
-            "hash": self.run.hash,
-            "device": self.run.info.get("device"),
-            "backend": self.run.info.get("backend"),
-        }
+            "reused": self.reused, "seconds": self.seconds, "hash": self.run.hash,
+            "device": self.run.info.get("device"), "backend": self.run.info.get("backend"),
+        }  # fmt: skip
 
 
 @dataclass

@@ -229,11 +229,6 @@ def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> N
 def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str]) -> dict[str, Any]:
     """Return what the JSON beside the picture says of the figure."""
     return {
-        "figure": figure.id,
-        "paper": figure.paper,
-        "title": figure.title,
-        "caption": figure.caption,
-        "origin": dict(figure.origin),
-        "claims": [one.as_dict() for one in claims],
-        "remarks": remarks,
-    }
+        "figure": figure.id, "paper": figure.paper, "title": figure.title, "caption": figure.caption,
+        "origin": dict(figure.origin), "claims": [one.as_dict() for one in claims], "remarks": remarks,
+    }  # fmt: skip

@@ -58,14 +58,9 @@ class RunWriter:
         started = {"format": FORMAT, "status": "running", "name": config.name, "dtype": config.dtype}
         made = provenance()
         content = {
-            **started,
-            "versions": made.pop("versions"),
-            "threads": made.pop("threads"),
-            **(info or {}),
-            "provenance": made,
-            "messages": [],
-            "config_sha256": hashlib.sha256(text).hexdigest(),
-        }
+            **started, "versions": made.pop("versions"), "threads": made.pop("threads"), **(info or {}),
+            "provenance": made, "messages": [], "config_sha256": hashlib.sha256(text).hexdigest(),
+        }  # fmt: skip
         with files.os_errors_as_run_errors(directory):
             files.make_directory(directory)
             files.remove_temporaries(directory)

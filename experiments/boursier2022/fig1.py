@@ -182,8 +182,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     variants=VARIANTS,
     origin={**ORIGIN, "epsilon": "assumed", "criteria of measured ends": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=lambda e: violations(e.setting),
-)
+    evidence=evidence, claims=claims, draw=draw, remarks=lambda e: violations(e.setting),
+)  # fmt: skip

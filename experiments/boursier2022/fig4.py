@@ -195,10 +195,6 @@ FIGURE = kit.Figure(
         "saddle, and groups turn while they grow. Panel f: training loss, with the iterations of panels b to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
-    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
-    origin={**ORIGIN, "data": "released"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=remarks,
-)
+    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"), origin={**ORIGIN, "data": "released"},
+    evidence=evidence, claims=claims, draw=draw, remarks=remarks,
+)  # fmt: skip

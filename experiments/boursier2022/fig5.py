@@ -97,8 +97,5 @@ FIGURE = kit.Figure(
         "Dashed: the interpolator of the tangent kernel at initialisation."
     ),
     configs={"large": "boursier2022/five_points_large.yaml", "small": "boursier2022/five_points.yaml"},
-    origin={**ORIGIN, "data": "released"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**ORIGIN, "data": "released"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

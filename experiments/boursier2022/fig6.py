@@ -137,11 +137,6 @@ FIGURE = kit.Figure(
         "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "
         "norm in all panels."
     ),
-    configs=CONFIGS,
-    seed_configs=SEED_CONFIGS,
-    variants=VARIANTS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

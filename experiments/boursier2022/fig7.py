@@ -114,11 +114,6 @@ FIGURE = kit.Figure(
         "Training loss of the high-dimensional run, and explained variance ratios of the (uncentred) principal "
         "components of its final hidden weights."
     ),
-    configs=CONFIGS,
-    seed_configs=SEED_CONFIGS,
-    variants=VARIANTS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

@@ -94,13 +94,10 @@ def draw(e: Evidence) -> kit.Drawing:
 def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Figure:
     """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
     return kit.Figure(
-        id=f"min2024-fig{number}",
-        caption=caption,
-        origin=ASSUMED,
-        evidence=lambda _: evidence(x),
+        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=lambda _: evidence(x),
         claims=lambda e: claims(e, f"Appendix E.2, Figure {number}", caught=caught),
         draw=draw,
-    )
+    )  # fmt: skip
 
 
 FIGURES = {

@@ -181,8 +181,5 @@ FIGURE = kit.Figure(
         },
         "small": kit.Wanted("min2024/two_drops.yaml", SMALL, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "assumed", "scales": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**TRAINED, "data": "assumed", "scales": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

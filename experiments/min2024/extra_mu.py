@@ -150,8 +150,5 @@ FIGURE = kit.Figure(
         **{f"a{k}": at_angle(angle) for k, angle in enumerate(ANGLES)},
         "met": at_angle(ANGLES[-1], f"initialization={{kind: balanced, scale: {TINY!r}}}", "optimizer.iterations=2000"),
     },
-    origin={**TRAINED, "data": "stated", "mu": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**TRAINED, "data": "stated", "mu": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -80,8 +80,5 @@ FIGURE = kit.Figure(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
         " - x2, and the neuron, whose output weight is positive, turns towards it."
     ),
-    origin=ASSUMED,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ASSUMED, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -81,8 +81,5 @@ FIGURE = kit.Figure(
         " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "
         "are not to scale."
     ),
-    origin=ASSUMED,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ASSUMED, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -158,8 +158,5 @@ FIGURE = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "assumed", "iterations": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**TRAINED, "data": "assumed", "iterations": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

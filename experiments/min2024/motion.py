@@ -133,9 +133,7 @@ FIGURES = {
             configs={"sgd": "min2024/sgd_both.yaml"},
             presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
             origin={**TRAINED, "data": "stated", "batch": "assumed", "epochs": "assumed"},
-            evidence=evidence,
-            claims=both_layers,
-            draw=draw,
+            evidence=evidence, claims=both_layers, draw=draw,
         ),
         kit.Figure(
             id="min2024-fig13",
@@ -147,9 +145,7 @@ FIGURES = {
             configs={"sgd": "min2024/sgd_first.yaml"},
             presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
             origin={**TRAINED, "data": "stated", "output weights": "stated", "batch": "assumed", "epochs": "assumed"},
-            evidence=evidence,
-            claims=first_layer,
-            draw=draw,
+            evidence=evidence, claims=first_layer, draw=draw,
         ),
     )
-}
+}  # fmt: skip

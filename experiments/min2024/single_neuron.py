@@ -147,10 +147,7 @@ FIGURES = {
                 " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
                 "steps the closer it stays."
             ),
-            origin=STATED,
-            evidence=descents,
-            claims=no_solution,
-            draw=draw_descents,
+            origin=STATED, evidence=descents, claims=no_solution, draw=draw_descents,
         ),
         kit.Figure(
             id="min2024-fig21",
@@ -158,10 +155,7 @@ FIGURES = {
                 "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
                 "it at any time; all of these are Caratheodory solutions."
             ),
-            origin=STATED,
-            evidence=solutions,
-            claims=many_solutions,
-            draw=draw_solutions,
+            origin=STATED, evidence=solutions, claims=many_solutions, draw=draw_solutions,
         ),
     )
-}
+}  # fmt: skip

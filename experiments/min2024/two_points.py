@@ -137,12 +137,9 @@ def _figure(
         caption=(
             "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. " + caption
         ),
-        configs=runs,
-        origin={**TRAINED, "data": "stated", "iterations": "stated"},
-        evidence=evidence,
-        claims=claims,
+        configs=runs, origin={**TRAINED, "data": "stated", "iterations": "stated"}, evidence=evidence, claims=claims,
         draw=draw,
-    )
+    )  # fmt: skip
 
 
 FIGURES = {

@@ -369,7 +369,5 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     origin={"balanced start, loss, flow": "stated", "all else": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -87,9 +87,6 @@ FIGURE = kit.Figure(
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
-    configs={"two_layer": "phuong2021/two_layer.yaml"},
-    origin=max_margin.ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=max_margin.ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

@@ -96,9 +96,6 @@ FIGURE = kit.Figure(
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
-    configs={"residual": "phuong2021/residual.yaml"},
-    origin=max_margin.ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs={"residual": "phuong2021/residual.yaml"}, origin=max_margin.ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

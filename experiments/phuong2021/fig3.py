@@ -170,11 +170,5 @@ FIGURE = kit.Figure(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
     ),
-    configs=CONFIGS,
-    presets=PRESETS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=remarks,
-)
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw, remarks=remarks,
+)  # fmt: skip

@@ -150,10 +150,5 @@ FIGURE = kit.Figure(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."
     ),
-    configs=CONFIGS,
-    presets=PRESETS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

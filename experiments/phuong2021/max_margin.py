@@ -16,16 +16,10 @@ from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, l
 from .theory.separability import Separability, is_orthogonally_separable
 
 ORIGIN: dict[str, kit.Origin] = {
-    "data": "stated",
-    "architecture": "stated",
-    "width": "stated",
-    "step, batch, epochs": "stated",
-    "factor of the initial weights": "stated",
-    "law of the initial weights": "inferred",
-    "mean over the batch": "inferred",
-    "precision": "inferred",
-    "seed": "assumed",
-}
+    "data": "stated", "architecture": "stated", "width": "stated", "step, batch, epochs": "stated",
+    "factor of the initial weights": "stated", "law of the initial weights": "inferred",
+    "mean over the batch": "inferred", "precision": "inferred", "seed": "assumed",
+}  # fmt: skip
 HIGH = 0.9
 """A correlation that the paper calls high."""
 ALONG = 10.0

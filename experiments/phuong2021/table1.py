@@ -70,8 +70,5 @@ FIGURE = kit.Figure(
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
     origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    table=table,
-)
+    evidence=evidence, claims=claims, draw=draw, table=table,
+)  # fmt: skip

@@ -129,7 +129,5 @@ FIGURE = kit.Figure(
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
     origin={"directions": "assumed", "slope": "assumed", "random networks": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

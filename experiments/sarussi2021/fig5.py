@@ -99,7 +99,5 @@ FIGURE = kit.Figure(
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
     origin={"two neurons": "stated", "directions": "assumed", "slope": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -129,8 +129,5 @@ FIGURE = kit.Figure(
         "type in the perfect agreement regime (d) against epochs."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    origin=ORIGIN | {"rescaled time": "inferred"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ORIGIN | {"rescaled time": "inferred"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

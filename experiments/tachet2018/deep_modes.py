@@ -234,10 +234,8 @@ def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], l
         ),
         configs=_configs(*depths),
         origin={"depths of Figure 8": "stated", "norms": "assumed", "u0": "assumed", "step": "assumed"},
-        evidence=evidence,
-        claims=claims,
-        draw=draw,
-    )
+        evidence=evidence, claims=claims, draw=draw,
+    )  # fmt: skip
 
 
 FIGURES = {one.id: one for one in (_figure(4, (2, 4), _claims_of_4), _figure(8, (4, 8), _claims_of_8))}

@@ -78,11 +78,8 @@ def draw(e: Evidence) -> kit.Drawing:
 FIGURE = kit.Figure(
     id="tachet2018-fig1",
     caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
-    origin={"architecture": "stated", "number of units": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={"architecture": "stated", "number of units": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip
 
 
 SIZE = 170.0

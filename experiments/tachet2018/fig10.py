@@ -72,7 +72,5 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"bound": "stated", "lambdas": "inferred", "starts": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

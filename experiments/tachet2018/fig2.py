@@ -109,7 +109,5 @@ FIGURE = kit.Figure(
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs((), COARSE)},
     origin={"norm of the diagram": "stated", "curves": "assumed", "step": "assumed", "grid": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -183,7 +183,5 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"norms": "stated", "starts, right": "stated", "starts, left": "assumed", "step": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

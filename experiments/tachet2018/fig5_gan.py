@@ -218,7 +218,5 @@ FIGURE = kit.Figure(
         "initial weights": "assumed",
         "generator loss": "assumed",
     },
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

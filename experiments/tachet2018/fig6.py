@@ -125,7 +125,5 @@ FIGURE = kit.Figure(
         "lambdas": "inferred",
         "z0": "assumed",
     },
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

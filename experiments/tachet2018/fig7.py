@@ -87,8 +87,6 @@ FIGURE = kit.Figure(
         "on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
-    origin={"c, norms": "stated", "starts": "assumed", "step": "assumed"},
-    evidence=evidence,
-    claims=claims,
+    origin={"c, norms": "stated", "starts": "assumed", "step": "assumed"}, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

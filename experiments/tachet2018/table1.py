@@ -52,9 +52,5 @@ FIGURE = kit.Figure(
         "Upper bound of Eq. 7 on the confidence in a sample that has only x_2, when training stops at the given "
         "confidence on x_1 (the paper's column is labelled delta); in brackets unrounded."
     ),
-    origin={"confidences, lambdas": "stated"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    table=table,
-)
+    origin={"confidences, lambdas": "stated"}, evidence=evidence, claims=claims, draw=draw, table=table,
+)  # fmt: skip

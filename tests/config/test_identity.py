@@ -126,11 +126,7 @@ def test_a_file_that_cannot_be_read(base: dict[str, Any], here: Path) -> None:
 def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
     text = canonical(load_config(base), device="cpu", backend="autograd")
     assert json.loads(text) == {
-        "name": "two-points",
-        "seed": 0,
-        "device": "cpu",
-        "backend": "autograd",
-        "dtype": "float32",
+        "name": "two-points", "seed": 0, "device": "cpu", "backend": "autograd", "dtype": "float32",
         "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
         "architecture": {"kind": "two_layer", "width": 60, "activation": "relu", "train_output": True},
         "initialization": {"kind": "balanced", "scale": 1e-6, "divide_by": "sqrt_width", "output_signs": "random"},
@@ -142,4 +138,4 @@ def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
             "limit_gib": 4.0,
         },
         "numerics_version": 3,
-    }
+    }  # fmt: skip

@@ -122,27 +122,16 @@ class Guess(bases.Theory, kind="guess"):
         return {}
 """
 KINDS = {
-    "dataset": "circle",
-    "architecture": "plain",
-    "activation": "sine",
-    "initialization": "ones",
-    "loss": "quartic",
-    "optimizer": "momentum",
-    "schedule": "halves",
-    "measure": "largest",
-    "snapshots": "squares",
-    "theory": "guess",
-}
+    "dataset": "circle", "architecture": "plain", "activation": "sine", "initialization": "ones", "loss": "quartic",
+    "optimizer": "momentum", "schedule": "halves", "measure": "largest", "snapshots": "squares", "theory": "guess",
+}  # fmt: skip
 CONFIG: dict[str, Any] = {
-    "name": "outside",
-    "dtype": "float64",
-    "dataset": {"kind": "circle"},
-    "architecture": {"kind": "plain", "width": 3, "activation": "sine"},
-    "initialization": {"kind": "ones"},
+    "name": "outside", "dtype": "float64", "dataset": {"kind": "circle"},
+    "architecture": {"kind": "plain", "width": 3, "activation": "sine"}, "initialization": {"kind": "ones"},
     "loss": {"kind": "quartic"},
     "optimizer": {"kind": "momentum", "lr": 1e-3, "iterations": 10, "schedule": "halves"},
     "record": {"snapshots": {"kind": "squares"}, "measures": ["largest", {"kind": "largest", "power": 2}]},
-}
+}  # fmt: skip
 MEASURE = """
 from dynamics_cli.config.bases import Measure
 

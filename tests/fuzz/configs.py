@@ -117,27 +117,16 @@ class Room:
             path.rmdir()
         path.unlink(missing_ok=True)
         make: dict[str, Callable[[], object]] = {
-            "directory": path.mkdir,
-            "fifo": lambda: os.mkfifo(path),
-            "socket": lambda: _socket(path),
-            "link to zero": lambda: path.symlink_to("/dev/zero"),
-            "dangling link": lambda: path.symlink_to("nowhere"),
-            "link to itself": lambda: path.symlink_to(path),
-            "sparse 100 MiB": lambda: _sparse(path, 100 * 2**20),
-            "sparse 1 TiB": lambda: _sparse(path, 2**40),
-            "below a file": path.touch,
-        }
+            "directory": path.mkdir, "fifo": lambda: os.mkfifo(path), "socket": lambda: _socket(path),
+            "link to zero": lambda: path.symlink_to("/dev/zero"), "dangling link": lambda: path.symlink_to("nowhere"),
+            "link to itself": lambda: path.symlink_to(path), "sparse 100 MiB": lambda: _sparse(path, 100 * 2**20),
+            "sparse 1 TiB": lambda: _sparse(path, 2**40), "below a file": path.touch,
+        }  # fmt: skip
         named = {
-            "zero": "/dev/zero",
-            "null": "/dev/null",
-            "full": "/dev/full",
-            "below a file": str(path / "config.yaml"),
-            "long name": "x" * 5000 + ".yaml",
-            "long path": "x/" * 5000 + "a.yaml",
-            "name with null": "a\0b.yaml",
-            "name with half a character": "a\ud800b.yaml",
-            "empty name": "",
-        }
+            "zero": "/dev/zero", "null": "/dev/null", "full": "/dev/full", "below a file": str(path / "config.yaml"),
+            "long name": "x" * 5000 + ".yaml", "long path": "x/" * 5000 + "a.yaml", "name with null": "a\0b.yaml",
+            "name with half a character": "a\ud800b.yaml", "empty name": "",
+        }  # fmt: skip
         make.get(name, lambda: None)()
         return named.get(name, str(path))
 

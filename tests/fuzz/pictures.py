@@ -73,11 +73,7 @@ _NAMES = [
     "train/train.zip", "train.zip", "~/cat.1.jpg", "cat.1.jpg\0.txt", "nul", "train/cat.1.jpg:x", "\u202egpj.1.tac",
 ]  # fmt: skip
 ARCHIVES = [
-    b"",
-    b"PK",
-    b"PK\x05\x06" + bytes(18),
-    zipped([]),
-    *(zipped([*PETS, (name, CAT)]) for name in _NAMES),
+    b"", b"PK", b"PK\x05\x06" + bytes(18), zipped([]), *(zipped([*PETS, (name, CAT)]) for name in _NAMES),
     zipped([*PETS, *PETS]),
     *(
         zipped([*PETS, (entry("train/cat.1.jpg", mode), b"/etc/passwd")])
@@ -88,28 +84,13 @@ ARCHIVES = [
     zipped([*PETS, ("train/cat.1.jpg", GOOD[0])]),
     zipped([("train/train.zip", GOOD[0])]),
     zipped([*PETS, ("train/cat.1.jpg", bytes(2**23))], zipfile.ZIP_DEFLATED),
-    _many(1000),
-    _many(400_000),
-    _many(1, b""),
-    GOOD[0][:-22] + b"PK\x05\x06" + b"\xff" * 18,
-    GOOD[0] + b"x" * 70_000,
-    b"#!/bin/sh\n" + GOOD[0],
-    zipped([("train/cat.0.jpg", b""), ("train/dog.0.jpg", b"")]),
-]
+    _many(1000), _many(400_000), _many(1, b""), GOOD[0][:-22] + b"PK\x05\x06" + b"\xff" * 18, GOOD[0] + b"x" * 70_000,
+    b"#!/bin/sh\n" + GOOD[0], zipped([("train/cat.0.jpg", b""), ("train/dog.0.jpg", b"")]),
+]  # fmt: skip
 """Archives that are none, or that would do harm."""
 
 PLACES = [
-    "",
-    "{",
-    "[]",
-    "null",
-    "1",
-    '"x"',
-    "NaN",
-    "[" * 100_000,
-    '{"path": 1}',
-    "{}",
-    "\ud800",
+    "", "{", "[]", "null", "1", '"x"', "NaN", "[" * 100_000, '{"path": 1}', "{}", "\ud800",
     *(
         json.dumps({"path": path, "key": key, "names": names})
         for path, key, names in (

@@ -13,13 +13,9 @@ from tests.fuzz.nasty import SCALARS
 from tests.fuzz.rooms import refused
 
 GOOD = [
-    b"a,b,y\n1,2,3\n4,5,6\n",
-    b"1,2,3\r\n4,5,6",
-    "\ufeff1, 2,3\n\n4,5 ,6\n".encode(),
-    b'"1","2"\n"3","4"\n',
-    b"x;y\n1;2\n",
-    b"1e-3\t2\n",
-]
+    b"a,b,y\n1,2,3\n4,5,6\n", b"1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n".encode(), b'"1","2"\n"3","4"\n',
+    b"x;y\n1;2\n", b"1e-3\t2\n",
+]  # fmt: skip
 FIXED = [
     b"", b"\n", b",", b",,\n,,\n", b"\0", b"1,2\0\n", b'"', b'1,"2', b"'1','2'\n", b"1,2\n" * 20_000, b"x" * 200_000,
     b"1," * 100_000 + b"1\n", b'"' + b"9" * 200_000 + b'",1\n', b"9" * 100_000 + b",1\n", b"1,2\n" + b",\n" * 1000,

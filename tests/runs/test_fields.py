@@ -18,20 +18,12 @@ from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.sealed import seal, unseal
 
 GOOD: dict[str, Any] = {
-    "status": "complete",
-    "name": "toy",
-    "hash": None,
-    "messages": [],
-    "iterations": 3,
-    "final_loss": None,
+    "status": "complete", "name": "toy", "hash": None, "messages": [], "iterations": 3, "final_loss": None,
     "seconds": 1,
     "rows": {"losses": 3, "loss_iterations": 3, "trajectory/iterations": 0, "measures/norm": 0},
-    "replicas": [{"seed": 0}],
-    "replica_losses": [0.5],
-    "replica_iterations": [None],
-    "replica_statuses": ["complete"],
-    "more": object(),
-}
+    "replicas": [{"seed": 0}], "replica_losses": [0.5], "replica_iterations": [None],
+    "replica_statuses": ["complete"], "more": object(),
+}  # fmt: skip
 
 
 def change(run: Path, **entries: Any) -> None:
