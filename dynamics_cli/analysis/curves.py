@@ -102,16 +102,10 @@ def mark_time(axes: Axes, at: float, label: str) -> None:
     crowded = bool(axes.get_title(loc="left")) and from_left < LETTER
     axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
     axes.annotate(
-        label,
-        (at, 1.0),
-        xycoords=axes.get_xaxis_transform(),
-        xytext=(max(LETTER - from_left, 0.0) if crowded else 0.0, 1.5),
-        textcoords="offset points",
-        ha="left" if crowded else "center",
-        va="bottom",
-        fontsize=SMALL,
-        color=PALETTE.theory,
-    )
+        label, (at, 1.0), xycoords=axes.get_xaxis_transform(),
+        xytext=(max(LETTER - from_left, 0.0) if crowded else 0.0, 1.5), textcoords="offset points",
+        ha="left" if crowded else "center", va="bottom", fontsize=SMALL, color=PALETTE.theory,
+    )  # fmt: skip
 
 
 def some_neurons(m: int) -> Ints:

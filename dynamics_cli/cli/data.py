@@ -70,12 +70,9 @@ def list_(as_json: bool) -> None:
 @data.command(epilog=FETCH_EXAMPLES)
 @name_argument
 @click.option(
-    "--mirror",
-    "mirrors",
-    multiple=True,
-    metavar="URL",
+    "--mirror", "mirrors", multiple=True, metavar="URL",
     help="Try this directory of gzipped files first, https only; can be repeated.",
-)
+)  # fmt: skip
 @click.option("--offline", is_flag=True, help="Do not use the network (so does DYN_OFFLINE=1).")
 @quiet_option
 def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> None:
@@ -87,12 +84,9 @@ def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> No
 
     with CountBar("B", shown=not quiet) as bar:
         directory = api.fetch_data(
-            name,
-            mirrors=mirrors,
-            offline=offline,
-            progress=lambda file, done, total: bar(done, total, file),
+            name, mirrors=mirrors, offline=offline, progress=lambda file, done, total: bar(done, total, file),
             messages=partial(say, quiet=quiet),
-        )
+        )  # fmt: skip
     emit(str(directory))
 
 

@@ -30,22 +30,16 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.command(epilog=EXAMPLES)
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="The file (default: one in outputs/pages).",
-)
+)  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of what was reproduced.")
 @click.option("--runs", is_flag=True, help="Embed the runs of figures.")
 @click.option("--live", is_flag=True, help="Write the file again and again while the run goes on.")
 @click.option(
-    "--every",
-    type=click.FloatRange(0.1),
-    default=5.0,
-    metavar="SECONDS",
+    "--every", type=click.FloatRange(0.1), default=5.0, metavar="SECONDS",
     help="With --live: time between two versions (default: 5).",
-)
+)  # fmt: skip
 @quiet_option
 @json_option
 def page(

@@ -31,26 +31,17 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
 @click.option(
-    "--panel",
-    "panels",
-    multiple=True,
-    metavar="NAME",
+    "--panel", "panels", multiple=True, metavar="NAME",
     help="Draw this panel, or one measure; repeatable (default: all).",
-)
+)  # fmt: skip
 @click.option(
-    "--at",
-    "iterations",
-    type=click.IntRange(0),
-    multiple=True,
-    metavar="ITERATION",
+    "--at", "iterations", type=click.IntRange(0), multiple=True, metavar="ITERATION",
     help="Show the state after so many iterations, or mark it; can be repeated (default: several states).",
-)
+)  # fmt: skip
 @click.option(
-    "--measure",
-    default="final_loss",
-    metavar="NAME",
+    "--measure", default="final_loss", metavar="NAME",
     help="Of a sweep: the final number to draw (default: final_loss).",
-)
+)  # fmt: skip
 @click.option("--x", "x", metavar="COLUMN", help="Of a sweep: any column of its table to draw over.")
 @click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
 @click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
@@ -66,11 +57,9 @@ Examples:
 )
 @click.option("--theory", is_flag=True, help="Draw what theories predict beside the run; panels only if asked for too.")
 @click.option(
-    "--anyway",
-    multiple=True,
-    metavar="THEORY",
+    "--anyway", multiple=True, metavar="THEORY",
     help="With --theory: draw this one although its assumptions fail; can be repeated.",
-)
+)  # fmt: skip
 @click.option("--list", "list_panels", is_flag=True, help="Only say which panels this run offers.")
 @quiet_option
 @json_option

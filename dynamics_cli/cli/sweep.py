@@ -127,16 +127,9 @@ def sweep(
         if not _by_slurm(job_array, script_only=script_only, as_json=as_json):
             return
     run_and_show(
-        config,
-        grid,
-        out=out,
-        shard=_shard(shard),
-        workers=workers,
-        scheduler=scheduler,
-        quiet=quiet,
-        as_json=as_json,
-        **planned,
-    )
+        config, grid, out=out, shard=_shard(shard), workers=workers, scheduler=scheduler, quiet=quiet,
+        as_json=as_json, **planned,
+    )  # fmt: skip
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

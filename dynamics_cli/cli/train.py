@@ -74,15 +74,9 @@ def train(
         if dry_run or force or no_wait:
             raise click.UsageError("--replicas goes with neither --dry-run, --force nor --no-wait")
         run_and_show(
-            config,
-            overrides=overrides,
-            seeds=replicas,
-            record="config",
-            out=out,
-            quiet=quiet,
-            as_json=as_json,
+            config, overrides=overrides, seeds=replicas, record="config", out=out, quiet=quiet, as_json=as_json,
             **settings,
-        )
+        )  # fmt: skip
         return
     loaded = arguments.read_config(config, overrides, **settings)
     from dynamics_cli.training import session
@@ -141,16 +135,12 @@ def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> N
     emit(
         pairs(
             {
-                "run": str(plan.directory),
-                "would": found.action,
-                "device": plan.choice.device,
-                "backend": plan.choice.backend,
-                "parameters": str(needs.parameters),
-                "iterations": str(needs.iterations),
-                "snapshots": str(needs.snapshots),
+                "run": str(plan.directory), "would": found.action, "device": plan.choice.device,
+                "backend": plan.choice.backend, "parameters": str(needs.parameters),
+                "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
                 "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
                 "disk": f"about {size(needs.disk_bytes)}",
                 "time": f"about {duration(needs.seconds)}, within a factor of a few",
             }
         )
-    )
+    )  # fmt: skip

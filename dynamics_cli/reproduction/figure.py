@@ -101,12 +101,7 @@ class Figure:
             raise UsageError(f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has {known}")
         variant = self.variants[name]
         return replace(
-            self,
-            id=f"{self.id}-{name}",
-            title=f"{self.title}, {variant.title}",
-            caption=f"{self.caption} {variant.caption}",
-            configs={**self.configs, **variant.configs},
-            seed_configs=variant.seed_configs,
-            presets={},
-            variants={},
-        )
+            self, id=f"{self.id}-{name}", title=f"{self.title}, {variant.title}",
+            caption=f"{self.caption} {variant.caption}", configs={**self.configs, **variant.configs},
+            seed_configs=variant.seed_configs, presets={}, variants={},
+        )  # fmt: skip

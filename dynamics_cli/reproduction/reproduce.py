@@ -64,13 +64,10 @@ class FigureResult:
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints of the figure."""
         return {
-            "figure": self.figure,
-            "files": [str(path) for path in self.files],
-            "claims": [one.as_dict() for one in self.over_seeds],
-            "runs": [run.as_dict() for run in self.runs],
-            "remarks": self.remarks,
-            "seconds": self.seconds,
-        }
+            "figure": self.figure, "files": [str(path) for path in self.files],
+            "claims": [one.as_dict() for one in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
+            "remarks": self.remarks, "seconds": self.seconds,
+        }  # fmt: skip
 
 
 def reproduce_figure(

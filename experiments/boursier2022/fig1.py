@@ -163,13 +163,9 @@ def draw(e: Evidence) -> kit.Drawing:
             Instant(r"$\frac{-(1+3r\varepsilon)\ln\lambda}{\Vert D_-\Vert}$", e.predicted.second_fitted),
         ]
     draw_timeline(
-        axes,
-        [one for one in phases if np.isfinite([one.first, one.last]).all()],
-        predicted,
-        end=e.ends[-1],
-        xlabel=e.curve.xlabel,
-        titles=("measured", rf"theory, $\varepsilon={EPSILON:g}$"),
-    )
+        axes, [one for one in phases if np.isfinite([one.first, one.last]).all()], predicted, end=e.ends[-1],
+        xlabel=e.curve.xlabel, titles=("measured", rf"theory, $\varepsilon={EPSILON:g}$"),
+    )  # fmt: skip
     return figure
 
 

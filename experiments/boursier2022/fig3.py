@@ -154,13 +154,9 @@ def draw(e: Evidence) -> kit.Drawing:
             place = (at, level * (1 - DROP))
             axes.plot(*place, "v", color=kit.PALETTE.negative, ms=5, mec="white", mew=0.4, zorder=4)
             axes.annotate(
-                f"{name} saddle left\n{time_text(at, curve.flow)}",
-                place,
-                xytext=(6, 1),
-                textcoords="offset points",
-                fontsize=kit.SMALL,
-                color=kit.PALETTE.theory,
-            )
+                f"{name} saddle left\n{time_text(at, curve.flow)}", place, xytext=(6, 1), textcoords="offset points",
+                fontsize=kit.SMALL, color=kit.PALETTE.theory,
+            )  # fmt: skip
     kit.figure_legend(figure, handles)
     return figure
 

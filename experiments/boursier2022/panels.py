@@ -38,16 +38,9 @@ def draw_states(
     handles = []
     for k, (state, title) in enumerate(zip(states, titles, strict=True)):
         panel = draw_function_1d(
-            axes[k],
-            state.function,
-            x,
-            y,
-            kinks=state.kinks,
-            outputs=state.outputs,
-            window=window,
-            limits=limits,
+            axes[k], state.function, x, y, kinks=state.kinks, outputs=state.outputs, window=window, limits=limits,
             neuron_limits=neuron_limits,
-        )
+        )  # fmt: skip
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
         handles = [panel.points, panel.function, panel.stars]
     if overlay is not None:

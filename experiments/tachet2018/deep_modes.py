@@ -127,14 +127,9 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
 
 def _ode_difference(one: DeepCurve) -> float:
     result = solve_ivp(
-        lambda _, u: deep_rate(u, one.depth, one.norm),
-        (0.0, float(one.t[-1])),
-        [float(one.y_theory[0])],
-        t_eval=one.t,
-        method="DOP853",
-        rtol=1e-11,
-        atol=1e-13,
-    )
+        lambda _, u: deep_rate(u, one.depth, one.norm), (0.0, float(one.t[-1])), [float(one.y_theory[0])],
+        t_eval=one.t, method="DOP853", rtol=1e-11, atol=1e-13,
+    )  # fmt: skip
     return float(np.abs(expit(result.y[0]) - one.P_theory).max())
 
 

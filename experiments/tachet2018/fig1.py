@@ -65,13 +65,9 @@ def draw(e: Evidence) -> kit.Drawing:
     """Draw the network."""
     figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
     draw_network(
-        axes,
-        e.widths,
-        activation=e.activation,
-        weights=("$W_t$", "$Z_t$"),
-        layers=("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$"),
-        output=r"$\sigma$",
-    )
+        axes, e.widths, activation=e.activation, weights=("$W_t$", "$Z_t$"),
+        layers=("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$"), output=r"$\sigma$",
+    )  # fmt: skip
     return figure
 
 

@@ -211,12 +211,8 @@ FIGURE = kit.Figure(
     configs=wanted(1),
     presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},
     origin={
-        "unit circle, 8 Gaussians": "stated",
-        "networks and noise": "stated",
-        "Adam": "stated",
-        "deviation, batch, steps": "assumed",
-        "initial weights": "assumed",
-        "generator loss": "assumed",
+        "unit circle, 8 Gaussians": "stated", "networks and noise": "stated", "Adam": "stated",
+        "deviation, batch, steps": "assumed", "initial weights": "assumed", "generator loss": "assumed",
     },
     evidence=evidence, claims=claims, draw=draw,
 )  # fmt: skip

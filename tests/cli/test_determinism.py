@@ -60,12 +60,8 @@ class World:
         home = {"HOME": str(self.folder / "home"), "MPLCONFIGDIR": str(self.folder / "matplotlib")}
         done = subprocess.run(
             [sys.executable, str(SCRIPT), self.umask, str(self.call_seconds), json.dumps(list(commands))],
-            cwd=self.folder,
-            env=environment(**home, **self.variables),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            cwd=self.folder, env=environment(**home, **self.variables), capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
 
     def files(self) -> dict[str, bytes]:

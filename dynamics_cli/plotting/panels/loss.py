@@ -112,14 +112,9 @@ def _mark_unseen(
         left = at <= times[0] + 0.55 * (times[-1] - times[0])
         marks.append(
             axes.annotate(
-                f"{words} from {format_number(at)}",
-                (at, height),
-                xycoords=transform,
-                xytext=(5 if left else -12, rise),
-                textcoords="offset points",
-                ha="left" if left else "right",
-                fontsize=SMALL,
-                color=color,
+                f"{words} from {format_number(at)}", (at, height), xycoords=transform,
+                xytext=(5 if left else -12, rise), textcoords="offset points", ha="left" if left else "right",
+                fontsize=SMALL, color=color,
             )
-        )
+        )  # fmt: skip
     return marks

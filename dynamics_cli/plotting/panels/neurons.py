@@ -414,13 +414,7 @@ def _draw_references(axes: Axes, references: Mapping[str, float]) -> tuple[dict[
         at = max(value * height, previous + LABEL_HEIGHT)
         previous = at
         labels[name] = axes.annotate(
-            name,
-            (1.0, value),
-            xycoords=axes.get_yaxis_transform(),
-            xytext=(4, at - value * height),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL + 0.5,
-            color=PALETTE.theory,
-        )
+            name, (1.0, value), xycoords=axes.get_yaxis_transform(), xytext=(4, at - value * height),
+            textcoords="offset points", va="center", fontsize=SMALL + 0.5, color=PALETTE.theory,
+        )  # fmt: skip
     return lines, labels

@@ -157,18 +157,11 @@ def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> 
         axes.plot([mark.time], [way * (BAR / 2 + 2)], ls="none", zorder=4, **arrow)
         labels.append(
             axes.annotate(
-                mark.label,
-                (mark.time, way * middle),
-                xytext=(flag.side * OFFSET, 0),
-                textcoords="offset points",
-                ha="left" if flag.side > 0 else "right",
-                va="center",
-                fontsize=FONT,
-                color=PALETTE.theory,
-                bbox={"fc": "white", "ec": "none", "pad": 0.5},
-                zorder=2,
+                mark.label, (mark.time, way * middle), xytext=(flag.side * OFFSET, 0), textcoords="offset points",
+                ha="left" if flag.side > 0 else "right", va="center", fontsize=FONT, color=PALETTE.theory,
+                bbox={"fc": "white", "ec": "none", "pad": 0.5}, zorder=2,
             )
-        )
+        )  # fmt: skip
     return labels, float(starts[-1]) if marks else BAR / 2
 
 

@@ -70,12 +70,10 @@ def test_equation_8_against_a_general_solver():
     found = agreement.perfect_agreement_directions(X, Y, alpha)
     rows = [np.r_[x, -alpha * x] if y > 0 else np.r_[-alpha * x, x] for x, y in zip(X, Y, strict=True)]
     general = minimize(
-        lambda z: z @ z,
-        np.r_[1.0, 0, -1, 0],
-        jac=lambda z: 2 * z,
+        lambda z: z @ z, np.r_[1.0, 0, -1, 0], jac=lambda z: 2 * z,
         constraints={"type": "ineq", "fun": lambda z: np.array(rows) @ z - 1, "jac": lambda z: np.array(rows)},
         options={"ftol": 1e-14, "maxiter": 500},
-    )
+    )  # fmt: skip
     np.testing.assert_allclose(found.joint, general.x, atol=1e-6)
     assert found.solution.kkt_residual < 1e-12
     assert agreement.patterns_hold(X, found, Y, -Y)

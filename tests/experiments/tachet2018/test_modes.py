@@ -48,16 +48,9 @@ def integrate(t, y0, z0, norm, label, p):
     if y0 <= 0:
         return np.full_like(t, y0), np.full_like(t, z0)
     path = solve_ivp(
-        field,
-        (0, t[-1]),
-        [y0, z0],
-        method="DOP853",
-        rtol=1e-13,
-        atol=1e-15,
-        dense_output=True,
-        events=dead,
+        field, (0, t[-1]), [y0, z0], method="DOP853", rtol=1e-13, atol=1e-15, dense_output=True, events=dead,
         max_step=0.5,
-    )
+    )  # fmt: skip
     return path.sol(np.minimum(t, path.t[-1]))
 
 
