@@ -450,30 +450,18 @@ def _run_row(summary: Any) -> dict[str, Any]:
 
 @overload
 def plot(
-    run: Drawn,
-    panel: str,
-    at: int | None = None,
-    *,
-    measure: str = "final_loss",
-    columns: Mapping[str, str] | None = None,
-    log: LogAxes | None = None,
-    out: str | Path | None = None,
+    run: Drawn, panel: str, at: int | None = None, *, measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None, log: LogAxes | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
-) -> Figure: ...
+) -> Figure: ...  # fmt: skip
 
 
 @overload
 def plot(
-    run: Drawn,
-    panel: str | Sequence[str] | None = None,
-    at: int | Sequence[int] | None = None,
-    *,
-    measure: str = "final_loss",
-    columns: Mapping[str, str] | None = None,
-    log: LogAxes | None = None,
-    out: str | Path | None = None,
-    formats: Sequence[str] = ("png",),
-) -> Figure | dict[str, Figure]: ...
+    run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
+    measure: str = "final_loss", columns: Mapping[str, str] | None = None, log: LogAxes | None = None,
+    out: str | Path | None = None, formats: Sequence[str] = ("png",),
+) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
 
 def plot(

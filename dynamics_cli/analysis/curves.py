@@ -63,14 +63,9 @@ def _variation(array: Floats) -> Floats:
 
 
 def draw_over_training(
-    view: View,
-    iteration: int | None,
-    draw: Sequence[Callable[[Axes], object]],
-    *,
-    titles: Sequence[str] = (),
-    aspect: float = 0.72,
-    extra_height: float = 0.0,
-) -> Figure:
+    view: View, iteration: int | None, draw: Sequence[Callable[[Axes], object]], *, titles: Sequence[str] = (),
+    aspect: float = 0.72, extra_height: float = 0.0,
+) -> Figure:  # fmt: skip
     """Return a figure with a panel for each of `draw`, three in a row at most; `iteration` is marked in all of them.
 
     Several panels get letters, with their `titles`. `aspect` and `extra_height` are those of `new_figure`.

@@ -9,7 +9,7 @@ import click
 
 from dynamics_cli.cli.arguments import json_option, quiet_option
 from dynamics_cli.cli.groups import Group
-from dynamics_cli.cli.output import CountBar, emit, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.text import size, text_table
 
 NAMES = ("mnist-subset", "mnist", "dogs-vs-cats")
@@ -121,10 +121,7 @@ def path(name: str, as_json: bool) -> None:
     from dynamics_cli import api
 
     place = api.find_data(name)
-    if as_json:
-        emit_json({"name": name, "path": place})
-    else:
-        emit(str(place))
+    emit_either({"name": name, "path": place}, str(place), as_json=as_json)
 
 
 @data.command(epilog="Example: dyn data remove mnist")

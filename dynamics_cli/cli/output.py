@@ -38,6 +38,11 @@ def emit_json(document: Any) -> None:
     emit(to_json(document))
 
 
+def emit_either(document: Any, text: str, *, as_json: bool) -> None:
+    """Print a document as JSON, or as the text that people read."""
+    emit(to_json(document) if as_json else text)
+
+
 def emit_files(files: Iterable[object]) -> None:
     """Print one path a line."""
     for file in files:

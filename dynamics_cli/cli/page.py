@@ -43,16 +43,9 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @quiet_option
 @json_option
 def page(
-    *,
-    what: tuple[str, ...],
-    output: Path | None,
-    everything: bool,
-    runs: bool,
-    live: bool,
-    every: float,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, live: bool, every: float,
+    quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Write one HTML file that shows everything, offline.
 
     Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves

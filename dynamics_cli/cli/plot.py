@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynamics_cli.cli.arguments import complete_run, format_option, json_option, out_option, quiet_option
-from dynamics_cli.cli.output import CountBar, emit, emit_files, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
@@ -64,24 +64,10 @@ Examples:
 @quiet_option
 @json_option
 def plot(
-    *,
-    runs: tuple[str, ...],
-    panels: tuple[str, ...],
-    iterations: tuple[int, ...],
-    measure: str,
-    x: str | None,
-    y: str | None,
-    color: str | None,
-    log: LogAxes | None,
-    formats: tuple[str, ...],
-    out: Path | None,
-    animate: bool,
-    theory: bool,
-    anyway: tuple[str, ...],
-    list_panels: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str, x: str | None,
+    y: str | None, color: str | None, log: LogAxes | None, formats: tuple[str, ...], out: Path | None, animate: bool,
+    theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
 
     RUN is a run directory, the (start of the) name or hash of one below outputs/runs, or `latest`; DIR:k is replica k
@@ -103,10 +89,7 @@ def plot(
     drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(runs[0], whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
-        if as_json:
-            emit_json(offered)
-        else:
-            emit(text_table(["panel", "what it shows"], offered.cells()))
+        emit_either(offered, text_table(["panel", "what it shows"], offered.cells()), as_json=as_json)
         return
     from dynamics_cli.plotting.style import save
 

@@ -54,17 +54,9 @@ Examples:
 @arguments.quiet_option
 @arguments.json_option
 def reproduce(
-    *,
-    figures: tuple[str, ...],
-    paper: str | None,
-    everything: bool,
-    variant: str | None,
-    strict: bool,
-    notes: Path | None,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    *, figures: tuple[str, ...], paper: str | None, everything: bool, variant: str | None, strict: bool,
+    notes: Path | None, quiet: bool, as_json: bool, **options: Any,
+) -> None:  # fmt: skip
     """Reproduce figures of papers and check their claims.
 
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several

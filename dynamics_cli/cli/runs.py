@@ -39,15 +39,9 @@ def runs() -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 def prune(
-    *,
-    names: tuple[str, ...],
-    statuses: tuple[str, ...],
-    older_than: float | None,
-    root: Path | None,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
-) -> None:
+    *, names: tuple[str, ...], statuses: tuple[str, ...], older_than: float | None, root: Path | None, dry_run: bool,
+    yes: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Delete runs, after showing them and asking.
 
     RUN is a run directory, or the (start of the) name or hash of a run; of those that are named, options leave some.

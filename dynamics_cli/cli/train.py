@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynamics_cli.cli import arguments
-from dynamics_cli.cli.output import TrainingBar, emit, emit_json, named_cells, say
+from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
 from dynamics_cli.errors import RunError
 from dynamics_cli.text import duration, pairs, size
 
@@ -44,22 +44,9 @@ Examples:
 @arguments.quiet_option
 @arguments.json_option
 def train(
-    *,
-    config: str,
-    overrides: tuple[str, ...],
-    seed: int | None,
-    device: str | None,
-    backend: str | None,
-    dtype: str | None,
-    out: Path | None,
-    resume: bool,
-    force: bool,
-    no_wait: bool,
-    replicas: int | None,
-    dry_run: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, config: str, overrides: tuple[str, ...], out: Path | None, resume: bool, force: bool, no_wait: bool,
+    replicas: int | None, dry_run: bool, quiet: bool, as_json: bool, **settings: Any,
+) -> None:  # fmt: skip
     """Train the network of a config.
 
     CONFIG is a YAML or JSON file, or the name of a bundled config (`dyn list configs`). The same config is the same
@@ -67,7 +54,6 @@ def train(
     """
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
-    settings: dict[str, Any] = {"seed": seed, "device": device, "backend": backend, "dtype": dtype}
     if replicas is not None:
         from dynamics_cli.cli.sweep import run_and_show
 
@@ -118,10 +104,8 @@ def _show(run: Run, *, as_json: bool) -> None:
     from dynamics_cli.runs.summary import end_of, final_measures
 
     end, measures = end_of(run), final_measures(run)
-    if as_json:
-        emit_json({"path": run.path, **end, **({"measures": measures} if measures else {})})
-        return
-    emit(pairs({"run": str(run.path), **named_cells({**end, **measures})}))
+    document = {"path": run.path, **end, **({"measures": measures} if measures else {})}
+    emit_either(document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json)
 
 
 def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> None:
@@ -129,18 +113,12 @@ def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> N
     from dynamics_cli.training.prospect import prospect
 
     found, needs = prospect(plan, resume=resume, force=force), plan.needs
-    if as_json:
-        emit_json(found.as_dict())
-        return
-    emit(
-        pairs(
-            {
-                "run": str(plan.directory), "would": found.action, "device": plan.choice.device,
-                "backend": plan.choice.backend, "parameters": str(needs.parameters),
-                "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
-                "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
-                "disk": f"about {size(needs.disk_bytes)}",
-                "time": f"about {duration(needs.seconds)}, within a factor of a few",
-            }
-        )
-    )  # fmt: skip
+    lines = {
+        "run": str(plan.directory), "would": found.action, "device": plan.choice.device,
+        "backend": plan.choice.backend, "parameters": str(needs.parameters),
+        "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
+        "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
+        "disk": f"about {size(needs.disk_bytes)}",
+        "time": f"about {duration(needs.seconds)}, within a factor of a few",
+    }  # fmt: skip
+    emit_either(found.as_dict(), pairs(lines), as_json=as_json)

@@ -95,14 +95,9 @@ class Samples:
 
 
 def make_samples(
-    x: Floats,
-    y: Floats,
-    *,
-    x_test: Floats | None = None,
-    y_test: Floats | None = None,
-    append_bias: bool = False,
+    x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, append_bias: bool = False,
     origin: str = "the data set",
-) -> Samples:
+) -> Samples:  # fmt: skip
     """Check shapes and values and append the bias column.
 
     Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.

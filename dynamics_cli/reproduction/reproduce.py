@@ -71,20 +71,11 @@ class FigureResult:
 
 
 def reproduce_figure(
-    figure_id: str,
-    *,
-    variant: str | None = None,
-    preset: str = "default",
-    overrides: Sequence[str] = (),
-    seeds: int = 1,
-    device: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    formats: Sequence[str] = ("pdf", "png"),
-    progress: ProgressDisplay | None = None,
-    messages: Messages | None = None,
-    source: RunSource | None = None,
-) -> FigureResult:
+    figure_id: str, *, variant: str | None = None, preset: str = "default", overrides: Sequence[str] = (),
+    seeds: int = 1, device: str | None = None, out: str | Path | None = None, force: bool = False,
+    formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
+    messages: Messages | None = None, source: RunSource | None = None,
+) -> FigureResult:  # fmt: skip
     """Train or reuse the runs of a figure, check its claims, draw it, and write picture and JSON.
 
     Args:
@@ -149,15 +140,9 @@ def reproduce_figure(
 
 
 def reproduce_figures(
-    figure_ids: Iterable[str],
-    *,
-    variant: str | None = None,
-    device: str | None = None,
-    force: bool = False,
-    progress: ProgressDisplay | None = None,
-    messages: Messages | None = None,
-    **options: Any,
-) -> Iterator[tuple[str, FigureResult | DynError]]:
+    figure_ids: Iterable[str], *, variant: str | None = None, device: str | None = None, force: bool = False,
+    progress: ProgressDisplay | None = None, messages: Messages | None = None, **options: Any,
+) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
     """Reproduce several figures one by one, and name each; one that fails gives its error, and the next one follows.
 
     Long runs are trained first, side by side;

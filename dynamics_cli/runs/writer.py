@@ -212,15 +212,9 @@ class RunWriter:
             write_info(self.directory, self._info)
 
     def finish(
-        self,
-        status: Status,
-        *,
-        iterations: int,
-        final_loss: float,
-        seconds: float,
-        messages: Sequence[str] = (),
+        self, status: Status, *, iterations: int, final_loss: float, seconds: float, messages: Sequence[str] = (),
         **numbers: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """End the writing: `run.json` gets the status, the final numbers and the rows of every array.
 
         Non-finite numbers are kept as null. The writer is closed.

@@ -93,14 +93,9 @@ class NetworkPanel:
 
 @styled
 def draw_network(
-    axes: Axes,
-    widths: Sequence[int],
-    *,
-    activation: str = "relu",
-    weights: Sequence[str] = (),
-    layers: Sequence[str] = (),
-    output: str = "",
-) -> NetworkPanel:
+    axes: Axes, widths: Sequence[int], *, activation: str = "relu", weights: Sequence[str] = (),
+    layers: Sequence[str] = (), output: str = "",
+) -> NetworkPanel:  # fmt: skip
     """Draw a fully connected network of layers of `widths`, the input first.
 
     `weights` names the matrices (above them), `layers` the layers (below them); hidden units show their activation, the

@@ -38,18 +38,10 @@ class LossPanel:
 
 @styled
 def draw_loss(
-    axes: Axes,
-    iterations: ArrayLike,
-    losses: ArrayLike,
-    *,
-    scale: Literal["log", "linear"] = "log",
-    time_scale: TimeScale = "linear",
-    plateaus: Sequence[Plateau] = (),
-    label: str | None = None,
-    color: str = PALETTE.measured,
-    xlabel: str = "iteration",
-    ylabel: str = r"training loss $L(\theta^t)$",
-) -> LossPanel:
+    axes: Axes, iterations: ArrayLike, losses: ArrayLike, *, scale: Literal["log", "linear"] = "log",
+    time_scale: TimeScale = "linear", plateaus: Sequence[Plateau] = (), label: str | None = None,
+    color: str = PALETTE.measured, xlabel: str = "iteration", ylabel: str = r"training loss $L(\theta^t)$",
+) -> LossPanel:  # fmt: skip
     """Draw `losses` (k,) over `iterations` (k,); long curves are decimated without losing their extremes.
 
     Each plateau is underlined and labelled with its value. A log axis cannot show a loss of exactly 0: the curve ends

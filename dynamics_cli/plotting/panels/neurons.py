@@ -94,16 +94,9 @@ class RaysPanel:
 
 @styled
 def draw_rays(
-    axes: Axes,
-    weights: ArrayLike,
-    signs: ArrayLike,
-    *,
-    data: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    limit: float | None = None,
-    xlabel: str = "$w_{j,1}$",
-    ylabel: str = "$w_{j,2}$",
-) -> RaysPanel:
+    axes: Axes, weights: ArrayLike, signs: ArrayLike, *, data: ArrayLike | None = None,
+    labels: ArrayLike | None = None, limit: float | None = None, xlabel: str = "$w_{j,1}$", ylabel: str = "$w_{j,2}$",
+) -> RaysPanel:  # fmt: skip
     """Draw each of the `weights` (m, 2) as a ray from 0 in the colour of its sign (m,), with a dot at its tip.
 
     `data` (n, 2) are shown by direction only: a green triangle on the rim, pointing up for `labels` > 0 and down for
@@ -263,14 +256,9 @@ def free_angle(angles: ArrayLike, candidates: ArrayLike) -> float:
 
 
 def _draw_by_sign(
-    axes: Axes,
-    times: NDArray[np.float64],
-    values: NDArray[np.float64],
-    sign: NDArray[np.int64],
-    time_scale: time_axis.TimeScale,
-    *,
-    angles: bool = False,
-) -> dict[int, LineCollection]:
+    axes: Axes, times: NDArray[np.float64], values: NDArray[np.float64], sign: NDArray[np.int64],
+    time_scale: time_axis.TimeScale, *, angles: bool = False,
+) -> dict[int, LineCollection]:  # fmt: skip
     """Draw values (k, m) over times (k,) as thin curves, paler the more there are; return the curves by sign."""
     m = values.shape[1]
     thin: dict[str, Any] = {"linewidths": 0.9 if m <= MANY else 0.4, "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8))}
@@ -294,14 +282,9 @@ class NormsPanel:
 
 @styled
 def draw_norms(
-    axes: Axes,
-    iterations: ArrayLike,
-    norms: ArrayLike,
-    signs: ArrayLike,
-    *,
-    log: bool = True,
+    axes: Axes, iterations: ArrayLike, norms: ArrayLike, signs: ArrayLike, *, log: bool = True,
     time_scale: time_axis.TimeScale = "linear",
-) -> NormsPanel:
+) -> NormsPanel:  # fmt: skip
     """Draw `norms` (k, m) of m neurons over `iterations` (k,), coloured by `signs` (m,).
 
     On the log axis a norm of 0 is a gap, and neurons that are 0 throughout are counted in a note. Raises ValueError for
@@ -358,16 +341,9 @@ class DirectionsPanel:
 
 @styled
 def draw_directions(
-    axes: Axes,
-    iterations: ArrayLike,
-    values: ArrayLike,
-    signs: ArrayLike,
-    *,
-    kind: Literal["cosine", "angle"],
-    ylabel: str,
-    references: Mapping[str, float] | None = None,
-    time_scale: time_axis.TimeScale = "linear",
-) -> DirectionsPanel:
+    axes: Axes, iterations: ArrayLike, values: ArrayLike, signs: ArrayLike, *, kind: Literal["cosine", "angle"],
+    ylabel: str, references: Mapping[str, float] | None = None, time_scale: time_axis.TimeScale = "linear",
+) -> DirectionsPanel:  # fmt: skip
     """Draw `values` (k, m), cosines or angles in degrees, of m neurons over `iterations` (k,), by `signs` (m,).
 
     Angles are shown in (-180, 180]; where a curve passes from one end to the other it is interrupted. `references` are

@@ -55,14 +55,9 @@ class TimelinePanel:
 
 @styled
 def draw_timeline(
-    axes: Axes,
-    intervals: Sequence[Interval],
-    predicted: Sequence[Instant] = (),
-    *,
-    end: float | None = None,
-    xlabel: str = "iteration",
-    titles: tuple[str, str] = ("measured", "theory"),
-) -> TimelinePanel:
+    axes: Axes, intervals: Sequence[Interval], predicted: Sequence[Instant] = (), *, end: float | None = None,
+    xlabel: str = "iteration", titles: tuple[str, str] = ("measured", "theory"),
+) -> TimelinePanel:  # fmt: skip
     """Draw measured `intervals` as a bar and `predicted` times below it, all labelled.
 
     A label that does not fit into its interval moves above the bar. Labels never overlap: those that would take

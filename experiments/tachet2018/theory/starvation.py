@@ -94,15 +94,9 @@ def starvation_path(
 
 
 def stopping_points(
-    delta: ArrayLike,
-    alpha0: ArrayLike,
-    beta0: ArrayLike,
-    z0: ArrayLike,
-    lambda_: ArrayLike,
-    *,
-    norm1: ArrayLike = 1.0,
-    norm2: ArrayLike = 1.0,
-) -> StarvationPath:
+    delta: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike, *,
+    norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0,
+) -> StarvationPath:  # fmt: skip
     """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
 
     All arguments broadcast; all cases are integrated at once (relative tolerance 1e-12), in the variable `ln(z alpha)`,
