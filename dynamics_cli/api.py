@@ -68,8 +68,7 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
         options: top-level settings that replace those of the config, e.g. `seed=3, device="cpu"` (None: as it is), and
             `check_files_exist=False` where data files need not be there.
 
-    Raises:
-        ConfigError: it is not valid; all problems at once, in `problems`.
+    Raises ConfigError: it is not valid; all problems at once, in `problems`.
     """
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config import load_config as load
@@ -87,8 +86,7 @@ def config_file(text: str) -> Path:
 
     A bundled config is also found as `configs/<name>.yaml`, the way its own first lines write it.
 
-    Raises:
-        ConfigError: there is neither.
+    Raises ConfigError: there is neither.
     """
     path = Path(text)
     if text == "" or os.path.exists(path):  # noqa: PTH110 - `Path.exists` raises for a name that is too long
@@ -330,8 +328,7 @@ def plan_sweep(
 def is_swept(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()) -> bool:
     """Return whether a config has a section `sweep`, so that `sweep` and not `train` takes it.
 
-    Raises:
-        ConfigError: it cannot be read, or the section is not valid.
+    Raises ConfigError: it cannot be read, or the section is not valid.
     """
     from dynamics_cli.config.load import load_sweep
 
@@ -380,8 +377,7 @@ def describe(run: Which) -> dict[str, Any]:
 def compare(a: Which, b: Which) -> Comparison:
     """Compare two runs - settings, final numbers, losses, weights: `dyn compare`.
 
-    Raises:
-        RunError: there is no such run, or one holds several runs trained together.
+    Raises RunError: there is no such run, or one holds several runs trained together.
     """
     from dynamics_cli.runs import named
     from dynamics_cli.runs.compare import compare_runs
@@ -417,8 +413,7 @@ def prune_runs(
 
     A run that another process is writing is never deleted, nor is anything that does not belong to a run.
 
-    Raises:
-        UsageError: it is not said which runs, or there is no such status.
+    Raises UsageError: it is not said which runs, or there is no such status.
     """
     from dynamics_cli.runs import prune, runs_root
 
@@ -455,30 +450,18 @@ def _run_row(summary: Any) -> dict[str, Any]:
 
 @overload
 def plot(
-    run: Drawn,
-    panel: str,
-    at: int | None = None,
-    *,
-    measure: str = "final_loss",
-    columns: Mapping[str, str] | None = None,
-    log: LogAxes | None = None,
-    out: str | Path | None = None,
+    run: Drawn, panel: str, at: int | None = None, *, measure: str = "final_loss",
+    columns: Mapping[str, str] | None = None, log: LogAxes | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
-) -> Figure: ...
+) -> Figure: ...  # fmt: skip
 
 
 @overload
 def plot(
-    run: Drawn,
-    panel: str | Sequence[str] | None = None,
-    at: int | Sequence[int] | None = None,
-    *,
-    measure: str = "final_loss",
-    columns: Mapping[str, str] | None = None,
-    log: LogAxes | None = None,
-    out: str | Path | None = None,
-    formats: Sequence[str] = ("png",),
-) -> Figure | dict[str, Figure]: ...
+    run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
+    measure: str = "final_loss", columns: Mapping[str, str] | None = None, log: LogAxes | None = None,
+    out: str | Path | None = None, formats: Sequence[str] = ("png",),
+) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
 
 def plot(
@@ -567,8 +550,7 @@ def pictures(
 def _overlaid_run(which: Any) -> Run:
     """Return one of several runs that are drawn together.
 
-    Raises:
-        UsageError: it is a sweep.
+    Raises UsageError: it is a sweep.
     """
     from dynamics_cli.runs import named
 
@@ -764,8 +746,7 @@ def verify(*paths: str | Path) -> Table:
     Returns:
         One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, what is still usable.
 
-    Raises:
-        RunError: there is no such file, nor a run of this name.
+    Raises RunError: there is no such file, nor a run of this name.
     """
     from dynamics_cli.runs.named import is_there, run_directory
 
@@ -818,8 +799,7 @@ def _checks(targets: Iterable[Path]) -> Iterator[tuple[Path, Callable[[], list[F
 def list_figures(paper: str | None = None) -> Table:
     """Return the figures that can be reproduced: id, paper, title, seconds on two CPU cores, names of variants.
 
-    Raises:
-        UsageError: there is no such paper.
+    Raises UsageError: there is no such paper.
     """
     from dynamics_cli.reproduction import catalogue
 
@@ -856,8 +836,7 @@ def _title(path: Path) -> str:
 def list_kinds(section: str | None = None) -> Table:
     """Return the kinds that a config can name: section, kind, where it comes from, what it is: `dyn list kinds`.
 
-    Raises:
-        UsageError: there is no such section.
+    Raises UsageError: there is no such section.
     """
     from dynamics_cli.config.describe import kind_rows
 
@@ -867,8 +846,7 @@ def list_kinds(section: str | None = None) -> Table:
 def explain(kind: str) -> str:
     """Return what a kind does, its keys, and a config that uses it: `dyn explain`.
 
-    Raises:
-        UsageError: there is no such kind; the message names the closest one.
+    Raises UsageError: there is no such kind; the message names the closest one.
     """
     from dynamics_cli.config.describe import explain
 
@@ -878,8 +856,7 @@ def explain(kind: str) -> str:
 def use(path: str | Path) -> None:
     """Load kinds of your own: a Python file, the folder of a paper, or the copies in a run directory: `dyn --with`.
 
-    Raises:
-        InputError: it cannot be imported.
+    Raises InputError: it cannot be imported.
     """
     from dynamics_cli.config.registry import use
 
@@ -913,8 +890,7 @@ def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -
         root: where they are; by default below `outputs/runs`.
         statuses: only runs of these statuses.
 
-    Raises:
-        UsageError: there is no such status.
+    Raises UsageError: there is no such status.
     """
     from dynamics_cli.runs import list_runs, runs_root
 
@@ -940,8 +916,7 @@ def list_sweeps(root: str | Path | None = None) -> Table:
 def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
     """Return how far a sweep is: settings, jobs by how they ended, failures by message, what runs: `dyn show SWEEP`.
 
-    Raises:
-        RunError: it is not a sweep, or it is damaged.
+    Raises RunError: it is not a sweep, or it is damaged.
     """
     from dynamics_cli.sweeps.directory import sweep_summary
 
@@ -999,13 +974,7 @@ def fetch_data(
     return fetch_mnist(mirrors=(*mirrors, *MIRRORS), offline=offline, progress=progress, on_wait=messages)
 
 
-def add_data(
-    name: str,
-    path: str | Path,
-    *,
-    progress: Counted | None = None,
-    messages: Messages | None = None,
-) -> Path:
+def add_data(name: str, path: str | Path, *, progress: Counted | None = None, messages: Messages | None = None) -> Path:
     """Check the files of a data set (mnist, dogs-vs-cats), use them from now on, and return where they are.
 
     Args:
@@ -1035,8 +1004,7 @@ def add_data(
 def remove_data(name: str) -> int:
     """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
 
-    Raises:
-        UsageError: there is none of this name, or it is a part of dyn.
+    Raises UsageError: there is none of this name, or it is a part of dyn.
     """
     from dynamics_cli.datasets.files import catalogue
 

@@ -14,15 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import ArrayLike
 
-from dynamics_cli.analysis.panels.inputs import (
-    class_shares,
-    common_frame,
-    draw_classes,
-    draw_state,
-    neurons,
-    sampler,
-    some_data,
-)
+from dynamics_cli.analysis.panels import inputs
 from dynamics_cli.analysis.panels.neurons import common_limit, draw_plane, plane_of, sign_handles
 from dynamics_cli.analysis.panels.training import draw_run_loss
 from dynamics_cli.analysis.registry import PANELS
@@ -158,17 +150,17 @@ def scene_of(view: View) -> Scene:
 
 
 def _function(view: View, states: Sequence[int]) -> Scene:
-    frame = common_frame(view, states)
+    frame = inputs.common_frame(view, states)
     low, high = frame.window
     grid, heights = np.linspace(low, high, GRID), [top - bottom for bottom, top in (frame.limits, frame.neuron_limits)]
 
     def draw(axes: Axes, i: int) -> Motion:
-        panel, layers, handles = draw_state(axes, view, i, frame)
+        panel, layers, handles = inputs.draw_state(axes, view, i, frame)
         layers.append(axes.xaxis.label)  # it counts the neurons outside
-        return Motion(layers, handles, lambda i: panel.move(view.line_function(i), *neurons(view, i)))
+        return Motion(layers, handles, lambda i: panel.move(view.line_function(i), *inputs.neurons(view, i)))
 
     def seen(i: int) -> list[Floats]:
-        places, outputs = neurons(view, i)
+        places, outputs = inputs.neurons(view, i)
         kinks = np.where((places > low) & (places < high), places, np.nan) / (high - low)
         return [view.line_function(i)(grid) / heights[0], np.concatenate([kinks, outputs / heights[1]])]
 
@@ -177,15 +169,15 @@ def _function(view: View, states: Sequence[int]) -> Scene:
 
 def _classes(view: View) -> Scene:
     def draw(axes: Axes, i: int) -> Motion:
-        lines = draw_classes(axes, view, i)
+        lines = inputs.draw_classes(axes, view, i)
 
         def move(i: int) -> None:
-            for line, shares in zip(lines, class_shares(view, i)[1].T, strict=True):
+            for line, shares in zip(lines, inputs.class_shares(view, i)[1].T, strict=True):
                 line.set_ydata(shares)
 
         return Motion(lines, lines, move)
 
-    return Scene(draw, lambda i: [class_shares(view, i, GRID)[1]], 0.8)
+    return Scene(draw, lambda i: [inputs.class_shares(view, i, GRID)[1]], 0.8)
 
 
 def _polar(view: View, states: Sequence[int]) -> Scene:
@@ -207,7 +199,7 @@ def _polar(view: View, states: Sequence[int]) -> Scene:
 
 
 def _samples(view: View) -> Scene:
-    data, samples = some_data(view), sampler(view)
+    data, samples = inputs.some_data(view), inputs.sampler(view)
     window = data_window(data)
 
     def draw(axes: Axes, i: int) -> Motion:

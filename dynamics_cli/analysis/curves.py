@@ -63,14 +63,9 @@ def _variation(array: Floats) -> Floats:
 
 
 def draw_over_training(
-    view: View,
-    iteration: int | None,
-    draw: Sequence[Callable[[Axes], object]],
-    *,
-    titles: Sequence[str] = (),
-    aspect: float = 0.72,
-    extra_height: float = 0.0,
-) -> Figure:
+    view: View, iteration: int | None, draw: Sequence[Callable[[Axes], object]], *, titles: Sequence[str] = (),
+    aspect: float = 0.72, extra_height: float = 0.0,
+) -> Figure:  # fmt: skip
     """Return a figure with a panel for each of `draw`, three in a row at most; `iteration` is marked in all of them.
 
     Several panels get letters, with their `titles`. `aspect` and `extra_height` are those of `new_figure`.
@@ -102,16 +97,10 @@ def mark_time(axes: Axes, at: float, label: str) -> None:
     crowded = bool(axes.get_title(loc="left")) and from_left < LETTER
     axes.axvline(at, color=PALETTE.theory, lw=0.8, ls=(0, (1, 1.5)), zorder=1.5)
     axes.annotate(
-        label,
-        (at, 1.0),
-        xycoords=axes.get_xaxis_transform(),
-        xytext=(max(LETTER - from_left, 0.0) if crowded else 0.0, 1.5),
-        textcoords="offset points",
-        ha="left" if crowded else "center",
-        va="bottom",
-        fontsize=SMALL,
-        color=PALETTE.theory,
-    )
+        label, (at, 1.0), xycoords=axes.get_xaxis_transform(),
+        xytext=(max(LETTER - from_left, 0.0) if crowded else 0.0, 1.5), textcoords="offset points",
+        ha="left" if crowded else "center", va="bottom", fontsize=SMALL, color=PALETTE.theory,
+    )  # fmt: skip
 
 
 def some_neurons(m: int) -> Ints:

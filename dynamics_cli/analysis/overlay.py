@@ -31,8 +31,7 @@ def draw_overlay(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = 
     Of a measure of several numbers the first are the darkest. `log` says which axes are logarithmic, by default those
     that this suits. A measure's bound is dashed, in the colour of its run where runs differ in it.
 
-    Raises:
-        UsageError: a run has no such measure, or nothing recorded of it.
+    Raises UsageError: a run has no such measure, or nothing recorded of it.
     """
     curves = [_columns(run, name) for run in runs]
     bounds = [None if name == "loss" else bound_of(run, name) for run in runs]

@@ -125,15 +125,9 @@ def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
 
 
 def draw_states(
-    states: Sequence[Shown],
-    draw: Callable[[Axes, int], Sequence[Artist]],
-    *,
-    aspect: float = 1.05,
-    single: float = 1.0,
-    extra_height: float = 0.28,
-    columns: int = 4,
-    title_pad: float | None = None,
-) -> Figure:
+    states: Sequence[Shown], draw: Callable[[Axes, int], Sequence[Artist]], *, aspect: float = 1.05,
+    single: float = 1.0, extra_height: float = 0.28, columns: int = 4, title_pad: float | None = None,
+) -> Figure:  # fmt: skip
     """Return a figure with a panel for each of `states` in a row, titled, with one legend of all handles under them.
 
     `draw` draws a state, by its index, and returns the handles of a legend; only the first panel keeps its left labels.

@@ -35,12 +35,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar, no messages.")
 force_option = click.option("--force", is_flag=True, help="Train again, even when the run is there.")
 set_option = click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE",
     help="Change one setting, e.g. optimizer.lr=0.01; the value is YAML. Can be repeated.",
-)
+)  # fmt: skip
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to compute (default: what the config says)."
 )
@@ -60,20 +57,15 @@ def out_option(help: str) -> Decorator[Any]:
 def format_option(default: tuple[str, ...]) -> Decorator[Any]:
     """Return the option `--format`, which can be repeated."""
     return click.option(
-        "--format",
-        "formats",
-        type=click.Choice(["png", "pdf", "svg"]),
-        multiple=True,
-        default=default,
+        "--format", "formats", type=click.Choice(["png", "pdf", "svg"]), multiple=True, default=default,
         help=f"Kind of picture; can be repeated (default: {', '.join(default)}).",
-    )
+    )  # fmt: skip
 
 
 def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | int | None) -> RunConfig:
     """Load the config that a CONFIG argument stands for; settings are those of options such as `--seed`.
 
-    Raises:
-        ConfigError: with all problems at once.
+    Raises ConfigError: with all problems at once.
     """
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError

@@ -9,7 +9,7 @@ import click
 
 from dynamics_cli.cli.arguments import json_option, quiet_option
 from dynamics_cli.cli.groups import Group
-from dynamics_cli.cli.output import CountBar, emit, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.text import size, text_table
 
 NAMES = ("mnist-subset", "mnist", "dogs-vs-cats")
@@ -70,12 +70,9 @@ def list_(as_json: bool) -> None:
 @data.command(epilog=FETCH_EXAMPLES)
 @name_argument
 @click.option(
-    "--mirror",
-    "mirrors",
-    multiple=True,
-    metavar="URL",
+    "--mirror", "mirrors", multiple=True, metavar="URL",
     help="Try this directory of gzipped files first, https only; can be repeated.",
-)
+)  # fmt: skip
 @click.option("--offline", is_flag=True, help="Do not use the network (so does DYN_OFFLINE=1).")
 @quiet_option
 def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> None:
@@ -87,12 +84,9 @@ def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> No
 
     with CountBar("B", shown=not quiet) as bar:
         directory = api.fetch_data(
-            name,
-            mirrors=mirrors,
-            offline=offline,
-            progress=lambda file, done, total: bar(done, total, file),
+            name, mirrors=mirrors, offline=offline, progress=lambda file, done, total: bar(done, total, file),
             messages=partial(say, quiet=quiet),
-        )
+        )  # fmt: skip
     emit(str(directory))
 
 
@@ -127,10 +121,7 @@ def path(name: str, as_json: bool) -> None:
     from dynamics_cli import api
 
     place = api.find_data(name)
-    if as_json:
-        emit_json({"name": name, "path": place})
-    else:
-        emit(str(place))
+    emit_either({"name": name, "path": place}, str(place), as_json=as_json)
 
 
 @data.command(epilog="Example: dyn data remove mnist")

@@ -8,7 +8,7 @@ import click
 
 from dynamics_cli.cli.arguments import json_option, root_option, status_option
 from dynamics_cli.cli.groups import Group
-from dynamics_cli.cli.output import emit, emit_json, run_table, say
+from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
 from dynamics_cli.text import Table, duration, text_table
 
 EXAMPLES = """\b
@@ -35,11 +35,8 @@ def figures(paper: str | None, as_json: bool) -> None:
     from dynamics_cli import api
 
     found = api.list_figures(paper)
-    if as_json:
-        emit_json(found)
-        return
     rows = [[one["id"], duration(one["seconds"]), ", ".join(one["variants"]), one["title"]] for one in found]
-    emit(text_table(["figure", "time", "variants", "title"], rows, right=[1]))
+    emit_either(found, text_table(["figure", "time", "variants", "title"], rows, right=[1]), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list papers --json")
@@ -49,11 +46,8 @@ def papers(as_json: bool) -> None:
     from dynamics_cli import api
 
     found = api.list_papers()
-    if as_json:
-        emit_json(found)
-        return
     rows = [[p["key"], str(len(p["figures"])), f"{p['authors']}: {p['title']} ({p['venue']})"] for p in found]
-    emit(text_table(["paper", "figures", "title"], rows, right=[1]))
+    emit_either(found, text_table(["paper", "figures", "title"], rows, right=[1]), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list configs")
@@ -66,10 +60,8 @@ def configs(as_json: bool) -> None:
     from dynamics_cli import api
 
     found = api.list_configs()
-    if as_json:
-        emit_json(found)
-        return
-    emit(text_table(["config", "what it is"], [[one["name"], one["title"]] for one in found]))
+    rows = [[one["name"], one["title"]] for one in found]
+    emit_either(found, text_table(["config", "what it is"], rows), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list kinds optimizer")
@@ -83,11 +75,8 @@ def kinds(section: str | None, as_json: bool) -> None:
     from dynamics_cli import api
 
     found = api.list_kinds(section)
-    if as_json:
-        emit_json(found)
-        return
     rows = [[f"{one['section']}.{one['kind']}", one["from"], one["what"]] for one in found]
-    emit(text_table(["kind", "from", "what it is"], rows))
+    emit_either(found, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list datasets")
@@ -109,14 +98,11 @@ def architectures(as_json: bool) -> None:
 
 
 def _print_kinds(found: Table, *, as_json: bool) -> None:
-    if as_json:
-        emit_json(found)
-        return
     blocks = []
     for one in found:
         keys = [f"  {key['name']:<16}{key['description']}" for key in one["keys"]]
         blocks.append("\n".join([f"{one['kind']}: {one['description']}", *keys]))
-    emit("\n\n".join(blocks))
+    emit_either(found, "\n\n".join(blocks), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list runs --status interrupted")

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def emit(text: str) -> None:
     """Print data on stdout.
 
-    Raises:
-        RunError: stdout cannot be written, e.g. a full disk behind `>`.
+    Raises RunError: stdout cannot be written, e.g. a full disk behind `>`.
     """
     try:
         click.echo(text)
@@ -37,6 +36,11 @@ def emit(text: str) -> None:
 def emit_json(document: Any) -> None:
     """Print one JSON document: numbers that are not finite are null, paths absolute."""
     emit(to_json(document))
+
+
+def emit_either(document: Any, text: str, *, as_json: bool) -> None:
+    """Print a document as JSON, or as the text that people read."""
+    emit(to_json(document) if as_json else text)
 
 
 def emit_files(files: Iterable[object]) -> None:
@@ -62,15 +66,11 @@ def run_table(runs: Table) -> str:
     now = time.time()
     rows = [
         [
-            str(run["path"]),
-            run["status"],
-            str(run["iterations"]),
-            number(run["final_loss"]),
-            size(run["size"]),
+            str(run["path"]), run["status"], str(run["iterations"]), number(run["final_loss"]), size(run["size"]),
             f"{duration(max(now - run['modified'], 0))} ago",
         ]
         for run in runs
-    ]
+    ]  # fmt: skip
     return text_table(["run", "status", "iterations", "final loss", "size", "changed"], rows, right=[2, 3, 4, 5])
 
 

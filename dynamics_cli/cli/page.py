@@ -30,35 +30,22 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.command(epilog=EXAMPLES)
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="The file (default: one in outputs/pages).",
-)
+)  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of what was reproduced.")
 @click.option("--runs", is_flag=True, help="Embed the runs of figures.")
 @click.option("--live", is_flag=True, help="Write the file again and again while the run goes on.")
 @click.option(
-    "--every",
-    type=click.FloatRange(0.1),
-    default=5.0,
-    metavar="SECONDS",
+    "--every", type=click.FloatRange(0.1), default=5.0, metavar="SECONDS",
     help="With --live: time between two versions (default: 5).",
-)
+)  # fmt: skip
 @quiet_option
 @json_option
 def page(
-    *,
-    what: tuple[str, ...],
-    output: Path | None,
-    everything: bool,
-    runs: bool,
-    live: bool,
-    every: float,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, what: tuple[str, ...], output: Path | None, everything: bool, runs: bool, live: bool, every: float,
+    quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Write one HTML file that shows everything, offline.
 
     Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynamics_cli.cli.arguments import complete_run, format_option, json_option, out_option, quiet_option
-from dynamics_cli.cli.output import CountBar, emit, emit_files, emit_json, say
+from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_files, emit_json, say
 from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
@@ -31,26 +31,17 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
 @click.option(
-    "--panel",
-    "panels",
-    multiple=True,
-    metavar="NAME",
+    "--panel", "panels", multiple=True, metavar="NAME",
     help="Draw this panel, or one measure; repeatable (default: all).",
-)
+)  # fmt: skip
 @click.option(
-    "--at",
-    "iterations",
-    type=click.IntRange(0),
-    multiple=True,
-    metavar="ITERATION",
+    "--at", "iterations", type=click.IntRange(0), multiple=True, metavar="ITERATION",
     help="Show the state after so many iterations, or mark it; can be repeated (default: several states).",
-)
+)  # fmt: skip
 @click.option(
-    "--measure",
-    default="final_loss",
-    metavar="NAME",
+    "--measure", default="final_loss", metavar="NAME",
     help="Of a sweep: the final number to draw (default: final_loss).",
-)
+)  # fmt: skip
 @click.option("--x", "x", metavar="COLUMN", help="Of a sweep: any column of its table to draw over.")
 @click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
 @click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
@@ -66,33 +57,17 @@ Examples:
 )
 @click.option("--theory", is_flag=True, help="Draw what theories predict beside the run; panels only if asked for too.")
 @click.option(
-    "--anyway",
-    multiple=True,
-    metavar="THEORY",
+    "--anyway", multiple=True, metavar="THEORY",
     help="With --theory: draw this one although its assumptions fail; can be repeated.",
-)
+)  # fmt: skip
 @click.option("--list", "list_panels", is_flag=True, help="Only say which panels this run offers.")
 @quiet_option
 @json_option
 def plot(
-    *,
-    runs: tuple[str, ...],
-    panels: tuple[str, ...],
-    iterations: tuple[int, ...],
-    measure: str,
-    x: str | None,
-    y: str | None,
-    color: str | None,
-    log: LogAxes | None,
-    formats: tuple[str, ...],
-    out: Path | None,
-    animate: bool,
-    theory: bool,
-    anyway: tuple[str, ...],
-    list_panels: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str, x: str | None,
+    y: str | None, color: str | None, log: LogAxes | None, formats: tuple[str, ...], out: Path | None, animate: bool,
+    theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
 
     RUN is a run directory, the (start of the) name or hash of one below outputs/runs, or `latest`; DIR:k is replica k
@@ -114,10 +89,7 @@ def plot(
     drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(runs[0], whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
-        if as_json:
-            emit_json(offered)
-        else:
-            emit(text_table(["panel", "what it shows"], offered.cells()))
+        emit_either(offered, text_table(["panel", "what it shows"], offered.cells()), as_json=as_json)
         return
     from dynamics_cli.plotting.style import save
 

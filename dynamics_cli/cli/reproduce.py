@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import (
-    complete_figure,
-    device_option,
-    force_option,
-    format_option,
-    json_option,
-    out_option,
-    quiet_option,
-    set_option,
-)
+from dynamics_cli.cli import arguments
 from dynamics_cli.cli.guard import tell
 from dynamics_cli.cli.output import TrainingBar, emit, emit_files, emit_json, say
 from dynamics_cli.errors import DynError
@@ -42,16 +33,16 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=complete_figure)
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=arguments.complete_figure)
 @click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
-@set_option
+@arguments.set_option
 @click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Check the claims in so many seeds.")
-@device_option
-@out_option("Folder of the files (default: outputs/figures).")
-@force_option
+@arguments.device_option
+@arguments.out_option("Folder of the files (default: outputs/figures).")
+@arguments.force_option
 @click.option(
     "--strict",
     is_flag=True,
@@ -59,21 +50,13 @@ Examples:
 )
 @click.option("--notes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Rewrite the table under `## Measured` of a Markdown file: the rows of these figures.")  # fmt: skip
-@format_option(("pdf", "png"))
-@quiet_option
-@json_option
+@arguments.format_option(("pdf", "png"))
+@arguments.quiet_option
+@arguments.json_option
 def reproduce(
-    *,
-    figures: tuple[str, ...],
-    paper: str | None,
-    everything: bool,
-    variant: str | None,
-    strict: bool,
-    notes: Path | None,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    *, figures: tuple[str, ...], paper: str | None, everything: bool, variant: str | None, strict: bool,
+    notes: Path | None, quiet: bool, as_json: bool, **options: Any,
+) -> None:  # fmt: skip
     """Reproduce figures of papers and check their claims.
 
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
@@ -98,9 +81,7 @@ def reproduce(
 def _chosen(figures: tuple[str, ...], paper: str | None, variant: str | None, *, everything: bool) -> list[str]:
     """Return the ids of the figures asked for; of a paper or all, those that have the variant.
 
-    Raises:
-        UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
-
+    Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.
     """
     from dynamics_cli.reproduction import catalogue
 
@@ -127,9 +108,7 @@ def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> It
 def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> None:
     """Print a figure as soon as it is done.
 
-    Raises:
-        DynError: the only figure asked for has failed.
-
+    Raises DynError: the only figure asked for has failed.
     """
     from dynamics_cli.reproduction.claims import claims_table, summary
 

@@ -39,15 +39,9 @@ def runs() -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 def prune(
-    *,
-    names: tuple[str, ...],
-    statuses: tuple[str, ...],
-    older_than: float | None,
-    root: Path | None,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
-) -> None:
+    *, names: tuple[str, ...], statuses: tuple[str, ...], older_than: float | None, root: Path | None, dry_run: bool,
+    yes: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Delete runs, after showing them and asking.
 
     RUN is a run directory, or the (start of the) name or hash of a run; of those that are named, options leave some.
@@ -86,8 +80,7 @@ def prune(
 def _ask(question: str) -> None:
     """Return when the answer is yes, leave with exit code 0 when it is no.
 
-    Raises:
-        UsageError: there is nobody to ask.
+    Raises UsageError: there is nobody to ask.
     """
     try:
         sure = click.confirm(question, err=True)

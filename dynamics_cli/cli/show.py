@@ -10,7 +10,7 @@ import click
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
-from dynamics_cli.cli.output import emit, emit_json, named_cells
+from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.text import cell, duration, pairs, shorten, size
 
 if TYPE_CHECKING:
@@ -69,10 +69,7 @@ def _show_config(config: RunConfig, *, as_json: bool) -> None:
     from dynamics_cli.config import to_yaml
     from dynamics_cli.config.dump import to_plain
 
-    if as_json:
-        emit_json(to_plain(config))
-    else:
-        emit(to_yaml(config).rstrip("\n"))
+    emit_either(to_plain(config), to_yaml(config).rstrip("\n"), as_json=as_json)
 
 
 def _run_text(run: Run) -> str:

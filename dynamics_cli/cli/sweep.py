@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
-from dynamics_cli.cli.output import CountBar, emit, emit_json
+from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json
 from dynamics_cli.cli.show import show_sweep
 from dynamics_cli.errors import PartialFailure
 from dynamics_cli.text import duration, pairs, size
@@ -64,46 +64,22 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @click.option("--script-only", is_flag=True, help="Of slurm: print the job array, for `| sbatch`.")
 @click.option("--array", metavar="N[%M]", help="Of slurm: parts of the sweep (default: 50 at most), and M at once.")
 @click.option("--partition", metavar="NAME", help="Of slurm: where the job array runs.")
-@click.option("--time", "limit", metavar="TIME", help="Of slurm: time of one shard, such as 02:00:00.")
+@click.option("--time", metavar="TIME", help="Of slurm: time of one shard, such as 02:00:00.")
 @click.option("--mem", metavar="SIZE", help="Of slurm: memory of one shard, such as 4G.")
 @quiet_option
 @json_option
 def sweep(
-    *,
-    config: str,
-    grid: tuple[str, ...],
-    together: tuple[str, ...],
-    let: tuple[str, ...],
-    seeds: int | None,
-    overrides: tuple[str, ...],
-    seed: int | None,
-    workers: int | None,
-    record: str,
-    out: Path | None,
-    resume: bool,
-    dry_run: bool,
-    shard: str | None,
-    engine: str,
-    scheduler: str | None,
-    status: bool,
-    script_only: bool,
-    array: str | None,
-    partition: str | None,
-    limit: str | None,
-    mem: str | None,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, resume: bool, dry_run: bool,
+    shard: str | None, engine: str, scheduler: str | None, status: bool, script_only: bool, quiet: bool, as_json: bool,
+    **planned: Any,
+) -> None:  # fmt: skip
     """Train a config over a grid and several seeds.
 
     The grid stands in the section `sweep` of the config (keys grid, zip, let, seeds), in options, or in both. Jobs of
     equal shape are trained together, the others in processes of their own. The same sweep again skips what is done; a
     job that fails does not stop the others (exit code 6).
     """
-    of_slurm = {"array": array, "partition": partition, "time": limit, "mem": mem}
-    planned: dict[str, Any] = {
-        "together": together, "let": let, "overrides": overrides, "seeds": seeds, "seed": seed, "record": record,
-    }  # fmt: skip
+    of_slurm = {name: planned.pop(name) for name in ("array", "partition", "time", "mem")}
     if engine != "slurm" and (script_only or any(of_slurm.values())):
         raise click.UsageError("--script-only, --array, --partition, --time and --mem go with --engine slurm")
     if (engine == "dask") != (scheduler is not None):
@@ -127,16 +103,9 @@ def sweep(
         if not _by_slurm(job_array, script_only=script_only, as_json=as_json):
             return
     run_and_show(
-        config,
-        grid,
-        out=out,
-        shard=_shard(shard),
-        workers=workers,
-        scheduler=scheduler,
-        quiet=quiet,
-        as_json=as_json,
-        **planned,
-    )
+        config, grid, out=out, shard=_shard(shard), workers=workers, scheduler=scheduler, quiet=quiet,
+        as_json=as_json, **planned,
+    )  # fmt: skip
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:
@@ -160,9 +129,6 @@ def _array(text: str | None) -> tuple[int | None, int | None]:
 
 
 def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
-    if as_json:
-        emit_json(vars(found))
-        return
     refused = {"refused": "; ".join(found.refused)} if found.refused else {}
     lines = {
         "sweep": str(found.path),
@@ -171,7 +137,7 @@ def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
         "time": f"about {duration(found.seconds)} on two cores, within a factor of a few",
         "disk": f"about {size(found.disk_bytes)}",
     }
-    emit(pairs({**lines, **refused}))
+    emit_either(vars(found), pairs({**lines, **refused}), as_json=as_json)
 
 
 def _by_slurm(array: JobArray, *, script_only: bool, as_json: bool) -> bool:
@@ -186,16 +152,18 @@ def _by_slurm(array: JobArray, *, script_only: bool, as_json: bool) -> bool:
     number = array.submit(left) if left else None
     states = ", ".join(f"{count} {state.lower()}" for state, count in queue.items())
     told = f"job {number}, {len(left)} of {array.parts} parts" if left else f"in the queue: {states}"
-    emit_json({"path": array.directory, "submitted": number, "parts": left, "queue": queue}) if as_json else emit(
-        pairs({"sweep": str(array.directory), "slurm": told, "next": "the same command again says where it stands"})
-    )
+    lines = {"sweep": str(array.directory), "slurm": told, "next": "the same command again says where it stands"}
+    document = {"path": array.directory, "submitted": number, "parts": left, "queue": queue}
+    emit_either(document, pairs(lines), as_json=as_json)
     return False
 
 
 def _command(config: str, grid: tuple[str, ...], planned: dict[str, Any]) -> list[str]:
     """Return the command line of a sweep."""
     names, options = {"together": "zip", "overrides": "set"}, list[str]()
-    for name, values in {"grid": grid, **planned}.items():
+    given = {"grid": grid, **planned}
+    for name in ("grid", "together", "let", "overrides", "seeds", "seed", "record"):
+        values = given[name]
         for value in values if isinstance(values, tuple) else [values]:
             options += [f"--{names.get(name, name)}", str(value)] if value is not None else []
     return ["sweep", config, *options]

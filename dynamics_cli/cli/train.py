@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dynamics_cli.cli.arguments import (
-    complete_config,
-    device_option,
-    force_option,
-    json_option,
-    out_option,
-    quiet_option,
-    read_config,
-    set_option,
-)
-from dynamics_cli.cli.output import TrainingBar, emit, emit_json, named_cells, say
+from dynamics_cli.cli import arguments
+from dynamics_cli.cli.output import TrainingBar, emit_either, named_cells, say
 from dynamics_cli.errors import RunError
 from dynamics_cli.text import duration, pairs, size
 
@@ -36,39 +27,26 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("config", shell_complete=complete_config)
-@set_option
+@click.argument("config", shell_complete=arguments.complete_config)
+@arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
-@device_option
+@arguments.device_option
 @click.option("--backend", metavar="NAME", help="Which stepper trains: auto, or one by name, e.g. autograd.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision of weights and data.")
-@out_option("The run directory itself (default: one named after the config below outputs/runs).")
+@arguments.out_option("The run directory itself (default: one named after the config below outputs/runs).")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
-@force_option
+@arguments.force_option
 @click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")
 @click.option(
     "--replicas", type=click.IntRange(1), metavar="N", help="Train N seeds together, into one sweep directory."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
-@quiet_option
-@json_option
+@arguments.quiet_option
+@arguments.json_option
 def train(
-    *,
-    config: str,
-    overrides: tuple[str, ...],
-    seed: int | None,
-    device: str | None,
-    backend: str | None,
-    dtype: str | None,
-    out: Path | None,
-    resume: bool,
-    force: bool,
-    no_wait: bool,
-    replicas: int | None,
-    dry_run: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+    *, config: str, overrides: tuple[str, ...], out: Path | None, resume: bool, force: bool, no_wait: bool,
+    replicas: int | None, dry_run: bool, quiet: bool, as_json: bool, **settings: Any,
+) -> None:  # fmt: skip
     """Train the network of a config.
 
     CONFIG is a YAML or JSON file, or the name of a bundled config (`dyn list configs`). The same config is the same
@@ -76,24 +54,17 @@ def train(
     """
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
-    settings: dict[str, Any] = {"seed": seed, "device": device, "backend": backend, "dtype": dtype}
     if replicas is not None:
         from dynamics_cli.cli.sweep import run_and_show
 
         if dry_run or force or no_wait:
             raise click.UsageError("--replicas goes with neither --dry-run, --force nor --no-wait")
         run_and_show(
-            config,
-            overrides=overrides,
-            seeds=replicas,
-            record="config",
-            out=out,
-            quiet=quiet,
-            as_json=as_json,
+            config, overrides=overrides, seeds=replicas, record="config", out=out, quiet=quiet, as_json=as_json,
             **settings,
-        )
+        )  # fmt: skip
         return
-    loaded = read_config(config, overrides, **settings)
+    loaded = arguments.read_config(config, overrides, **settings)
     from dynamics_cli.training import session
 
     plan = session.plan_run(loaded, out, drawn=not dry_run)
@@ -133,10 +104,8 @@ def _show(run: Run, *, as_json: bool) -> None:
     from dynamics_cli.runs.summary import end_of, final_measures
 
     end, measures = end_of(run), final_measures(run)
-    if as_json:
-        emit_json({"path": run.path, **end, **({"measures": measures} if measures else {})})
-        return
-    emit(pairs({"run": str(run.path), **named_cells({**end, **measures})}))
+    document = {"path": run.path, **end, **({"measures": measures} if measures else {})}
+    emit_either(document, pairs({"run": str(run.path), **named_cells({**end, **measures})}), as_json=as_json)
 
 
 def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> None:
@@ -144,22 +113,12 @@ def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> N
     from dynamics_cli.training.prospect import prospect
 
     found, needs = prospect(plan, resume=resume, force=force), plan.needs
-    if as_json:
-        emit_json(found.as_dict())
-        return
-    emit(
-        pairs(
-            {
-                "run": str(plan.directory),
-                "would": found.action,
-                "device": plan.choice.device,
-                "backend": plan.choice.backend,
-                "parameters": str(needs.parameters),
-                "iterations": str(needs.iterations),
-                "snapshots": str(needs.snapshots),
-                "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
-                "disk": f"about {size(needs.disk_bytes)}",
-                "time": f"about {duration(needs.seconds)}, within a factor of a few",
-            }
-        )
-    )
+    lines = {
+        "run": str(plan.directory), "would": found.action, "device": plan.choice.device,
+        "backend": plan.choice.backend, "parameters": str(needs.parameters),
+        "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
+        "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
+        "disk": f"about {size(needs.disk_bytes)}",
+        "time": f"about {duration(needs.seconds)}, within a factor of a few",
+    }  # fmt: skip
+    emit_either(found.as_dict(), pairs(lines), as_json=as_json)

@@ -119,7 +119,8 @@ def _add(cls: type[Kind], name: str) -> None:
         raise TypeError(f"{cls.section}.kind {name!r} does not say {', '.join(sorted(cls.__abstractmethods__))}")
     there = _KINDS.setdefault(cls.section, {}).get(name)
     if there is not None and there.__module__ != cls.__module__:
-        raise InputError(f"{cls.section}.kind {name!r} of {cls.__module__} is there already ({there.__module__})")
+        taken = f"{there.__module__}.{there.__qualname__} has this name"
+        raise InputError(f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another")
     _KINDS[cls.section][name] = cls
 
 

@@ -200,8 +200,7 @@ def _load_file(path: Path) -> None:
         del sys.modules[name], _SOURCES[name], _NEWEST[path]
         if isinstance(error, KeyboardInterrupt):
             raise
-        told = str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
-        raise InputError(f"--with {path}: {told}") from error
+        raise InputError(f"--with {path}: {_why(error)}") from error
 
 
 def _check_local_modules(path: Path, source: Source) -> None:
@@ -243,7 +242,7 @@ def load_package(path: Path) -> ModuleType:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise InputError(f"--with {path}: it cannot be imported: {_told(error)}") from error
+        raise InputError(f"--with {path}: {_why(error)}") from error
     if Path(package.__file__ or "").parent.resolve() != path.resolve():
         raise InputError(
             f"--with {path}: there is another package {path.name!r} ({package.__file__}); rename the folder"
@@ -288,7 +287,10 @@ def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ..
 
 @cache
 def _load_packages() -> None:
-    for point in entry_points(group=GROUP):
+    points = entry_points(group=GROUP)
+    if points:
+        _load_bundled()  # first, so that a name that is taken is noticed where it is taken
+    for point in points:
         report_if_broken(point, lambda point=point: point.load())  # type: ignore[misc]
 
 
@@ -308,6 +310,11 @@ def _silently(work: Callable[[], Any]) -> Any:
     """Do what runs code of others with stdout closed to it: that belongs to our data."""
     with contextlib.redirect_stdout(sys.stderr):
         return work()
+
+
+def _why(error: BaseException) -> str:
+    """Return why a file or a package could not be loaded."""
+    return str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
 
 
 def _told(error: BaseException) -> str:

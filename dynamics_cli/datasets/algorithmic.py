@@ -36,8 +36,7 @@ initialization: {kind: unbalanced, scale: 0.1}
     def load(self, streams: Streams) -> Samples:
         """Return one-hot pairs (n, 2 p); labels (n, p), or class numbers (n,).
 
-        Raises:
-            InputError: the pairs do not fit into memory.
+        Raises InputError: the pairs do not fit into memory.
         """
         p = self.p
         check_size(p * p, 3 * p)
@@ -147,8 +146,7 @@ initialization: {kind: unbalanced, scale: 0.01}
     def load(self, streams: Streams) -> Samples:
         """Return flattened measurement matrices (n, rows columns) and their inner products with the matrix (n,).
 
-        Raises:
-            InputError: they do not fit into memory.
+        Raises InputError: they do not fit into memory.
         """
         W = self.matrix(streams)
         check_size(self.n, W.size)

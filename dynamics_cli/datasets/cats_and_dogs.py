@@ -37,9 +37,7 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
     def resolve(self) -> Self:
         """Say which images are there.
 
-        Raises:
-            DataMissingError: none were added.
-
+        Raises DataMissingError: none were added.
         """
         from dynamics_cli.datasets.files.dogs_vs_cats import find_place
 
@@ -54,7 +52,6 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
             DataMissingError: the images were not added, or are gone.
             InputError: other images are there than the config names, a part would be empty, or the images do not fit
                 into memory.
-
         """
         from dynamics_cli.datasets.files.dogs_vs_cats import find_place, load_images, split_per_class
 

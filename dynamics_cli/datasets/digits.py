@@ -57,9 +57,7 @@ class Digits(Dataset):
     def resolve(self) -> Self:
         """Replace source `auto`: the subset when it holds all that is asked for, else the full set if it is there.
 
-        Raises:
-            DataMissingError: more images are asked for than the subset holds, and the full set is not there.
-
+        Raises DataMissingError: more images are asked for than the subset holds, and the full set is not there.
         """
         if self.source != "auto":
             return self
@@ -80,7 +78,6 @@ class Digits(Dataset):
         Raises:
             DataMissingError: the full set is needed and not there.
             InputError: a digit has fewer images than asked for, or a file is damaged.
-
         """
         self = self.resolve()  # noqa: PLW0642 - with the source that is used
         mnist = load_mnist(self.source, digits=self.chosen(), parts=("train", "test") if self.test else ("train",))

@@ -47,7 +47,6 @@ class File(Dataset, kind="file"):
         Raises:
             DataMissingError: the file is not there.
             InputError: it is not a data set; the message says where.
-
         """
         arrays = read_samples(Path(self.path), self.outputs or 1)
         x, y = arrays["x"], arrays["y"]

@@ -21,9 +21,7 @@ def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArra
     Returns:
         New images of the same shape.
 
-    Raises:
-        InputError: the images are not bytes, or there is not one flag for each.
-
+    Raises InputError: the images are not bytes, or there is not one flag for each.
     """
     if images.dtype != np.uint8 or bright.shape != images.shape[:1]:
         raise InputError(

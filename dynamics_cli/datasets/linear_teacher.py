@@ -73,8 +73,7 @@ class Gaussians(Signed, kind="gaussians"):
     def load(self, streams: Streams) -> Samples:
         """Return points ordered by class, positives (outliers last) first.
 
-        Raises:
-            InputError: hardly any point is on its side of the teacher, or the points do not fit into memory.
+        Raises InputError: hardly any point is on its side of the teacher, or the points do not fit into memory.
         """
         dim = self.dim or len(self.mean)
         check_size(2 * (self.per_class + (self.test_per_class or 0)), dim)
@@ -123,8 +122,7 @@ class LinearTeacher(Signed, kind="linear_teacher"):
     def load(self, streams: Streams) -> Samples:
         """Return standard Gaussian inputs at least `margin` away from the teacher's hyperplane.
 
-        Raises:
-            InputError: hardly any point is on its side of the teacher, or the points do not fit into memory.
+        Raises InputError: hardly any point is on its side of the teacher, or the points do not fit into memory.
         """
         check_size(self.n + (self.n_test or 0), self.dim)
         rng = streams.rng("data")

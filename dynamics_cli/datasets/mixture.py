@@ -49,9 +49,7 @@ class Mixture(Dataset, kind="mixture"):
     def load(self, streams: Streams) -> Samples:
         """Draw the points from the data stream of `seed`; all are labelled 1, real.
 
-        Raises:
-            InputError: they do not fit into memory.
-
+        Raises InputError: they do not fit into memory.
         """
         check_size(self.n + self.modes, 2)
         rng = streams.rng("data")

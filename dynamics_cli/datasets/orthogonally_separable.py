@@ -41,9 +41,7 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
         Gaussian points, of which only those of two orthants are kept, have this law; a rejection by orthant would keep
         one in `2^(dim - 1)`. Should all signs agree, the last label is turned until both classes are there.
 
-        Raises:
-            InputError: in one dimension with `filtered` no negative point is kept; or the points do not fit.
-
+        Raises InputError: in one dimension with `filtered` no negative point is kept; or the points do not fit.
         """
         if self.dim == 1 and self.filtered:
             raise InputError(

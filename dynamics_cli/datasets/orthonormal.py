@@ -42,9 +42,7 @@ class Orthonormal(Dataset, kind="orthonormal"):
     def load(self, streams: Streams) -> Samples:
         """Draw `n` uniformly distributed orthonormal rows in `dim` dimensions, and labels where none are given.
 
-        Raises:
-            InputError: they do not fit into memory.
-
+        Raises InputError: they do not fit into memory.
         """
         check_size(self.n, self.dim)
         rng = streams.rng("data")

@@ -38,8 +38,7 @@ class Sizes:
     def samples(self) -> Samples:
         """Return samples of these sizes that take no memory, for what does not depend on their values.
 
-        Raises:
-            InputError: there is no memory for those that will be drawn.
+        Raises InputError: there is no memory for those that will be drawn.
         """
         check_size(self.n + self.n_test, self.d)
 
@@ -84,8 +83,7 @@ class Samples:
     def whitened(self) -> Samples:
         """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs; a bias column stays.
 
-        Raises:
-            InputError: there are fewer independent inputs than dimensions.
+        Raises InputError: there are fewer independent inputs than dimensions.
         """
         k = self.input_dim
         values, vectors = np.linalg.eigh(self.x[:, :k].T @ self.x[:, :k] / self.n)
@@ -97,19 +95,12 @@ class Samples:
 
 
 def make_samples(
-    x: Floats,
-    y: Floats,
-    *,
-    x_test: Floats | None = None,
-    y_test: Floats | None = None,
-    append_bias: bool = False,
+    x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, append_bias: bool = False,
     origin: str = "the data set",
-) -> Samples:
+) -> Samples:  # fmt: skip
     """Check shapes and values and append the bias column.
 
-    Raises:
-        InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
-
+    Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
     """
     x, y = _check(x, y, f"{origin}: x", f"{origin}: y")
     if (x_test is None) != (y_test is None):
@@ -129,9 +120,7 @@ def make_samples(
 def check_size(rows: int, columns: int) -> None:
     """Refuse data that cannot be drawn in the memory of this machine, before they are.
 
-    Raises:
-        InputError: with what they would need: the numbers, a copy of them and what arises in between, in float64.
-
+    Raises InputError: with what they would need: the numbers, a copy of them and what arises in between, in float64.
     """
     needed = 3 * 8 * rows * columns
     remedy = "; take fewer samples or dimensions"

@@ -47,8 +47,7 @@ class Teacher(Dataset, kind="teacher"):
     def weights(self, streams: Streams) -> dict[str, Floats]:
         """Return the weights of the teacher by name.
 
-        Raises:
-            InputError: they do not fit into memory.
+        Raises InputError: they do not fit into memory.
         """
         rng, d = streams.rng("teacher"), self.dim + self.append_bias
         shapes = self.architecture.shapes(d)
@@ -70,8 +69,7 @@ class Teacher(Dataset, kind="teacher"):
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
 
-        Raises:
-            InputError: they do not fit into memory, or the teacher does not suit them.
+        Raises InputError: they do not fit into memory, or the teacher does not suit them.
         """
         check_size(self.n + (self.n_test or 0), self.dim)
         rng, phi = streams.rng("data"), self.architecture.function(self.weights(streams))
@@ -111,8 +109,7 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
     def load(self, streams: Streams) -> Samples:
         """Draw inputs and label them.
 
-        Raises:
-            InputError: they do not fit into memory.
+        Raises InputError: they do not fit into memory.
         """
         check_size(self.n + (self.n_test or 0), self.dim)
         rng, (T, s) = streams.rng("data"), self.teacher(streams)
@@ -148,8 +145,7 @@ class SparseRegression(Dataset, kind="sparse_regression"):
     def load(self, streams: Streams) -> Samples:
         """Draw inputs, then noise.
 
-        Raises:
-            InputError: they do not fit into memory.
+        Raises InputError: they do not fit into memory.
         """
         check_size(self.n, self.dim)
         rng = streams.rng("data")
@@ -201,8 +197,7 @@ initialization: {kind: unbalanced, scale: 0.01}
     def load(self, streams: Streams) -> Samples:
         """Return inputs of unit covariance and their images.
 
-        Raises:
-            InputError: they do not fit into memory.
+        Raises InputError: they do not fit into memory.
         """
         n, (U, V) = self.n or self.inputs, self.vectors(streams)
         check_size(n, self.inputs + self.outputs)

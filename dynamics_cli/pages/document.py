@@ -196,8 +196,7 @@ class Page:
     def save(self, path: str | Path) -> Path:
         """Write the file in one step, and return its path.
 
-        Raises:
-            RunError: it cannot be written.
+        Raises RunError: it cannot be written.
         """
         target = Path(path)
         files.save(target, self.html().encode("utf-8", "backslashreplace"))

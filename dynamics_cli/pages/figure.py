@@ -49,8 +49,7 @@ def documents_of(paper: str) -> dict[str, Path]:
 def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
     """Add a paper: how its claims came out, errata and choices from its notes, and every figure that was reproduced.
 
-    Raises:
-        RunError: a file is damaged.
+    Raises RunError: a file is damaged.
     """
     entry, files = catalogue.papers()[key], documents_of(key)
     documents = {name: (file, read_document(file)) for name, file in files.items()}
@@ -90,8 +89,7 @@ def add_paper(page: Page, key: str, *, runs: bool = False) -> None:
 def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: bool = False, level: str = "h3") -> None:
     """Add a figure of which `document` is the JSON in `file`; with `runs` also its runs, folded in.
 
-    Raises:
-        CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
+    Raises CorruptRunError: a picture is not the one that was written with the JSON, or a run is damaged.
     """
     claims, name = _claims(document), str(document["figure"])
     parts = [

@@ -40,8 +40,7 @@ VALUES = 12
 def add_run(page: Page, run: Run, *, folded_in: str = "") -> None:
     """Add everything that a run can show; `folded_in` is the title of a fold around it.
 
-    Raises:
-        CorruptRunError: the run is damaged.
+    Raises CorruptRunError: the run is damaged.
     """
     run.check_all()
     parts = [*_pictures(page, run), *_tables(run)]
@@ -54,8 +53,7 @@ def add_run(page: Page, run: Run, *, folded_in: str = "") -> None:
 def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     """Add the curves of several runs over one another, and what differs in their configs and final numbers.
 
-    Raises:
-        CorruptRunError: a run is damaged.
+    Raises CorruptRunError: a run is damaged.
     """
     for run in runs:
         run.check_all()

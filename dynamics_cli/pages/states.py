@@ -11,15 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics_cli.analysis.curves import some_neurons
-from dynamics_cli.analysis.panels.inputs import (
-    class_shares,
-    common_frame,
-    neurons,
-    sampler,
-    softmax,
-    some_data,
-    state_regions,
-)
+from dynamics_cli.analysis.panels import inputs
 from dynamics_cli.analysis.panels.neurons import common_limit, plane_of
 from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View, no_network, spread
@@ -92,17 +84,17 @@ def outputs_at_data(view: View, states: Ints, most: int = 6) -> dict[str, Floats
 
 def _function(page: Page, shown: Shown) -> Html:
     view, data = shown.view, shown.view.dataset
-    width = len(neurons(view, 0)[0])
+    width = len(inputs.neurons(view, 0)[0])
     drawn = some_neurons(width) if width else np.zeros(0, np.int64)
     states, about = shown.some(GRID + 3 * len(drawn))
-    frame = common_frame(view, [int(i) for i in states])
+    frame = inputs.common_frame(view, [int(i) for i in states])
     grid = np.linspace(*frame.window, GRID)
     lines, kinks = [], []
     for i in states:
         h = view.line_function(int(i))
         lines.append(h(grid))
         if width:
-            places, heights = (values[drawn] for values in neurons(view, int(i)))
+            places, heights = (values[drawn] for values in inputs.neurons(view, int(i)))
             inside = (places >= frame.window[0]) & (places <= frame.window[1])
             kinks.append([places, heights, np.where(inside, h(np.where(inside, places, 0.0)), np.nan)])
     held = () if data.x_test is None or data.y_test is None else (data.x_test[:DRAWN_DATA, 0], data.y_test[:DRAWN_DATA])
@@ -126,7 +118,7 @@ def _single(values: Any) -> Any:
 def _classes(page: Page, shown: Shown) -> Html:
     view = shown.view
     states, about = shown.some(GRID * view.outputs)
-    shares = [class_shares(view, int(i), GRID) for i in states]
+    shares = [inputs.class_shares(view, int(i), GRID) for i in states]
     grid, data = shares[0][0], view.dataset
     return page.panel(
         "classes", "Probabilities of the classes",
@@ -151,7 +143,7 @@ def _regions(page: Page, shown: Shown, *, exact: bool) -> Html:
         h = view.network(int(i))(points)
         if h.ndim == 2 and h.shape[1] > 1:
             classes = h.shape[1]
-            levels.append(softmax(h).argmax(axis=1).astype(np.uint8))
+            levels.append(inputs.softmax(h).argmax(axis=1).astype(np.uint8))
         else:
             h = np.nan_to_num(h.reshape(-1), nan=0.0, posinf=0.0, neginf=0.0)
             levels.append(np.round(128 + 127 * h / (np.abs(h).max() or 1.0)).astype(np.uint8))
@@ -172,14 +164,14 @@ def _regions(page: Page, shown: Shown, *, exact: bool) -> Html:
 
 def _boundary(view: View, i: int, window: tuple[float, float, float, float]) -> list[Floats]:
     try:
-        return state_regions(view, i, window, most=PIECES).segments[0]
+        return inputs.state_regions(view, i, window, most=PIECES).segments[0]
     except UsageError:  # too many pieces, or an activation that is not piecewise linear: the grid shows it
         return []
 
 
 def _samples(page: Page, shown: Shown) -> Html:
     view = shown.view
-    samples, data = sampler(view), some_data(view)
+    samples, data = inputs.sampler(view), inputs.some_data(view)
     states, about = shown.some(2 * len(samples(0)))
     return page.panel(
         "samples", "Samples of the generator",

@@ -30,8 +30,7 @@ MESSAGES = 50
 def add_sweep(page: Page, directory: Path) -> None:
     """Add a sweep, finished or not.
 
-    Raises:
-        RunError: it is not a sweep, or it is damaged.
+    Raises RunError: it is not a sweep, or it is damaged.
     """
     told = sweep_summary(directory)
     ended = ", ".join(f"{told[status]} {status}" for status in ("complete", "diverged", "failed") if told[status])

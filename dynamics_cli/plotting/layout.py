@@ -73,13 +73,9 @@ def place_legend(
         return axes.legend(handles=list(handles), loc="best")
     shift = ScaledTranslation(0, -29 / 72, axes.figure.dpi_scale_trans)
     return axes.legend(
-        handles=list(handles),
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=axes.transAxes + shift,
-        ncols=min(columns, len(handles)),
-        borderaxespad=0.0,
-    )
+        handles=list(handles), loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=axes.transAxes + shift,
+        ncols=min(columns, len(handles)), borderaxespad=0.0,
+    )  # fmt: skip
 
 
 @styled

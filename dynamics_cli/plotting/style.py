@@ -64,46 +64,20 @@ SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#22
 """Colours for several curves without a role of their own, in this order."""
 
 _SETTINGS: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "mathtext.fontset": "dejavusans",
-    "axes.titlesize": 8.5,
-    "axes.titlepad": 4,
-    "axes.labelsize": 8.5,
-    "axes.labelpad": 2.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.5,
-    "axes.prop_cycle": cycler(color=list(SERIES)),
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "xtick.minor.width": 0.5,
-    "ytick.minor.width": 0.5,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "xtick.minor.size": 1.6,
-    "ytick.minor.size": 1.6,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4.5,
-    "legend.fontsize": 7.5,
-    "legend.frameon": False,
-    "legend.handlelength": 1.6,
-    "legend.handletextpad": 0.5,
-    "legend.columnspacing": 1.2,
-    "legend.labelspacing": 0.3,
-    "legend.borderpad": 0.2,
-    "figure.dpi": 100,
-    "figure.constrained_layout.w_pad": 0.04,
-    "figure.constrained_layout.h_pad": 0.04,
-    "savefig.dpi": 300,
+    "font.family": "DejaVu Sans", "font.size": 8, "mathtext.fontset": "dejavusans", "axes.titlesize": 8.5,
+    "axes.titlepad": 4, "axes.labelsize": 8.5, "axes.labelpad": 2.5, "axes.linewidth": 0.7, "axes.spines.top": False,
+    "axes.spines.right": False, "grid.color": "#DDDDDD", "grid.linewidth": 0.5,
+    "axes.prop_cycle": cycler(color=list(SERIES)), "xtick.labelsize": 8, "ytick.labelsize": 8,
+    "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
+    "xtick.major.size": 3, "ytick.major.size": 3, "xtick.minor.size": 1.6, "ytick.minor.size": 1.6,
+    "lines.linewidth": 1.3, "lines.markersize": 4.5, "legend.fontsize": 7.5, "legend.frameon": False,
+    "legend.handlelength": 1.6, "legend.handletextpad": 0.5, "legend.columnspacing": 1.2, "legend.labelspacing": 0.3,
+    "legend.borderpad": 0.2, "figure.dpi": 100, "figure.constrained_layout.w_pad": 0.04,
+    "figure.constrained_layout.h_pad": 0.04, "savefig.dpi": 300,
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "svg.hashsalt": "dyn",
     "path.simplify": True,
-}
+}  # fmt: skip
 
 FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -145,12 +119,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 @styled
 def new_figure(
-    columns: int = 1,
-    rows: int = 1,
-    *,
-    width: float | None = None,
-    aspect: float = 0.72,
-    extra_height: float = 0.0,
+    columns: int = 1, rows: int = 1, *, width: float | None = None, aspect: float = 0.72, extra_height: float = 0.0
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of `rows` x `columns` panels and its axes in reading order.
 

@@ -16,38 +16,16 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult, reproduce_figure, reproduce_figures
 
 _HOME = {
-    "Claim": "claims",
-    "Figure": "figure",
-    "FigureEntry": "entries",
-    "FigureResult": "reproduce",
-    "Listed": "catalogue",
-    "PaperEntry": "entries",
-    "Variant": "figure",
-    "Wanted": "figure",
-    "claims_table": "claims",
-    "figures": "catalogue",
-    "load_figure": "catalogue",
-    "papers": "catalogue",
-    "reproduce_figure": "reproduce",
+    "Claim": "claims", "Figure": "figure", "FigureEntry": "entries", "FigureResult": "reproduce",
+    "Listed": "catalogue", "PaperEntry": "entries", "Variant": "figure", "Wanted": "figure", "claims_table": "claims",
+    "figures": "catalogue", "load_figure": "catalogue", "papers": "catalogue", "reproduce_figure": "reproduce",
     "reproduce_figures": "reproduce",
-}
+}  # fmt: skip
 
 __all__ = [
-    "Claim",
-    "Figure",
-    "FigureEntry",
-    "FigureResult",
-    "Listed",
-    "PaperEntry",
-    "Variant",
-    "Wanted",
-    "claims_table",
-    "figures",
-    "load_figure",
-    "papers",
-    "reproduce_figure",
-    "reproduce_figures",
-]
+    "Claim", "Figure", "FigureEntry", "FigureResult", "Listed", "PaperEntry", "Variant", "Wanted", "claims_table",
+    "figures", "load_figure", "papers", "reproduce_figure", "reproduce_figures",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

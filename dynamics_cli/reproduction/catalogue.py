@@ -47,8 +47,7 @@ def papers() -> dict[str, PaperEntry]:
 
     A broken package is reported once, on stderr, and hides no other.
 
-    Raises:
-        InputError: a folder named by `--with` offers no paper, or one whose key is taken.
+    Raises InputError: a folder named by `--with` offers no paper, or one whose key is taken.
     """
     found = dict(_bundled())
     if os.environ.get("DYN_WITH"):
@@ -134,8 +133,7 @@ def load_figure(figure_id: str) -> Figure:
 def find(figure_id: str) -> Listed:
     """Return how the catalogue lists a figure.
 
-    Raises:
-        UsageError: there is no such figure; the message names the closest one.
+    Raises UsageError: there is no such figure; the message names the closest one.
     """
     for key, paper in _bundled().items():  # other packages are asked only for what is not bundled
         if figure_id in paper.figures:

@@ -30,19 +30,15 @@ def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path]
     `about` is what it says of the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
     checksum of the whole. What differs from one time to the next stands under `provenance`.
 
-    Raises:
-        RunError: it cannot be written.
+    Raises RunError: it cannot be written.
     """
     described = [run.as_dict() for run in runs]
     obtained = [{"role": run["role"], **{key: run.pop(key) for key in BY_CHANCE}} for run in described]
     document = {
-        "format": FORMAT,
-        **about,
-        "provenance": {**about["provenance"], "obtained": obtained},
-        "files": [file.name for file in written],
-        "sha256": {file.name: sha256(file) for file in written},
+        "format": FORMAT, **about, "provenance": {**about["provenance"], "obtained": obtained},
+        "files": [file.name for file in written], "sha256": {file.name: sha256(file) for file in written},
         "runs": [{**one, "path": _place(run.run.path, path.parent)} for one, run in zip(described, runs, strict=True)],
-    }
+    }  # fmt: skip
     files.save(path, seal(document))
     return path
 

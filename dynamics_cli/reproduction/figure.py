@@ -94,20 +94,14 @@ class Figure:
     def as_variant(self, name: str) -> Figure:
         """Return a variant as a figure `<id>-<name>` of its own, without presets.
 
-        Raises:
-            UsageError: there is no such variant.
+        Raises UsageError: there is no such variant.
         """
         if name not in self.variants:
             known = ", ".join(self.variants) or "none"
             raise UsageError(f"{self.id} has no variant {name!r}{did_you_mean(name, self.variants)}; it has {known}")
         variant = self.variants[name]
         return replace(
-            self,
-            id=f"{self.id}-{name}",
-            title=f"{self.title}, {variant.title}",
-            caption=f"{self.caption} {variant.caption}",
-            configs={**self.configs, **variant.configs},
-            seed_configs=variant.seed_configs,
-            presets={},
-            variants={},
-        )
+            self, id=f"{self.id}-{name}", title=f"{self.title}, {variant.title}",
+            caption=f"{self.caption} {variant.caption}", configs={**self.configs, **variant.configs},
+            seed_configs=variant.seed_configs, presets={}, variants={},
+        )  # fmt: skip

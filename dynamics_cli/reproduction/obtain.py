@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +24,8 @@ from dynamics_cli.training.session import Obtained, Plan, obtain_run, plan_probl
 
 LONG_SECONDS = 2.0
 """A run is worth a process of its own from this predicted time on: starting one takes as long."""
+KEPT_BYTES = 2**28
+"""Inputs of planned runs that are kept at most until their figures ask for them."""
 Messages = Callable[[str], None]
 """Told in one sentence each what a user may want to know."""
 
@@ -55,19 +56,12 @@ class ObtainedRun:
     def as_dict(self) -> dict[str, Any]:
         """Return what the JSON output says of the run; `config` is below `configs/`, `path` absolute."""
         return {
-            "role": self.role,
-            "config": self.wanted.config,
-            "overrides": list(self.wanted.overrides),
-            "replicas": self.wanted.replicas,
-            "seed": self.seed,
-            "path": str(self.run.path.absolute()),
+            "role": self.role, "config": self.wanted.config, "overrides": list(self.wanted.overrides),
+            "replicas": self.wanted.replicas, "seed": self.seed, "path": str(self.run.path.absolute()),
             **({"replica": self.run.replica} if isinstance(self.run, ReplicaRun) else {}),
-            "reused": self.reused,
-            "seconds": self.seconds,
-            "hash": self.run.hash,
-            "device": self.run.info.get("device"),
-            "backend": self.run.info.get("backend"),
-        }
+            "reused": self.reused, "seconds": self.seconds, "hash": self.run.hash,
+            "device": self.run.info.get("device"), "backend": self.run.info.get("backend"),
+        }  # fmt: skip
 
 
 @dataclass
@@ -83,6 +77,8 @@ class RunSource:
     _made: set[Path] = field(default_factory=set)
     _ahead: set[Path] = field(default_factory=set)
     """Trained by `prepare` and not asked for since then."""
+    _planned: dict[tuple[str, ...], Plan] = field(default_factory=dict)
+    """Config with its overrides -> what `prepare` planned, data read, and nobody has asked for since then."""
 
     def prepare(self, figures: Iterable[Mapping[str, Wanted]], overrides: Sequence[str] = ()) -> None:
         """Train the long runs of figures ahead, each on a core of its own.
@@ -94,19 +90,20 @@ class RunSource:
             figures: role -> run, one mapping a figure.
             overrides: as `obtain` takes them.
 
-        Raises:
-            Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
+        Raises Interrupted: SIGINT or SIGTERM came; the same call goes on from there.
         """
+        if self.force or os.cpu_count() == 1:
+            return
         long: dict[Path, Plan] = {}
-        for one in [] if self.force or os.cpu_count() == 1 else chain(*(wanted.values() for wanted in figures)):
+        kept = 0
+        single = (one for wanted in figures for one in wanted.values() if one.replicas == 1)
+        for key, one in {(one.config, *one.overrides, *overrides): one for one in single}.items():
             with suppress(DynError):
-                plan = plan_run(self._config(one, overrides, 0)) if one.replicas == 1 else None
-                if (
-                    plan
-                    and plan.choice.device == "cpu"
-                    and plan.needs.seconds > LONG_SECONDS
-                    and not _is_finished(plan)
-                ):
+                plan = plan_run(self._config(one, overrides, 0))
+                kept += plan.problem.dataset.x.nbytes
+                if kept <= KEPT_BYTES:
+                    self._planned[key] = plan
+                if plan.choice.device == "cpu" and plan.needs.seconds > LONG_SECONDS and not _is_finished(plan):
                     long[plan.directory] = plan
         if len(long) < 2:
             return
@@ -145,10 +142,13 @@ class RunSource:
             RunError: a run diverged or cannot go on.
             Interrupted: SIGINT or SIGTERM came; the state is saved, and the next call goes on from there.
         """
-        configs = {
-            role: self._config(one, overrides, seed_offset) for role, one in wanted.items()
-        }  # all before any work
-        return [self._obtain(role, wanted[role], config) for role, config in configs.items()]
+        configs = {role: self._config(one, overrides, seed_offset) for role, one in wanted.items()}  # before any work
+        obtained = []
+        for role, one in wanted.items():
+            alone = one.replicas == 1 and not seed_offset
+            plan = self._planned.pop((one.config, *one.overrides, *overrides), None) if alone else None
+            obtained.append(self._obtain(role, one, configs[role], plan))
+        return obtained
 
     def obtain_seeds(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str], offsets: Sequence[int]
@@ -175,8 +175,9 @@ class RunSource:
         seed = config.seed + seed_offset * wanted.replicas
         return load_config(path, changes, device=self.device, seed=seed) if seed_offset else config
 
-    def _obtain(self, role: str, wanted: Wanted, config: RunConfig) -> ObtainedRun:
-        plan = plan_run(config) if wanted.replicas == 1 else _plan_replicas(config, wanted.replicas)
+    def _obtain(self, role: str, wanted: Wanted, config: RunConfig, plan: Plan | None) -> ObtainedRun:
+        if plan is None:
+            plan = plan_run(config) if wanted.replicas == 1 else _plan_replicas(config, wanted.replicas)
         return _for_role(role, wanted, config, self._finished(plan))
 
     def _obtain_together(self, configs: Sequence[RunConfig]) -> list[Obtained]:
@@ -222,9 +223,7 @@ def _trained_apart(plans: Sequence[Plan]) -> Iterator[tuple[int, str]]:
 def _plan_replicas(config: RunConfig, count: int) -> Plan:
     """Plan networks with the config's seed and those after it as one run, its arrays `(K, R, ...)`.
 
-    Raises:
-        InputError: they cannot be trained together, or not at all.
-
+    Raises InputError: they cannot be trained together, or not at all.
     """
     division = divide([config.model_copy(update={"seed": config.seed + k}) for k in range(count)])
     if division.refused:

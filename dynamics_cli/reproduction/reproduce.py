@@ -64,30 +64,18 @@ class FigureResult:
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints of the figure."""
         return {
-            "figure": self.figure,
-            "files": [str(path) for path in self.files],
-            "claims": [one.as_dict() for one in self.over_seeds],
-            "runs": [run.as_dict() for run in self.runs],
-            "remarks": self.remarks,
-            "seconds": self.seconds,
-        }
+            "figure": self.figure, "files": [str(path) for path in self.files],
+            "claims": [one.as_dict() for one in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
+            "remarks": self.remarks, "seconds": self.seconds,
+        }  # fmt: skip
 
 
 def reproduce_figure(
-    figure_id: str,
-    *,
-    variant: str | None = None,
-    preset: str = "default",
-    overrides: Sequence[str] = (),
-    seeds: int = 1,
-    device: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    formats: Sequence[str] = ("pdf", "png"),
-    progress: ProgressDisplay | None = None,
-    messages: Messages | None = None,
-    source: RunSource | None = None,
-) -> FigureResult:
+    figure_id: str, *, variant: str | None = None, preset: str = "default", overrides: Sequence[str] = (),
+    seeds: int = 1, device: str | None = None, out: str | Path | None = None, force: bool = False,
+    formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
+    messages: Messages | None = None, source: RunSource | None = None,
+) -> FigureResult:  # fmt: skip
     """Train or reuse the runs of a figure, check its claims, draw it, and write picture and JSON.
 
     Args:
@@ -154,15 +142,9 @@ def reproduce_figure(
 
 
 def reproduce_figures(
-    figure_ids: Iterable[str],
-    *,
-    variant: str | None = None,
-    device: str | None = None,
-    force: bool = False,
-    progress: ProgressDisplay | None = None,
-    messages: Messages | None = None,
-    **options: Any,
-) -> Iterator[tuple[str, FigureResult | DynError]]:
+    figure_ids: Iterable[str], *, variant: str | None = None, device: str | None = None, force: bool = False,
+    progress: ProgressDisplay | None = None, messages: Messages | None = None, **options: Any,
+) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
     """Reproduce several figures one by one, and name each; one that fails gives its error, and the next one follows.
 
     Long runs are trained first, side by side;
@@ -244,11 +226,6 @@ def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> N
 def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str]) -> dict[str, Any]:
     """Return what the JSON beside the picture says of the figure."""
     return {
-        "figure": figure.id,
-        "paper": figure.paper,
-        "title": figure.title,
-        "caption": figure.caption,
-        "origin": dict(figure.origin),
-        "claims": [one.as_dict() for one in claims],
-        "remarks": remarks,
-    }
+        "figure": figure.id, "paper": figure.paper, "title": figure.title, "caption": figure.caption,
+        "origin": dict(figure.origin), "claims": [one.as_dict() for one in claims], "remarks": remarks,
+    }  # fmt: skip

@@ -12,12 +12,10 @@ from pathlib import Path
 
 from dynamics_cli.errors import RunError
 
-# fmt: off
 ARCHIVE_DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, EOFError, OSError, RuntimeError,
     ValueError, TypeError, AttributeError, NameError, LookupError, ArithmeticError, MemoryError,
-)
-# fmt: on
+)  # fmt: skip
 """What the standard library and NumPy raise for archives of arrays that are damaged in one way or another."""
 
 

@@ -56,11 +56,7 @@ def summarize(path: Path) -> RunSummary:
 
 
 def prune(
-    root: str | Path,
-    *,
-    statuses: Collection[str] | None = None,
-    older_than: float | None = None,
-    dry_run: bool = False,
+    root: str | Path, *, statuses: Collection[str] | None = None, older_than: float | None = None, dry_run: bool = False
 ) -> list[RunSummary]:
     """Delete runs below a folder and return them; with `dry_run` only tell which.
 
@@ -72,8 +68,7 @@ def prune(
 
     A run in use is never deleted, nor is anything that is not a run or does not belong to one.
 
-    Raises:
-        RunError: something cannot be deleted.
+    Raises RunError: something cannot be deleted.
     """
     removed = []
     for summary in list_runs(root):

@@ -27,8 +27,7 @@ class ArrayGroup:
     def reopen(self, found: Sequence[str], rows: Mapping[str, int]) -> None:
         """Open the arrays that `rows` names, cut to these numbers of rows, and delete the others that were `found`.
 
-        Raises:
-            CorruptRunError: an array has fewer intact rows.
+        Raises CorruptRunError: an array has fewer intact rows.
         """
         for name in sorted({*found, *rows}, key=lambda n: (n != self.key, n)):
             path = layout.array_file(self.directory, name)

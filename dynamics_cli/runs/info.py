@@ -146,8 +146,7 @@ class RunInfo(BaseModel):
 def check_info(path: Path, info: Mapping[str, Any]) -> None:
     """Compare the entries of a `run.json` with `RunInfo`.
 
-    Raises:
-        CorruptRunError: one is not what dyn writes; it is named.
+    Raises CorruptRunError: one is not what dyn writes; it is named.
     """
     try:
         RunInfo.model_validate(info)
@@ -189,8 +188,7 @@ def read_info(directory: Path) -> Info:
 def check_config(directory: Path, info: Info) -> None:
     """Compare `config.yaml` with the config of which `run.json` speaks; by it the two are known to be of one run.
 
-    Raises:
-        CorruptRunError: it is missing, or not the one with which the run began.
+    Raises CorruptRunError: it is missing, or not the one with which the run began.
     """
     path = directory / layout.CONFIG
     with unreadable_as_corrupt(path, _ARRAYS):

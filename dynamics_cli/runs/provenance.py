@@ -22,14 +22,9 @@ def provenance() -> dict[str, Any]:
     The version and the threads of torch are given when torch is loaded; nothing heavy is imported here.
     """
     return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "commit": _own_commit(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
-        "threads": threads(),
-    }
+        "started": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions(), "commit": _own_commit(),
+        "platform": platform.platform(), "machine": platform.machine(), "cpus": os.cpu_count(), "threads": threads(),
+    }  # fmt: skip
 
 
 def versions() -> dict[str, str]:

@@ -89,9 +89,7 @@ class ReplicaRun(Run):
 def replicas_of(together: Run) -> list[ReplicaRun]:
     """Return the replicas of a run, in their order.
 
-    Raises:
-        RunError: it is a single network.
-
+    Raises RunError: it is a single network.
     """
     replicas = together.info.get("replicas")
     if not isinstance(replicas, list):

@@ -70,8 +70,7 @@ class Run:
     def __init__(self, path: str | Path, *, verify: bool = True) -> None:
         """Look at a run directory; without `verify` checksums of config and arrays are not read.
 
-        Raises:
-            RunError: it is not a run, is damaged, or was written by a newer version.
+        Raises RunError: it is not a run, is damaged, or was written by a newer version.
         """
         self.path = Path(path)
         self._file = which_file(self.path)
@@ -171,8 +170,7 @@ class Run:
     def state(self, i: int) -> dict[str, Array]:
         """Parameters of snapshot i (negative: from the end), as arrays of their own.
 
-        Raises:
-            RunError: the run recorded no parameters, or no such snapshot.
+        Raises RunError: the run recorded no parameters, or no such snapshot.
         """
         count = len(self.snapshot_iterations)
         if not self.parameters:
@@ -253,8 +251,7 @@ class Run:
     def check(self, name: str) -> int:
         """Check one array against its checksums, and against the rows that it must have; return its rows.
 
-        Raises:
-            CorruptRunError: it is damaged, or rows are missing.
+        Raises CorruptRunError: it is damaged, or rows are missing.
         """
         path, whose = layout.array_file(self.path, name), owner(self.info, name)
         if self.finished:
@@ -266,8 +263,7 @@ class Run:
 
         From then on the run stays as it is here, though another process may start it over.
 
-        Raises:
-            CorruptRunError: one is damaged.
+        Raises CorruptRunError: one is damaged.
         """
         try:
             # first what acknowledges: a run may be growing
@@ -345,7 +341,6 @@ class Run:
 def load_run(path: str | Path, *, verify: bool = True) -> Run:
     """Open a run directory for reading.
 
-    Raises:
-        RunError: it is not a run, is damaged, or was written by a newer version.
+    Raises RunError: it is not a run, is damaged, or was written by a newer version.
     """
     return Run(path, verify=verify)

@@ -23,8 +23,7 @@ def steadily(directory: Path, read: Callable[[], T]) -> T:
     was read while that stayed the same file is of one run. Otherwise it is read again. Readers need no lock, which the
     writer of a run holds for hours.
 
-    Raises:
-        RunError: as `read`, of a run that nobody has started over.
+    Raises RunError: as `read`, of a run that nobody has started over.
     """
     end = time.monotonic() + _SECONDS
     while True:

@@ -42,18 +42,13 @@ def describe(run: Run) -> dict[str, Any]:
     from dynamics_cli.config.dump import to_plain
 
     return {
-        "path": run.path,
-        **end_of(run),
-        "measures": final_measures(run),
-        "messages": run.info.get("messages", []),
+        "path": run.path, **end_of(run), "measures": final_measures(run), "messages": run.info.get("messages", []),
         "hash": run.hash,
         **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
-        **({"flow": run.info["flow"]} if "flow" in run.info else {}),
-        "snapshots": len(run.snapshot_iterations),
-        "losses": len(run.losses),
-        "config": to_plain(run.config),
+        **({"flow": run.info["flow"]} if "flow" in run.info else {}), "snapshots": len(run.snapshot_iterations),
+        "losses": len(run.losses), "config": to_plain(run.config),
         "files": [run.path / name for name in file_sizes(run.path)],
-    }
+    }  # fmt: skip
 
 
 def file_sizes(directory: Path) -> dict[str, int]:

@@ -58,14 +58,9 @@ class RunWriter:
         started = {"format": FORMAT, "status": "running", "name": config.name, "dtype": config.dtype}
         made = provenance()
         content = {
-            **started,
-            "versions": made.pop("versions"),
-            "threads": made.pop("threads"),
-            **(info or {}),
-            "provenance": made,
-            "messages": [],
-            "config_sha256": hashlib.sha256(text).hexdigest(),
-        }
+            **started, "versions": made.pop("versions"), "threads": made.pop("threads"), **(info or {}),
+            "provenance": made, "messages": [], "config_sha256": hashlib.sha256(text).hexdigest(),
+        }  # fmt: skip
         with files.os_errors_as_run_errors(directory):
             files.make_directory(directory)
             files.remove_temporaries(directory)
@@ -174,10 +169,7 @@ class RunWriter:
         self._last_loss = int(steps[-1])
 
     def append_snapshot(
-        self,
-        iteration: int,
-        parameters: Mapping[str, NDArray[Any]],
-        measures: Mapping[str, ArrayLike] | None = None,
+        self, iteration: int, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, ArrayLike] | None = None
     ) -> None:
         """Record the state after `iteration` updates.
 
@@ -210,8 +202,7 @@ class RunWriter:
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
 
-        Raises:
-            RunError: the disk is full, not writable or failing; the checkpoint before stays.
+        Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
         self._sync()
         rows = self._losses.counts() | self._snapshots.counts()
@@ -221,21 +212,14 @@ class RunWriter:
             write_info(self.directory, self._info)
 
     def finish(
-        self,
-        status: Status,
-        *,
-        iterations: int,
-        final_loss: float,
-        seconds: float,
-        messages: Sequence[str] = (),
+        self, status: Status, *, iterations: int, final_loss: float, seconds: float, messages: Sequence[str] = (),
         **numbers: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """End the writing: `run.json` gets the status, the final numbers and the rows of every array.
 
         Non-finite numbers are kept as null. The writer is closed.
 
-        Raises:
-            RunError: the disk is full, not writable or failing; the run then reads as interrupted.
+        Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
         self._losses.align()
         self._snapshots.align()

@@ -123,7 +123,6 @@ def _wide(e: Series) -> list[kit.Claim]:
     )
     plus, minus = ((last.W * last.norms[:, None])[last.signs == s].sum(axis=0) for s in (1, -1))
     cosine = min(float(kit.cosines(plus, e.setting.D_plus)), float(kit.cosines(minus, -e.setting.D_minus)))
-    # fmt: off
     return [
         assumption_claim(e.setting),
         kit.claim("interpolates", "Every run reaches zero loss (largest final loss)",
@@ -146,8 +145,7 @@ def _wide(e: Series) -> list[kit.Claim]:
                     "Groups of directions at the smallest scale, of neurons with 1 % of the largest norm or more",
                     "Section 4.2", e.groups.count),
         kit.finding("rate", "Power of lambda with which the excess vanishes", "not in the paper", power),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _few(e: Series) -> list[kit.Claim]:
@@ -155,7 +153,6 @@ def _few(e: Series) -> list[kit.Claim]:
     violated = not e.setting.assumptions[2].holds
     kinks = int(np.sum(e.shares >= VISIBLE))
     say = f"With {len(e.last.a)} neurons, for which Assumption 3 fails,"
-    # fmt: off
     return [
         kit.claim("few-loss", f"{say} the loss still converges to 0 (largest final loss)",
                   "Section 3.2", kit.at_most(1e-10), e.losses.max() if violated else NAN),
@@ -165,8 +162,7 @@ def _few(e: Series) -> list[kit.Claim]:
                   "Section 3.2", kit.more_than(2), kinks if violated else NAN),
         kit.claim("few-saddles", "with one saddle per kink (saddles that the loss passes, less directions)",
                   "Section 3.2", kit.exactly(0), saddles(e.curve) - kinks if violated else NAN),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -209,11 +205,6 @@ FIGURE = kit.Figure(
         "initialisation. With 200 neurons the norm of the final network falls to that of Proposition 1 as lambda goes "
         "to 0; with 12, for which Assumption 3 fails, it does not."
     ),
-    configs=_wanted(SCALES),
-    presets={"full": _wanted(MORE_SCALES)},
-    origin={"all settings": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=lambda e: violations(e.wide.setting),
-)
+    configs=_wanted(SCALES), presets={"full": _wanted(MORE_SCALES)}, origin={"all settings": "assumed"},
+    evidence=evidence, claims=claims, draw=draw, remarks=lambda e: violations(e.wide.setting),
+)  # fmt: skip

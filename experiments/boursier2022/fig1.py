@@ -113,7 +113,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
         cosine_bound, norm_bound = 1 - 2 * s.lambda_**eps, 2 * c * s.lambda_ ** (1 - r * eps)
     before = e.curve.losses[e.curve.iterations <= aligned]  # none where alignment never ends
     fall = 1 - float(before[-1] / e.curve.start) if before.size else NAN
-    # fmt: off
     return [
         assumption_claim(s),
         kit.claim("order",
@@ -141,8 +140,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Multiple of -ln(lambda)/||D-|| at which the intermediate saddle is left (loss down by 1 %)",
                     "Fact 1: 1 - eps as lambda -> 0", left / second),
         kit.finding("aligned", "Iteration at which all cosines exceed 0.99", "Lemma 2", aligned),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -165,13 +163,9 @@ def draw(e: Evidence) -> kit.Drawing:
             Instant(r"$\frac{-(1+3r\varepsilon)\ln\lambda}{\Vert D_-\Vert}$", e.predicted.second_fitted),
         ]
     draw_timeline(
-        axes,
-        [one for one in phases if np.isfinite([one.first, one.last]).all()],
-        predicted,
-        end=e.ends[-1],
-        xlabel=e.curve.xlabel,
-        titles=("measured", rf"theory, $\varepsilon={EPSILON:g}$"),
-    )
+        axes, [one for one in phases if np.isfinite([one.first, one.last]).all()], predicted, end=e.ends[-1],
+        xlabel=e.curve.xlabel, titles=("measured", rf"theory, $\varepsilon={EPSILON:g}$"),
+    )  # fmt: skip
     return figure
 
 
@@ -184,8 +178,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     variants=VARIANTS,
     origin={**ORIGIN, "epsilon": "assumed", "criteria of measured ends": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=lambda e: violations(e.setting),
-)
+    evidence=evidence, claims=claims, draw=draw, remarks=lambda e: violations(e.setting),
+)  # fmt: skip

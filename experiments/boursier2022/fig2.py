@@ -49,7 +49,6 @@ def _first_phases(e: Evidence) -> list[kit.Claim]:
     s, (start, aligned, fitted, _) = e.setting, e.states
     plus, minus = least_cosines(s, aligned)
     first = s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0  # labels fitted first
-    # fmt: off
     return [
         assumption_claim(s),
         kit.claim("initial-norms",
@@ -68,8 +67,7 @@ def _first_phases(e: Evidence) -> list[kit.Claim]:
         kit.claim("one-group", "In the second phase a single group of neurons grows (groups of non-negligible norm)",
                   "Section 4.2, Appendix A.1, Figure 2(c)",
                   kit.exactly(1), kit.cluster_directions(fitted.W, signs=fitted.a).count),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _end(e: Evidence) -> list[kit.Claim]:
@@ -81,7 +79,6 @@ def _end(e: Evidence) -> list[kit.Claim]:
     grown = kit.cluster_directions(before.W, signs=before.a).labels >= 0
     norm = float(kit.parameter_norm_squared(e.last.W, e.last.a))
     least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
-    # fmt: off
     return [
         kit.claim("both-fitted", "After the third phase both labels are fitted (largest |h - y|)",
                   "Lemma 4, Figure 2(d)", kit.less_than(FITTED), np.abs(after.h - s.y).max()),
@@ -106,8 +103,7 @@ def _end(e: Evidence) -> list[kit.Claim]:
         kit.finding("imbalance", "Largest |a_j^2 - ||w_j||^2| at the end: "
                     "gradient descent leaves the balance that the flow conserves",
                     "Lemma 1", np.abs(kit.balancedness(e.last.W, e.last.a)).max()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -130,11 +126,6 @@ FIGURE = kit.Figure(
         "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
         "how many stars stand, one above another, at that input."
     ),
-    configs=CONFIGS,
-    variants=VARIANTS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
+    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
     remarks=lambda e: violations(e.setting),
-)
+)  # fmt: skip

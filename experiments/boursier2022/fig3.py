@@ -66,7 +66,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     times = {name: predicted.first_below(level) if predicted else NAN for name, level in halfway.items()}
     at_saddles = [kit.value_at(e.iterations, e.gradients, one) for one in (4000, 8000)]
     rate, (radius, constant, far) = final_rate(e), local_pl(e)
-    # fmt: off
     return [
         assumption_claim(e.setting),
         kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
@@ -100,8 +99,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                       f"{'-' if np.isnan(times[name]) else format(times[name], '.0f')}",
                       "Section 4.2", curve.first_below(level))
           for name, level in halfway.items()],
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def gradient_norm(state: State, x: kit.Floats, y: kit.Floats) -> float:
@@ -156,13 +154,9 @@ def draw(e: Evidence) -> kit.Drawing:
             place = (at, level * (1 - DROP))
             axes.plot(*place, "v", color=kit.PALETTE.negative, ms=5, mec="white", mew=0.4, zorder=4)
             axes.annotate(
-                f"{name} saddle left\n{time_text(at, curve.flow)}",
-                place,
-                xytext=(6, 1),
-                textcoords="offset points",
-                fontsize=kit.SMALL,
-                color=kit.PALETTE.theory,
-            )
+                f"{name} saddle left\n{time_text(at, curve.flow)}", place, xytext=(6, 1), textcoords="offset points",
+                fontsize=kit.SMALL, color=kit.PALETTE.theory,
+            )  # fmt: skip
     kit.figure_legend(figure, handles)
     return figure
 
@@ -173,11 +167,6 @@ FIGURE = kit.Figure(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
-    configs=CONFIGS,
-    variants=VARIANTS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
+    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
     remarks=lambda e: violations(e.setting),
-)
+)  # fmt: skip

@@ -91,7 +91,6 @@ def _up_to_the_saddle(e: Evidence) -> list[kit.Claim]:
     visible = kit.significant(early.W, VISIBLE)
     to_limit = np.degrees(np.arccos(kit.cosines(early.W[visible], e.limits[visible])))
     turned = turns(early, saddle)[kit.significant(saddle.W, VISIBLE)]
-    # fmt: off
     return [
         kit.claim("alignment", "Early alignment by iteration 15000 "
                   "(share of visible neurons within 5 degrees of their limit in Eq. 10)",
@@ -109,8 +108,7 @@ def _up_to_the_saddle(e: Evidence) -> list[kit.Claim]:
         kit.claim("saddle-flat", "The loss is flat there: -dL/dt, the squared gradient, is small "
                   "(share by which the loss falls around 94000, within 10 %)",
                   "Figure 4(f)", kit.at_most(0.01), 1 - e.curve.at(94000 * 1.1) / e.curve.at(94000 * 0.9)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _after_the_saddle(e: Evidence) -> list[kit.Claim]:
@@ -119,7 +117,6 @@ def _after_the_saddle(e: Evidence) -> list[kit.Claim]:
     inputs = e.x[:, 0]
     kinks = kit.distinct_kinks(end.W, within=(float(inputs.min()), float(inputs.max())))
     grew = kit.significant(leaving.W, VISIBLE) & (leaving.norms > saddle.norms)
-    # fmt: off
     return [
         kit.claim("left", "At 150000 the saddle is being left (loss over that of the saddle)",
                   "Appendix A.1, Figure 4(d), (f)", kit.less_than(0.99), e.curve.at(150000) / e.curve.at(94000)),
@@ -133,8 +130,7 @@ def _after_the_saddle(e: Evidence) -> list[kit.Claim]:
         kit.claim("sparse",
                   "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
                   "Appendix A.1, Figure 4(e)", kit.at_most(len(inputs) - 2), len(kinks)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _findings(e: Evidence) -> list[kit.Claim]:
@@ -142,7 +138,6 @@ def _findings(e: Evidence) -> list[kit.Claim]:
     _, early, saddle, _, end = e.states
     at_saddle = groups(saddle)
     angles, final = (kit.angle_of(one.directions).tolist()[:2] for one in (at_saddle, groups(end)))
-    # fmt: off
     return [
         kit.finding("narrow-groups",
                     "Groups at the saddle when 10 instead of 30 degrees link neurons: the right-facing ones are two",
@@ -165,8 +160,7 @@ def _findings(e: Evidence) -> list[kit.Claim]:
                     "Lemma 1", e.flipped),
         kit.finding("negative", "Active neurons with s = -1 at the saddle: without one it is never left",
                     "Figure 4(d)", e.negative),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def remarks(e: Evidence) -> list[str]:
@@ -201,10 +195,6 @@ FIGURE = kit.Figure(
         "saddle, and groups turn while they grow. Panel f: training loss, with the iterations of panels b to e."
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
-    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"),
-    origin={**ORIGIN, "data": "released"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=remarks,
-)
+    variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"), origin={**ORIGIN, "data": "released"},
+    evidence=evidence, claims=claims, draw=draw, remarks=remarks,
+)  # fmt: skip

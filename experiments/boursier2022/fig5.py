@@ -57,7 +57,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     )
     fitted, fitted_small = (one.first_below(FITTED) for one in (curve, e.small))
     least_small = fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])  # it took longer
-    # fmt: off
     return [
         kit.claim("lazy", "Neurons do not move significantly (median relative movement of hidden weights)",
                   "Appendix A.1, Figure 5", kit.at_most(NEARLY), np.median(kit.relative_movement(last.W, first.W))),
@@ -81,8 +80,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("start", "Loss at initialisation, which the paper does not print", "Figure 5(a)", curve.start),
         kit.finding("speed", "First iteration with a loss below 1e-3", "Appendix A.1", fitted),
         kit.finding("speed-small", "and from a small initialisation", "Appendix A.1", fitted_small),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -99,8 +97,5 @@ FIGURE = kit.Figure(
         "Dashed: the interpolator of the tangent kernel at initialisation."
     ),
     configs={"large": "boursier2022/five_points_large.yaml", "small": "boursier2022/five_points.yaml"},
-    origin={**ORIGIN, "data": "released"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**ORIGIN, "data": "released"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

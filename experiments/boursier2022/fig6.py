@@ -82,7 +82,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     to_plus = np.median(kit.cosines(aligned.W, e.D_plus)[aligned.signs > 0])
     to_minus = np.median(kit.cosines(aligned.W, -e.D_minus)[aligned.signs < 0])
     late = np.median(np.degrees(np.arccos(kit.cosines(e.grown.W, last.W))))
-    # fmt: off
     return [
         kit.claim("two-directions",
                   "Early alignment: neurons align towards two key directions (groups in the plane of the figure)",
@@ -114,8 +113,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("first-turn-space", "Turn of the first cluster's mean in all dimensions while it grows, degrees: "
                     "more than the plane shows", "Appendix A.2", turn(aligned.W, growing.W, first)),
         kit.finding("late-turn", "Median turn of a neuron after 90000, degrees", "Appendix A.2", late),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -139,11 +137,6 @@ FIGURE = kit.Figure(
         "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "
         "norm in all panels."
     ),
-    configs=CONFIGS,
-    seed_configs=SEED_CONFIGS,
-    variants=VARIANTS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

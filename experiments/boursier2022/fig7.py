@@ -71,7 +71,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare loss and spectrum with Appendix A.2."""
     curve, two = e.curve, float(e.ratios[:2].sum())
     late_fall = 1 - curve.losses[-1] / curve.losses[int(0.9 * (len(curve.losses) - 1))]
-    # fmt: off
     return [
         kit.claim("saddle", "The dynamics goes through an intermediate saddle "
                   "(share by which the loss falls in 4000 iterations there)",
@@ -97,8 +96,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Figure 7(a)", late_fall),
         kit.finding("first-left", f"Iteration at which the saddle at 0 is left; -ln(lambda)/||D+|| is {e.leading:.0f}",
                     "Section 4.2", curve.escape(curve.start)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -116,11 +114,6 @@ FIGURE = kit.Figure(
         "Training loss of the high-dimensional run, and explained variance ratios of the (uncentred) principal "
         "components of its final hidden weights."
     ),
-    configs=CONFIGS,
-    seed_configs=SEED_CONFIGS,
-    variants=VARIANTS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

@@ -62,18 +62,10 @@ def read_setting(run: kit.Run) -> Setting:
     dataset, start = run.dataset(), state_at(run, 0)
     x, y = dataset.x, dataset.y
     return Setting(
-        x=x,
-        y=y,
-        lambda_=initial_scale(run),
-        lr=learning_rate(run),
-        D_plus=D_plus(x, y),
-        D_minus=D_minus(x, y),
-        S_plus=S_plus_1(x, y, start.W, start.a),
-        S_minus=S_minus_1(x, y, start.W, start.a),
-        assumptions=check_assumptions(x, y, start.W, start.a),
-        W_0=start.W,
-        a_0=start.a,
-    )
+        x=x, y=y, lambda_=initial_scale(run), lr=learning_rate(run), D_plus=D_plus(x, y), D_minus=D_minus(x, y),
+        S_plus=S_plus_1(x, y, start.W, start.a), S_minus=S_minus_1(x, y, start.W, start.a),
+        assumptions=check_assumptions(x, y, start.W, start.a), W_0=start.W, a_0=start.a,
+    )  # fmt: skip
 
 
 def predict(setting: Setting, iterations: kit.Ints) -> Prediction | None:

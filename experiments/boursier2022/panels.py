@@ -17,15 +17,9 @@ Function = Callable[[kit.Floats], kit.Floats]
 
 
 def draw_states(
-    states: Sequence[LineState],
-    titles: Sequence[str],
-    x: kit.Floats,
-    y: kit.Floats,
-    *,
-    overlay: Function | None = None,
-    overlay_label: str = "",
-    extra: Callable[[kit.Axes], None] | None = None,
-) -> kit.Drawing:
+    states: Sequence[LineState], titles: Sequence[str], x: kit.Floats, y: kit.Floats, *,
+    overlay: Function | None = None, overlay_label: str = "", extra: Callable[[kit.Axes], None] | None = None,
+) -> kit.Drawing:  # fmt: skip
     """Draw one panel a state, two in a row, and one more by `extra` where it is given; data (n,) and (n,).
 
     `overlay` is drawn dashed in the last state. All panels share both scales, so that growth can be seen.
@@ -38,16 +32,9 @@ def draw_states(
     handles = []
     for k, (state, title) in enumerate(zip(states, titles, strict=True)):
         panel = draw_function_1d(
-            axes[k],
-            state.function,
-            x,
-            y,
-            kinks=state.kinks,
-            outputs=state.outputs,
-            window=window,
-            limits=limits,
+            axes[k], state.function, x, y, kinks=state.kinks, outputs=state.outputs, window=window, limits=limits,
             neuron_limits=neuron_limits,
-        )
+        )  # fmt: skip
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
         handles = [panel.points, panel.function, panel.stars]
     if overlay is not None:

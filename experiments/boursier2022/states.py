@@ -17,15 +17,9 @@ STEP = 1e-3
 NAN = float("nan")
 """For what did not happen, or what the theory says nothing about."""
 ORIGIN: dict[str, kit.Origin] = {
-    "data": "stated",
-    "width": "stated",
-    "initialisation": "stated",
-    "step": "stated",
-    "iterations": "stated",
-    "loss": "released",
-    "precision": "released",
-    "seed": "assumed",
-}
+    "data": "stated", "width": "stated", "initialisation": "stated", "step": "stated", "iterations": "stated",
+    "loss": "released", "precision": "released", "seed": "assumed",
+}  # fmt: skip
 
 
 def on_flow(role: str, config: str, redrawn: tuple[str, ...] = ()) -> dict[str, kit.Variant]:

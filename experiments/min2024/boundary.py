@@ -51,7 +51,6 @@ def claims(e: Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     sides = e.path @ e.x[0] > 0
     crossings = np.count_nonzero(sides[1:] != sides[:-1])
     sign = kit.exactly(-1.0 if caught else 1.0)
-    # fmt: off
     return [
         kit.theory("sides",
                    "The flow on both sides points " + ("towards the boundary" if caught else "through it, one way"),
@@ -65,8 +64,7 @@ def claims(e: Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
                    source, kit.exactly(1), crossings),
         kit.finding("off", "Rate on the inactive side", source, e.off),
         kit.finding("on", "Rate on the active side", source, e.on),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -96,13 +94,10 @@ def draw(e: Evidence) -> kit.Drawing:
 def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Figure:
     """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
     return kit.Figure(
-        id=f"min2024-fig{number}",
-        caption=caption,
-        origin=ASSUMED,
-        evidence=lambda _: evidence(x),
+        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=lambda _: evidence(x),
         claims=lambda e: claims(e, f"Appendix E.2, Figure {number}", caught=caught),
         draw=draw,
-    )
+    )  # fmt: skip
 
 
 FIGURES = {

@@ -106,7 +106,6 @@ def claims(e: Evidence, figure: str, text: bool) -> list[kit.Claim]:
         e: what was measured.
         figure: the source, `Figure 5`.
         text: whether Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
-
     """
     states, history, losses, data = e.states, e.history, e.states.losses, e.data
     best, last = int(np.nanargmax(history.smaller)), int(states.iterations[-1])
@@ -278,11 +277,9 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
-        origin={**TRAINED, "data": "stated", "iterations": "stated"},
-        evidence=evidence,
-        claims=lambda e: claims(e, f"Figure {number}", text),
-        draw=draw,
-    )
+        origin={**TRAINED, "data": "stated", "iterations": "stated"}, evidence=evidence,
+        claims=lambda e: claims(e, f"Figure {number}", text), draw=draw,
+    )  # fmt: skip
 
 
 FIGURES = {

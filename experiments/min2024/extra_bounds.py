@@ -119,7 +119,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Lemma 1, Theorem 1 and the remark on random initialisation."""
     merits = "Section 3.2, Merits of random initialization"
     none = np.count_nonzero(e.reached == 0)
-    # fmt: off
     return [
         kit.claim("lemma-1", "Up to T the error of Eq. 4 is at most 4 eps n sqrt(h) Xmax^3 Wmax^2 (largest share)",
                   "Lemma 1 (Appendix B)", kit.at_most(1.0), (e.error / e.bound).max()),
@@ -138,8 +137,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Theorem 1", e.time[-1]),
         kit.finding("growth", f"t1 for n = {COUNTS[-1]} over that for {COUNTS[0]}", "Theorem 1", e.t1[-1] / e.t1[0]),
         kit.finding("networks", "Networks without a neuron in S+", merits, none),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -183,8 +181,5 @@ FIGURE = kit.Figure(
         },
         "small": kit.Wanted("min2024/two_drops.yaml", SMALL, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "assumed", "scales": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**TRAINED, "data": "assumed", "scales": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -89,7 +89,6 @@ def _trained(run: kit.Run) -> float:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1 and Appendix A.2."""
-    # fmt: off
     return [
         kit.theory("bound", "Alignment times of the directional flow never exceed t1 (largest share of the bound)",
                    "Theorem 1, Appendix C.2", kit.at_most(1.0), (e.flow / e.bound).max()),
@@ -110,8 +109,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Eq. 28", e.log10_scale[ANGLES.index(0.1)]),
         kit.finding("stuck", "Trained networks with live V+ neurons outside S+",
                     "", np.count_nonzero(np.isnan(e.trained))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -152,8 +150,5 @@ FIGURE = kit.Figure(
         **{f"a{k}": at_angle(angle) for k, angle in enumerate(ANGLES)},
         "met": at_angle(ANGLES[-1], f"initialization={{kind: balanced, scale: {TINY!r}}}", "optimizer.iterations=2000"),
     },
-    origin={**TRAINED, "data": "stated", "mu": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**TRAINED, "data": "stated", "mu": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -45,7 +45,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption and Eq. 4."""
     turn = e.measured @ e.x_a / (STEP * np.linalg.norm(e.x_a))
     error = np.linalg.norm(e.measured / STEP - e.predicted) / np.linalg.norm(e.predicted)
-    # fmt: off
     return [
         kit.theory("active", "x1 and x2 lie inside the half-space of w (active points)",
                    "Figure 1", kit.exactly(2), np.count_nonzero(X @ e.w > 0)),
@@ -55,8 +54,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                    "Figure 1", kit.more_than(0.0), turn),
         kit.theory("rate", "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
                    "Eq. 4", kit.at_most(1e-4), error),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -82,8 +80,5 @@ FIGURE = kit.Figure(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
         " - x2, and the neuron, whose output weight is positive, turns towards it."
     ),
-    origin=ASSUMED,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ASSUMED, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

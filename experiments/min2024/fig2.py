@@ -64,7 +64,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
     arcs = [e.cones[name] for name in ("plus", "minus")]
     widest = max(max(high - low for low, high in one) if len(one) == 1 else 360.0 for one in arcs)
-    # fmt: off
     return [
         kit.theory("mu", "The data satisfy Assumption 1 (mu)",
                    "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
@@ -77,8 +76,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.theory("both", "From S- a positive neuron can reach either (kinds of ends)",
                    "Figure 2", kit.exactly(2), len(np.unique(from_minus))),
         kit.finding("dead", "Starts that end in Sdead", "Figure 2", np.count_nonzero(e.ends == DEAD)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -121,8 +119,5 @@ FIGURE = kit.Figure(
         "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
         "dot to the cross."
     ),
-    origin=ASSUMED,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ASSUMED, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

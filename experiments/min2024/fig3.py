@@ -45,7 +45,6 @@ def evidence(_: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Eq. 7."""
     floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
-    # fmt: off
     return [
         kit.theory("inward",
                    "At every boundary the flow of a live positive neuron points inward (boundaries where not)",
@@ -53,8 +52,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.theory("floor", "by at least mu^(3/2) X_min (least rate)",
                    "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
         kit.finding("boundaries", "Live sides of boundaries", "Figure 3", len(e.rates)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -83,8 +81,5 @@ FIGURE = kit.Figure(
         " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "
         "are not to scale."
     ),
-    origin=ASSUMED,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ASSUMED, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -52,7 +52,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     source = "Section 3.3, Figure 4"
     last = e.patterns[-1]
     ends = np.array_equal(last, e.y > 0) or not last.any()
-    # fmt: off
     return [
         kit.claim("one-way", "No positive neuron loses a positive or gains a negative point (such changes in the run)",
                   "Eq. 7, Section 3.3", kit.exactly(0), e.forbidden),
@@ -61,8 +60,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("end", "and eventually reaches S+ or Sdead (0 if not)", source, kit.exactly(1), ends),
         kit.finding("candidates", "Positive neurons that start so", source, e.candidates),
         kit.finding("last", "Iteration of the last change", source, e.changes[-1] if len(e.changes) else 0),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -98,9 +96,6 @@ FIGURE = kit.Figure(
         " no positive data: filled marks are the points on which it is active, at first and after each "
         "change (ringed)."
     ),
-    configs={"descent": "min2024/two_drops_flow.yaml"},
-    origin={**TRAINED, "data": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    configs={"descent": "min2024/two_drops_flow.yaml"}, origin={**TRAINED, "data": "assumed"}, evidence=evidence,
+    claims=claims, draw=draw,
+)  # fmt: skip

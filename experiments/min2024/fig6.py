@@ -95,7 +95,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     )
     cosines = np.nan_to_num(cosines, nan=-1.0)  # no neuron there: none is aligned
     flow_wrong = misplaced(e.flow_reached[-1], e.flow.v[-1])
-    # fmt: off
     return [
         kit.theory("assumption-1", "The data satisfy Assumption 1 (mu)",
                   "Appendix A.1", kit.more_than(0.0), correlation(x, y).mu),
@@ -139,8 +138,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("plateau", "Iterations with a loss within 0.03 of 0.5", "Appendix A.1", _plateau(e.states)),
         *[kit.finding(f"drop-{k}", f"Iteration of decrease {k} at its steepest", "Appendix A.1", at)
           for k, at in enumerate(drops, start=1)],
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -160,8 +158,5 @@ FIGURE = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "assumed", "iterations": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={**TRAINED, "data": "assumed", "iterations": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

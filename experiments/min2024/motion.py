@@ -53,7 +53,6 @@ def both_layers(e: Evidence) -> list[kit.Claim]:
     first_below = {level: first_at(e.epochs, e.loss < level) for level in (0.99, 0.5, 0.1)}
     norms = abs(kit.value_at(e.epochs, e.norms, turned)) / e.norms[1:].max()
     directions = kit.value_at(e.epochs, e.directions, grew) / e.directions[1:].max()
-    # fmt: off
     return [
         kit.claim("order",
                   "Directions change first, norms later (epoch of the largest change in norms over that in directions)",
@@ -77,14 +76,12 @@ def both_layers(e: Evidence) -> list[kit.Claim]:
         kit.finding("grow-epoch", "Epoch of the largest change in norms", "Figure 12", grew),
         kit.finding("loss-end", "Loss at the end", "Figure 12", e.loss[-1]),
         kit.finding("updates", "Updates an epoch; the paper has 7", "Appendix A.5", e.updates),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def first_layer(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption of Figure 13: one phase."""
     together = np.corrcoef(e.norms[1:], e.directions[1:])[0, 1]
-    # fmt: off
     return [
         kit.claim("norms-first",
                   "There is no phase in which only directions change: norms change most in the first epoch shown",
@@ -95,8 +92,7 @@ def first_layer(e: Evidence) -> list[kit.Claim]:
         kit.finding("loss-1", "Loss after one epoch", "Figure 13", kit.value_at(e.epochs, e.loss, 1)),
         kit.finding("loss-end", "Loss at the end", "Figure 13", e.loss[-1]),
         kit.finding("norms-1", "Change in norms after one epoch", "Figure 13", kit.value_at(e.epochs, e.norms, 1)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -137,9 +133,7 @@ FIGURES = {
             configs={"sgd": "min2024/sgd_both.yaml"},
             presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
             origin={**TRAINED, "data": "stated", "batch": "assumed", "epochs": "assumed"},
-            evidence=evidence,
-            claims=both_layers,
-            draw=draw,
+            evidence=evidence, claims=both_layers, draw=draw,
         ),
         kit.Figure(
             id="min2024-fig13",
@@ -151,9 +145,7 @@ FIGURES = {
             configs={"sgd": "min2024/sgd_first.yaml"},
             presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
             origin={**TRAINED, "data": "stated", "output weights": "stated", "batch": "assumed", "epochs": "assumed"},
-            evidence=evidence,
-            claims=first_layer,
-            draw=draw,
+            evidence=evidence, claims=first_layer, draw=draw,
         ),
     )
-}
+}  # fmt: skip

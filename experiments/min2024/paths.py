@@ -121,7 +121,6 @@ def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, constants: AlignmentConst
 def real_paths(e: Evidence) -> list[kit.Claim]:
     """Compare measured paths with the definition and the travel time of Appendix C.2 (Figure 14)."""
     source = "Appendix C.2, Figure 14"
-    # fmt: off
     return [
         kit.theory("paths", "Every live positive neuron follows a path or dies (neurons that do neither)",
                    source, kit.exactly(0), e.lost),
@@ -135,15 +134,13 @@ def real_paths(e: Evidence) -> list[kit.Claim]:
         kit.finding("ratio", "Median of T(P) over the measured time",
                     source, np.median([path.bound / path.time for path in e.paths])),
         kit.finding("died", "Neurons that died", source, e.died),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def largest_path(e: Evidence) -> list[kit.Claim]:
     """Compare the maximal path with Appendix C.2 (Figure 15)."""
     source = "Appendix C.2, Figure 15"
     slowest, t1 = max(path.time for path in e.paths), e.constants.t1
-    # fmt: off
     return [
         kit.theory("length", "The maximal path has n+ + n- edges",
                    source, kit.exactly(POSITIVE + NEGATIVE), len(LARGEST) - 1),
@@ -154,8 +151,7 @@ def largest_path(e: Evidence) -> list[kit.Claim]:
                    "Theorem 1", kit.at_most(1.0), slowest / t1),
         kit.finding("t1", "The bound t1", "Appendix C.2", t1),
         kit.finding("slowest", "The slowest measured time", source, slowest),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def partners(e: Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
@@ -166,15 +162,13 @@ def partners(e: Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
         ratios = edge_times(path.counts, e.constants.rate) / longest[path.edges]
         shares += ratios[path.kind(loses)].tolist()
         twice += len(path.edges) - len(set(path.edges.tolist()))
-    # fmt: off
     return [
         kit.theory("shorter",
                    "The travel time of an edge is at most that of its partner in the maximal path (largest ratio)",
                    source, kit.at_most(1.0), max(shares)),
         kit.theory("once", "The correspondence is one to one (edges of the maximal path that are used again)",
                    source, kit.exactly(0), twice),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _grid(height: float) -> tuple[kit.Drawing, kit.Axes]:
@@ -245,18 +239,10 @@ def draw_partners(e: Evidence, *, loses: bool) -> kit.Drawing:
 
 
 def _figure(
-    number: int,
-    claims: Callable[[Evidence], list[kit.Claim]],
-    draw: Callable[[Evidence], kit.Drawing],
-    caption: str,
+    number: int, claims: Callable[[Evidence], list[kit.Claim]], draw: Callable[[Evidence], kit.Drawing], caption: str
 ) -> kit.Figure:
     return kit.Figure(
-        id=f"min2024-fig{number}",
-        caption=caption,
-        origin=ASSUMED,
-        evidence=evidence,
-        claims=claims,
-        draw=draw,
+        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=evidence, claims=claims, draw=draw
     )
 
 

@@ -9,13 +9,9 @@ import numpy as np
 from dynamics_cli import kit
 
 TRAINED: dict[str, kit.Origin] = {
-    "width": "stated",
-    "initialisation": "stated",
-    "step": "stated",
-    "loss": "inferred",
-    "precision": "assumed",
+    "width": "stated", "initialisation": "stated", "step": "stated", "loss": "inferred", "precision": "assumed",
     "seed": "assumed",
-}
+}  # fmt: skip
 """Settings of every trained network."""
 
 

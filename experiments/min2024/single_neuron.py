@@ -60,7 +60,6 @@ def no_solution(e: list[kit.Floats]) -> list[kit.Claim]:
     stays = np.tile([*W, V], (101, 1))
     moves = max(np.count_nonzero((np.diff(path, axis=0) != 0).any(axis=1)) for path in e)
     distance = max(np.abs(path[-1, :2] - W).max() / step for path, step in zip(e, STEPS, strict=True))
-    # fmt: off
     return [
         kit.theory("pushed", "At w(0) the non-zero sigma'(0) pushes the neuron (speed)",
                    source, kit.more_than(0.0), np.linalg.norm(PUSHED.field(W, V)[0])),
@@ -72,8 +71,7 @@ def no_solution(e: list[kit.Floats]) -> list[kit.Claim]:
                    source, kit.near(SLOPE, 1e-9), distance),
         kit.theory("zero", "With sigma'(0) = 0 staying is a solution (defect)",
                    source, kit.exactly(0.0), SingleNeuron(X, -1.0).defect(times, stays)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -113,15 +111,13 @@ def many_solutions(e: Solutions) -> list[kit.Claim]:
     source = "Appendix E.4, Figure 21"
     ends = [path[-1] for path in e.paths]
     apart = min(np.linalg.norm(a - b) for k, a in enumerate(ends) for b in ends[:k])
-    # fmt: off
     return [
         kit.theory("solutions", "Each path satisfies theta(t) = theta(0) + int F (largest defect; the grid gives 1e-3)",
                    source, kit.at_most(1e-3), max(e.defects)),
         kit.theory("stays", "Staying for ever is one of them (defect)", source, kit.exactly(0.0), e.defects[-1]),
         kit.theory("different", "They differ although they start at the same point (least distance at t = 2)",
                    source, kit.more_than(0.05), apart),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 @kit.styled
@@ -151,10 +147,7 @@ FIGURES = {
                 " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
                 "steps the closer it stays."
             ),
-            origin=STATED,
-            evidence=descents,
-            claims=no_solution,
-            draw=draw_descents,
+            origin=STATED, evidence=descents, claims=no_solution, draw=draw_descents,
         ),
         kit.Figure(
             id="min2024-fig21",
@@ -162,10 +155,7 @@ FIGURES = {
                 "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
                 "it at any time; all of these are Caratheodory solutions."
             ),
-            origin=STATED,
-            evidence=solutions,
-            claims=many_solutions,
-            draw=draw_solutions,
+            origin=STATED, evidence=solutions, claims=many_solutions, draw=draw_solutions,
         ),
     )
-}
+}  # fmt: skip

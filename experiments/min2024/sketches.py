@@ -24,15 +24,9 @@ def plain(axes: kit.Axes, reach: float, y: tuple[float, float] | None = None) ->
 
 
 def arrow(
-    axes: kit.Axes,
-    end: ArrayLike,
-    color: str,
-    label: str = "",
-    *,
-    start: ArrayLike = (0.0, 0.0),
-    lw: float = 1.4,
+    axes: kit.Axes, end: ArrayLike, color: str, label: str = "", *, start: ArrayLike = (0.0, 0.0), lw: float = 1.4,
     head: float = 10.0,
-) -> None:
+) -> None:  # fmt: skip
     """Draw an arrow from `start` to `end` (2,) with a label at its tip; `head` is the size of its head in points."""
     tip, tail = np.asarray(end, dtype=np.float64), np.asarray(start, dtype=np.float64)
     look = {"arrowstyle": "-|>", "color": color, "lw": lw, "shrinkA": 0, "shrinkB": 0, "mutation_scale": head}

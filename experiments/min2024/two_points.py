@@ -56,15 +56,13 @@ def _common(e: Evidence, source: str, angle: float, *, aligned: int = 1) -> list
     now = e.moments[aligned]
     least = least_cosine(now, now.plus & (now.reached == PLUS), centres(e.states.x, e.states.y)[0])
     mu = correlation(e.states.x, e.states.y).mu
-    # fmt: off
     return [
         kit.theory("mu", "The correlation of the two points", source, kit.near(float(np.sin(angle)), 1e-9), mu),
         kit.claim("cosine", f"Positive neurons in S+ are aligned with x+ (least cosine at {ITERATIONS[aligned]})",
                   source, kit.more_than(0.95), least),
         kit.claim("converges", "and then grow for final convergence (loss at iteration 21000)",
                   source, kit.less_than(0.1), e.states.losses[-1]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _counts(e: Evidence, source: str) -> list[kit.Claim]:
@@ -78,21 +76,18 @@ def _counts(e: Evidence, source: str) -> list[kit.Claim]:
 def separated(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption of Figure 7 and the text."""
     source = "Appendix A.2, Figure 7"
-    # fmt: off
     return [
         *_common(e, source, 0.1),
         kit.claim("all-inside", "At iteration 7000 all live positive neurons have reached S+ (those outside)",
                   source, kit.exactly(0), e.outside(1)),
         *_counts(e, source),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def hardly_separated(e: Evidence) -> list[kit.Claim]:
     """Compare with the caption of Figure 8 and the text."""
     source = "Appendix A.2, Figure 8"
     middle, late = e.others[1:]
-    # fmt: off
     return [
         *_common(e, source, 0.001, aligned=2),
         kit.claim("some-outside",
@@ -105,8 +100,7 @@ def hardly_separated(e: Evidence) -> list[kit.Claim]:
                       np.mean(late == count)) for count in range(4)],
         kit.finding("median-7000", "Outside S+ at iteration 7000, median of networks", source, np.median(middle)),
         *_counts(e, source),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def orthogonal(e: Evidence) -> list[kit.Claim]:
@@ -116,7 +110,6 @@ def orthogonal(e: Evidence) -> list[kit.Claim]:
     strays, inside = last.W[last.strays], last.W[last.plus & (last.reached == PLUS)]
     each = np.stack([kit.cosines(strays, point) for point in e.states.x])  # (2, strays)
     stayed, grown = (np.linalg.norm(W, axis=1).max(initial=0.0) for W in (strays, inside))
-    # fmt: off
     return [
         *_common(e, source, 0.0),
         kit.claim("stay-outside", "Live positive neurons stay outside S+ (at iteration 21000)",
@@ -128,8 +121,7 @@ def orthogonal(e: Evidence) -> list[kit.Claim]:
         kit.claim("no-growth", "Only neurons in S+ grow (largest norm outside over largest inside)",
                   source, kit.less_than(0.1), stayed / grown if grown > 0 else np.nan),
         *_counts(e, source),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -145,15 +137,11 @@ def _figure(
         caption=(
             "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. " + caption
         ),
-        configs=runs,
-        origin={**TRAINED, "data": "stated", "iterations": "stated"},
-        evidence=evidence,
-        claims=claims,
+        configs=runs, origin={**TRAINED, "data": "stated", "iterations": "stated"}, evidence=evidence, claims=claims,
         draw=draw,
-    )
+    )  # fmt: skip
 
 
-# fmt: off
 FIGURES = {
     figure.id: figure
     for figure in (
@@ -166,5 +154,4 @@ FIGURES = {
         _figure(9, {"descent": at_angle(0.0)}, orthogonal,
                 "Orthogonal data: neurons end along x1, x2 or x+, and only the last grow."),
     )
-}
-# fmt: on
+}  # fmt: skip

@@ -107,7 +107,6 @@ def fates(run: kit.Run) -> Fates:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with the proof of Theorem 1."""
     source = "Theorem 1; its proof"
-    # fmt: off
     return [
         kit.theory("assumptions",
                   "The four points satisfy Eq. 1, and the support examples of each class span the plane (violations)",
@@ -135,8 +134,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         ],
         kit.finding("plane", "Data of small.yaml: share of single neurons that die", source, e.plane.share),
         kit.finding("networks", "Networks trained", "not in the paper", sum(len(one.dead) for one in e.all)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -200,9 +198,6 @@ FIGURE = kit.Figure(
         "for four points that satisfy all assumptions of Theorem 1 (drawn a little to the right). (b) Number of dead "
         "neurons of the networks of six on the orthogonal points, and what six independent neurons would give."
     ),
-    configs=_wanted(),
-    origin={"balanced start, loss": "stated", "all else": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    configs=_wanted(), origin={"balanced start, loss": "stated", "all else": "assumed"}, evidence=evidence,
+    claims=claims, draw=draw,
+)  # fmt: skip

@@ -207,8 +207,7 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Measure all runs."""
     ordered = sorted(
-        (run for role, run in runs.items() if role.startswith("scale")),
-        key=lambda run: -initial_scale(run),
+        (run for role, run in runs.items() if role.startswith("scale")), key=lambda run: -initial_scale(run)
     )
     data = ordered[0].dataset()
     limit = canonical_neurons(data.x, data.y)
@@ -234,7 +233,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
     extremal = [count for one in e.flows for count in one.extremal] + [len(side) for side in e.extremal]
-    # fmt: off
     return [
         kit.theory("assumptions", "The support examples of each class span the space (data sets for which they do not)",
                   "Section 2", kit.exactly(0), (not e.limit.spans) + sum(not one.spans for one in e.flows)),
@@ -303,8 +301,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("sgd-signs", "output weights that change their sign", "Lemma A.4",
                     sum(one.sign_changes for one in e.sgd)),
         kit.finding("sgd-dead", "dead", "Lemma 1", sum(one.dead for one in e.sgd)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -372,7 +369,5 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     origin={"balanced start, loss, flow": "stated", "all else": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -8,17 +8,12 @@ from dynamics_cli.architectures.convolutional import Convolutional
 CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
 PRESETS = {"full": {"mnist": "phuong2021/mnist_full.yaml"}}
 ORIGIN: dict[str, kit.Origin] = {
-    "digits 0 and 1": "stated",
-    "six convolutional, two fully connected layers, biases": "stated",
-    "W7 of 128 x 3136": "stated",
-    "cells of Table 1": "assumed",
-    "Adam, batch 128, 50 epochs (preset full)": "stated",
-    "batch 32, 500 images, 20 epochs (default preset)": "assumed",
-    "step 1e-3": "assumed",
-    "weights of the fully connected layers times 0.05": "stated",
-    "law of the initial weights": "inferred",
+    "digits 0 and 1": "stated", "six convolutional, two fully connected layers, biases": "stated",
+    "W7 of 128 x 3136": "stated", "cells of Table 1": "assumed", "Adam, batch 128, 50 epochs (preset full)": "stated",
+    "batch 32, 500 images, 20 epochs (default preset)": "assumed", "step 1e-3": "assumed",
+    "weights of the fully connected layers times 0.05": "stated", "law of the initial weights": "inferred",
     "seed": "assumed",
-}
+}  # fmt: skip
 
 
 def architecture_of(run: kit.Run) -> Convolutional:

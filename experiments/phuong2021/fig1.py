@@ -8,17 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .max_margin import (
-    HIGH,
-    ORIGIN,
-    Directions,
-    Layer,
-    data_claims,
-    end_claims,
-    layer_claims,
-    measure_layer,
-    read_trained,
-)
+from . import max_margin
 from .panels import draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
 
 
@@ -26,8 +16,8 @@ from .panels import draw_correlations, draw_plane, draw_values, legend_of_colors
 class Evidence:
     """The trained network beside the max-margin directions of its data."""
 
-    directions: Directions
-    layer: Layer
+    directions: max_margin.Directions
+    layer: max_margin.Layer
     signs: kit.Floats
     """(m,) signs of the output weights."""
     correlations: kit.Floats
@@ -42,11 +32,11 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Measure the final network."""
     run = runs["two_layer"]
-    trained = read_trained(run, "hidden_weight")
+    trained = max_margin.read_trained(run, "hidden_weight")
     W, a = trained.last["hidden_weight"], trained.last["output_weight"]
     return Evidence(
         directions=trained.directions,
-        layer=measure_layer(W, trained.start["hidden_weight"], a > 0),
+        layer=max_margin.measure_layer(W, trained.start["hidden_weight"], a > 0),
         signs=np.sign(a),
         correlations=np.where(a > 0, trained.plus, trained.minus),
         lengths=kit.norms(W),
@@ -58,11 +48,10 @@ def evidence(runs: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5.1."""
     weight = e.lengths**2 / np.sum(e.lengths**2)
-    # fmt: off
     return [
-        *data_claims(e.directions),
-        *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
-        *end_claims(
+        *max_margin.data_claims(e.directions),
+        *max_margin.layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
+        *max_margin.end_claims(
             e.correlations,
             "The correlation with the respective max-margin direction is high for most neurons",
             "Section 5.1",
@@ -70,13 +59,12 @@ def claims(e: Evidence) -> list[kit.Claim]:
             e.loss,
         ),
         kit.finding("correlation-weighted", "Share of the squared norms that such neurons hold", "Section 5.1",
-                    weight[e.correlations > HIGH].sum()),
+                    weight[e.correlations > max_margin.HIGH].sum()),
         kit.finding("sign-changes",
                     "Output weights that changed their sign: gradient flow from a balanced start forbids it, "
                     "this start is not",
                     "Lemma A.4", e.changed),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -99,9 +87,6 @@ FIGURE = kit.Figure(
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
-    configs={"two_layer": "phuong2021/two_layer.yaml"},
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=max_margin.ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

@@ -9,17 +9,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .max_margin import (
-    ORIGIN,
-    Directions,
-    Layer,
-    data_claims,
-    end_claims,
-    layer_claims,
-    measure_layer,
-    read_trained,
-    two_sides,
-)
+from . import max_margin
 from .panels import GRAY, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
 
 
@@ -27,8 +17,8 @@ from .panels import GRAY, draw_correlations, draw_plane, draw_values, legend_of_
 class Evidence:
     """The trained network beside the max-margin directions of its data."""
 
-    directions: Directions
-    layers: list[Layer]
+    directions: max_margin.Directions
+    layers: list[max_margin.Layer]
     """W_1, W_2 and W_3."""
     correlations: kit.Floats
     """(p,) cosine of each first-layer row with the closer one of w+ and w-."""
@@ -42,13 +32,13 @@ def evidence(runs: kit.Runs) -> Evidence:
     run = runs["residual"]
     if run.config.architecture.kind != "residual":
         raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
-    trained = read_trained(run, "weight_1")
+    trained = max_margin.read_trained(run, "weight_1")
     start, last = ([state[f"weight_{k}"] for k in range(1, len(state))] for state in (trained.start, trained.last))
     closer = trained.plus > trained.minus
-    sides = [closer, *(two_sides(W) for W in last[1:])]
+    sides = [closer, *(max_margin.two_sides(W) for W in last[1:])]
     return Evidence(
         directions=trained.directions,
-        layers=[measure_layer(*one) for one in zip(last, start, sides, strict=True)],
+        layers=[max_margin.measure_layer(*one) for one in zip(last, start, sides, strict=True)],
         correlations=np.maximum(trained.plus, trained.minus),
         closest=np.where(closer, 1.0, -1.0),
         loss=run.final_loss,
@@ -60,12 +50,14 @@ def claims(e: Evidence) -> list[kit.Claim]:
     stated = [
         one
         for k, layer in enumerate(e.layers, 1)
-        for one in layer_claims(layer, f"-{k}", f"W{k}", f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}")
+        for one in max_margin.layer_claims(
+            layer, f"-{k}", f"W{k}", f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}"
+        )
     ]
     return [
-        *data_claims(e.directions),
+        *max_margin.data_claims(e.directions),
         *stated,
-        *end_claims(
+        *max_margin.end_claims(
             e.correlations,
             "First-layer rows align with the closest max-margin direction",
             "Section 5.2",
@@ -104,9 +96,6 @@ FIGURE = kit.Figure(
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
-    configs={"residual": "phuong2021/residual.yaml"},
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
+    configs={"residual": "phuong2021/residual.yaml"}, origin=max_margin.ORIGIN, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

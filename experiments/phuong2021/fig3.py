@@ -73,7 +73,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Appendix D."""
     gaps, right = e.gaps(), e.right()
     last = len(gaps) - 1
-    # fmt: off
     return [
         kit.claim("right",
                   "Pairs of a class are more to the right than mixed ones "
@@ -114,8 +113,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     right[-1][1]),
         kit.finding("accuracy", "Training accuracy", "Appendix D", e.accuracy),
         kit.finding("updates", f"Updates (the paper: {UPDATES})", "Appendix D", e.updates),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -172,11 +170,5 @@ FIGURE = kit.Figure(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
     ),
-    configs=CONFIGS,
-    presets=PRESETS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    remarks=remarks,
-)
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw, remarks=remarks,
+)  # fmt: skip

@@ -96,7 +96,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     clusters = [lengths[outer & (e.signs == s)] for s in (1, -1)]
     mixed, chance = e.more_mixed(near, outer)
     spread = [np.std(cluster) / np.mean(cluster) for cluster in clusters if len(cluster)]
-    # fmt: off
     return [
         kit.claim("few",
                   "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
@@ -131,8 +130,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                         e.sorted_by_sign(e.outer(share, 1.0)))
             for share in (OUTER, NEAR)
         ],
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -152,10 +150,5 @@ FIGURE = kit.Figure(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."
     ),
-    configs=CONFIGS,
-    presets=PRESETS,
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

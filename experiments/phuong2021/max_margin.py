@@ -16,16 +16,10 @@ from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, l
 from .theory.separability import Separability, is_orthogonally_separable
 
 ORIGIN: dict[str, kit.Origin] = {
-    "data": "stated",
-    "architecture": "stated",
-    "width": "stated",
-    "step, batch, epochs": "stated",
-    "factor of the initial weights": "stated",
-    "law of the initial weights": "inferred",
-    "mean over the batch": "inferred",
-    "precision": "inferred",
-    "seed": "assumed",
-}
+    "data": "stated", "architecture": "stated", "width": "stated", "step, batch, epochs": "stated",
+    "factor of the initial weights": "stated", "law of the initial weights": "inferred",
+    "mean over the batch": "inferred", "precision": "inferred", "seed": "assumed",
+}  # fmt: skip
 HIGH = 0.9
 """A correlation that the paper calls high."""
 ALONG = 10.0
@@ -202,7 +196,6 @@ def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
 
 def data_claims(directions: Directions) -> list[kit.Claim]:
     """Return what Section 5.1 says of the data."""
-    # fmt: off
     return [
         kit.theory("separable", "The data are orthogonally separable (pairs that violate Eq. 1)", "Section 5.1, Eq. 1",
                   kit.exactly(0), directions.separability.violations),
@@ -217,13 +210,11 @@ def data_claims(directions: Directions) -> list[kit.Claim]:
                     len(directions.plus.support) + len(directions.minus.support)),
         kit.theory("kkt", "w+ and w- are exact (larger KKT residual of the two programs)", "Eqs. 6, 7",
                   kit.less_than(1e-8), max(directions.plus.kkt_residual, directions.minus.kkt_residual)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.Claim]:
     """Return that a weight matrix has rank two and its rows two directions."""
-    # fmt: off
     return [
         kit.claim(f"rank{suffix}",
                   f"{name} has rank two: all singular values but two are effectively zero (third over first)",
@@ -249,17 +240,14 @@ def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.
         ],
         kit.finding(f"directions-weighted{suffix}", f"Share of the norms that rows within {ALONG:g} degrees hold",
                     source, layer.along_weighted),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def end_claims(correlations: kit.Floats, statement: str, source: str, figure: str, loss: float) -> list[kit.Claim]:
     """Return what is said of the correlations (m,) with the max-margin directions, and that the data are learnt."""
-    # fmt: off
     return [
         kit.claim("correlation", f"{statement} (share above {HIGH:g})", f"{source}, {figure}", kit.most(),
                   np.mean(correlations > HIGH)),
         kit.finding("median", "Median correlation", figure, np.median(correlations)),
         kit.claim("learnt", "The network learns the data (final loss)", source, kit.less_than(np.log(2) / 100), loss),
-    ]
-    # fmt: on
+    ]  # fmt: skip

@@ -85,12 +85,8 @@ def draw_correlations(axes: kit.Axes, correlations: kit.Floats, side: NDArray[An
     lowest = min(0.0, np.floor(np.nanmin(correlations) / WIDTH) * WIDTH)
     edges = np.linspace(lowest, 1.0, round((1.0 - lowest) / WIDTH) + 1)
     axes.hist(
-        [correlations[side > 0], correlations[side <= 0]],
-        bins=[*edges],
-        stacked=True,
-        color=[ORANGE, BLUE],
-        edgecolor="white",
-        linewidth=0.4,
-    )
+        [correlations[side > 0], correlations[side <= 0]], bins=[*edges], stacked=True, color=[ORANGE, BLUE],
+        edgecolor="white", linewidth=0.4,
+    )  # fmt: skip
     axes.axvline(HIGH, color=kit.PALETTE.theory, ls=(0, (4, 2)), lw=0.9)
     axes.set(xlabel="correlation", ylabel="neurons")

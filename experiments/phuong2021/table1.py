@@ -35,7 +35,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
     total = sum(layer.parameters for layer in e.layers)
-    # fmt: off
     return [
         kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
         kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
@@ -45,8 +44,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
                   sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
         kit.finding("parameters", "Number of parameters", "not in the paper", total),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def table(e: Evidence) -> tuple[list[str], list[list[str]]]:
@@ -72,8 +70,5 @@ FIGURE = kit.Figure(
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
     origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    table=table,
-)
+    evidence=evidence, claims=claims, draw=draw, table=table,
+)  # fmt: skip

@@ -13,11 +13,7 @@ from dynamics_cli import kit
 from .groups import ORIGIN, read_groups
 
 CONFIG = "sarussi2021/teacher.yaml"
-NAMES = {
-    "small": "scale 0.001, $k=50$",
-    "large": "scale 10, $k=50$",
-    "narrow": "scale 0.001, $k=1$",
-}
+NAMES = {"small": "scale 0.001, $k=50$", "large": "scale 10, $k=50$", "narrow": "scale 0.001, $k=1$"}
 EPSILONS = np.geomspace(0.3, 2e-3, 30)
 LATE = 0.03
 """Losses below this are in the late phase, whose power is fitted."""
@@ -104,8 +100,5 @@ FIGURE = kit.Figure(
         "large": kit.Wanted(CONFIG, ("initialization.scale=10",)),
         "narrow": kit.Wanted(CONFIG, ("architecture.width=2", "initialization.output_value=0.70710678")),
     },
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -65,7 +65,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     small_differs, allowed = share_of_directions(small), 4 * largest_bend(*small.last) / 360
     clusters = [kit.cluster_directions(one.network[0], signs=one.network[1]).count for one in (small, large)]
     rays = len(boundary_directions(*large.network, large.alpha))
-    # fmt: off
     return [
         kit.claim("small-linear",
                   "Small initialisation: the boundary is very close to linear (share of directions decided otherwise)",
@@ -86,8 +85,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Theorem 5.1", allowed),
         kit.finding("large-outside", "Large: share of points outside the linear regime", "Eq. 7", outside(large)),
         kit.finding("large-rays", "Large: rays that make up the boundary (2 for a bent line)", "none", rays),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -109,12 +107,6 @@ FIGURE = kit.Figure(
         "Decision regions of a leaky ReLU network trained on the same linearly separable points from a large (a) and a "
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
-    configs={
-        "small": kit.Wanted(CONFIG, (EPOCHS,)),
-        "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10")),
-    },
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
+    origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -86,7 +86,6 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
-    # fmt: off
     return [
         kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
                   "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(boundary_directions(H, A, ALPHA))),
@@ -107,8 +106,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("tightness",
                     "Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ: the constant 2 is not tight",
                     "Theorem 5.1", e.tightness),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -131,7 +129,5 @@ FIGURE = kit.Figure(
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
     origin={"directions": "assumed", "slope": "assumed", "random networks": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -20,15 +20,7 @@ from dynamics_cli.theory.least_distance import least_distance
 
 from .groups import ORIGIN, Groups, cosine, read_groups
 from .panels import DASHED, Plane, draw_decisions, draw_neurons, plane
-from .theory.agreement import (
-    Directions,
-    hard_margin_svm,
-    largest_margin,
-    margin_of_assumption_3,
-    patterns_hold,
-    perfect_agreement_directions,
-    wrongly_classifiable,
-)
+from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
 STEPS = (1000, 10000)
@@ -71,7 +63,7 @@ class Evidence:
     """In rescaled time."""
     same_loss: int
     """Its state at which the loss is nearest to the last one of plain SGD."""
-    predicted: Directions
+    predicted: agreement.Directions
     sgd_margins: Margins
     limit_margins: Margins
     plain_margin: float
@@ -83,7 +75,7 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Solve the convex program, and follow the margins of both runs."""
     groups, limit = read_groups(runs["sgd"]), read_groups(runs["limit"])
-    predicted = perfect_agreement_directions(groups.data.x, groups.data.y, groups.alpha)
+    predicted = agreement.perfect_agreement_directions(groups.data.x, groups.data.y, groups.alpha)
     run = runs["limit"]
     losses = np.interp(limit.iterations, np.asarray(run.loss_iterations), np.asarray(run.losses))
     apart = np.abs(np.log(np.maximum(losses, 1e-300)) - np.log(runs["sgd"].final_loss))
@@ -99,21 +91,21 @@ def evidence(runs: kit.Runs) -> Evidence:
     )
 
 
-def class_means(groups: Groups) -> Directions:
+def class_means(groups: Groups) -> agreement.Directions:
     """Return the directions `mu` and `-mu` of the difference of the class means: what needs no training."""
     x, y = groups.data.x, groups.data.y
     mu = x[y > 0].mean(axis=0) - x[y < 0].mean(axis=0)
-    return Directions(mu, -mu, least_distance(mu[None]))
+    return agreement.Directions(mu, -mu, least_distance(mu[None]))
 
 
-def plain_margin(groups: Groups, predicted: Directions) -> float:
+def plain_margin(groups: Groups, predicted: agreement.Directions) -> float:
     """Return the normalised margin of neurons along `class_means` over the largest of the PAR; negative for errors."""
     x, y, means = groups.data.x, groups.data.y, class_means(groups)
     scores = outputs(x, np.stack([means.w, means.u]), np.array([1.0, -1.0]), groups.alpha)
     return float((y * scores).min() / np.linalg.norm(means.joint) * np.linalg.norm(predicted.joint))
 
 
-def margins(groups: Groups, predicted: Directions) -> Margins:
+def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
     """Return both margins at every recorded state of a run, with what theory says of them."""
     x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
     H = np.concatenate([groups.W, groups.U], axis=1)  # (K, m, d)
@@ -125,8 +117,8 @@ def margins(groups: Groups, predicted: Directions) -> Margins:
         normalised=normalised_margin(h, y, norm),
         smoothed=smoothed_margin(loss, norm),
         late=np.logical_or.accumulate(loss < np.log(2)),
-        largest=largest_margin(predicted, groups.v, k),
-        needed=margin_of_assumption_3(x, groups.alpha, groups.v, k),
+        largest=agreement.largest_margin(predicted, groups.v, k),
+        needed=agreement.margin_of_assumption_3(x, groups.alpha, groups.v, k),
     )
 
 
@@ -137,7 +129,7 @@ def symmetric_run(config: str) -> kit.Wanted:
     return kit.Wanted(config, ("dataset.kind=points", f"dataset.x={x}", f"dataset.y={[1.0] * 25 + [-1.0] * 25}"))
 
 
-def boundary_angle(groups: Groups, i: int, predicted: Directions) -> float:
+def boundary_angle(groups: Groups, i: int, predicted: agreement.Directions) -> float:
     """Return the degrees between the normals of the boundary learned at state `i` and the predicted one."""
     return degrees(cosine(groups.W[i].mean(axis=0) - groups.U[i].mean(axis=0), predicted.boundary))
 
@@ -155,11 +147,10 @@ def claims(e: Evidence) -> list[kit.Claim]:
 def _direction_claims(e: Evidence) -> list[kit.Claim]:
     sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
     x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
-    svm = degrees(cosine(hard_margin_svm(x, y).w, predicted.boundary))
+    svm = degrees(cosine(agreement.hard_margin_svm(x, y).w, predicted.boundary))
     means = class_means(sgd)
     plain, plain_angle = cosine(means.joint, predicted.joint), degrees(cosine(means.boundary, predicted.boundary))
     excellent = min(1.0, svm, plain_angle)
-    # fmt: off
     return [
         kit.claim("directions", "The learned directions are those of the convex program (joint cosine, rescaled time; "
                   "0.9999, and more than the difference of the class means has)",
@@ -176,7 +167,7 @@ def _direction_claims(e: Evidence) -> list[kit.Claim]:
         kit.theory("kkt", "The convex program is solved exactly (largest relative violation of the KKT conditions)",
                   "Eq. 8", kit.at_most(1e-8), predicted.solution.kkt_residual),
         kit.theory("consistent", "The predicted directions are themselves in the PAR (1: yes)",
-                  "Theorem 6.2", kit.exactly(1), patterns_hold(x, predicted, y, -y)),
+                  "Theorem 6.2", kit.exactly(1), agreement.patterns_hold(x, predicted, y, -y)),
         kit.finding("directions-sgd", "Joint cosine of plain SGD after all epochs: the limit is neared like 1/log t",
                     source, sgd.joint_cosine(-1, predicted)),
         *[kit.finding(f"directions-{step}", f"Joint cosine at {step} steps of rescaled time",
@@ -188,17 +179,15 @@ def _direction_claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("svm",
                     "Angle between the boundary of the PAR and that of the linear max-margin classifier, in degrees",
                     "Section 6.2", svm),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _margin_claims(e: Evidence) -> list[kit.Claim]:
     """Compare margins and the symmetric training set with Theorem 6.2, its proof, and Lemma 6.1."""
     data, limit, other = e.plane.groups.data, e.limit_margins, e.symmetric
     x, y = other.data.x, other.data.y
-    exposed, mirrored_exposed = (int(wrongly_classifiable(one.x, one.y).sum()) for one in (data, other.data))
-    cosine_there = other.joint_cosine(-1, perfect_agreement_directions(x, y, other.alpha))
-    # fmt: off
+    exposed, mirrored_exposed = (int(agreement.wrongly_classifiable(one.x, one.y).sum()) for one in (data, other.data))
+    cosine_there = other.joint_cosine(-1, agreement.perfect_agreement_directions(x, y, other.alpha))
     return [
         kit.claim("margin-grows", "The smoothed margin never falls once the summed loss is below log 2 "
                   "(largest relative fall between recorded states, rescaled time; rounding allowed)",
@@ -223,8 +212,7 @@ def _margin_claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("assumption-4", f"Assumption 4 asks for 0: points of these {data.n}, "
                     "symmetric in distribution only, that a vector can get wrong which is right on the other class",
                     "Theorem 6.2, Lemma 6.1", exposed),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -277,7 +265,5 @@ FIGURE = kit.Figure(
     ),
     configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
     origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -59,7 +59,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     between = float(np.degrees(np.arccos(H[0] @ H[1] / np.linalg.norm(H[0]) / np.linalg.norm(H[1]))))
     zero = e.signs == 0
     least = min(best_linear(np.where(zero, label, e.signs)) for label in (1.0, -1.0))
-    # fmt: off
     return [
         kit.theory("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
                   "Appendix D.1, Figure 5(a); Theorem 5.1",
@@ -71,8 +70,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "ReLU: the boundary is not linear, whichever label 0 gets (directions that the best line gets wrong)",
                   "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
         kit.finding("slope", "Slope of the leaky ReLU network", "not printed", ALPHA),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -101,7 +99,5 @@ FIGURE = kit.Figure(
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
     origin={"two neurons": "stated", "directions": "assumed", "slope": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

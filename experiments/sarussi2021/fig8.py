@@ -94,8 +94,5 @@ FIGURE = kit.Figure(
         f"dim-{dim}": kit.Wanted("sarussi2021/gaussians_50d.yaml", (f"dataset.dim={dim}",) if dim != 50 else ())
         for dim in DIMENSIONS
     },
-    origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

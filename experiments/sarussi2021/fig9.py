@@ -17,15 +17,7 @@ from dynamics_cli.theory.least_distance import InfeasibleError
 
 from .groups import ORIGIN, Groups, read_groups
 from .panels import DASHED, Curve, Plane, draw_decisions, draw_neurons, draw_over_epochs, plane
-from .theory.agreement import (
-    Directions,
-    agreed_pattern,
-    agreement_directions,
-    agreement_margin,
-    most_disagreements,
-    patterns_hold,
-    wrongly_classifiable,
-)
+from .theory import agreement
 
 NAN = float("nan")
 
@@ -39,7 +31,7 @@ class Evidence:
     """In rescaled time."""
     patterns: tuple[kit.Floats, kit.Floats]
     """(n,) signs that the means of the neurons w and of the neurons u give the points."""
-    predicted: Directions | None
+    predicted: agreement.Directions | None
     """The KKT point of the NAR with these patterns; None where no network has them."""
     disagreements: Mapping[str, kit.Floats]
     """(K,) largest number of points on which two neurons `w`, two neurons `u` disagree."""
@@ -53,9 +45,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     """Measure agreement over training, and solve the convex program of the NAR that it leads to."""
     groups = read_groups(runs["sgd"])
     x, y, (W, U) = groups.data.x, groups.data.y, groups.last
-    patterns = agreed_pattern(x, W), agreed_pattern(x, U)
+    patterns = agreement.agreed_pattern(x, W), agreement.agreed_pattern(x, U)
     try:
-        predicted = agreement_directions(x, y, read_groups(runs["limit"]).alpha, *patterns)
+        predicted = agreement.agreement_directions(x, y, read_groups(runs["limit"]).alpha, *patterns)
     except InfeasibleError:
         predicted = None
     return Evidence(
@@ -64,10 +56,11 @@ def evidence(runs: kit.Runs) -> Evidence:
         patterns=patterns,
         predicted=predicted,
         disagreements={
-            kind: most_disagreements(x, H).astype(np.float64) for kind, H in (("w", groups.W), ("u", groups.U))
+            kind: agreement.most_disagreements(x, H).astype(np.float64)
+            for kind, H in (("w", groups.W), ("u", groups.U))
         },
         shares=groups.par_shares,
-        exposed=wrongly_classifiable(x, y),
+        exposed=agreement.wrongly_classifiable(x, y),
     )
 
 
@@ -81,16 +74,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
     cosine, kkt, consistent = NAN, NAN, False
     if e.predicted is not None:
         cosine, kkt = e.limit.joint_cosine(-1, e.predicted), e.predicted.solution.kkt_residual
-        consistent = patterns_hold(x, e.predicted, *e.patterns)
+        consistent = agreement.patterns_hold(x, e.predicted, *e.patterns)
     last = {kind: share[-1] for kind, share in e.shares.items()}
-    # fmt: off
     return [
         kit.claim("accuracy", "The network classifies all points", "Figure 9(a)", kit.exactly(1), accuracy),
         *[kit.claim(f"agreement-{kind}", f"The largest number of points on which neurons {kind} disagree goes to zero",
                     "Appendix J, Figure 9(c)", kit.exactly(0), values[-1])
           for kind, values in e.disagreements.items()],
         kit.claim("nar", "The network is in an NAR (agreement margin beta)",
-                  "Definition 6.2", kit.more_than(0), float(agreement_margin(x, *groups.last, *e.patterns))),
+                  "Definition 6.2", kit.more_than(0), float(agreement.agreement_margin(x, *groups.last, *e.patterns))),
         kit.claim("not-par", "The share of neurons of one type in the PAR does not increase to 1 (the smaller share)",
                   "Appendix J, Figure 9(d)", kit.less_than(1), min(last.values())),
         kit.claim("limit", "The limit is the KKT point of that NAR (joint cosine, rescaled time)",
@@ -106,8 +98,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Theorem 6.2", e.exposed.sum()),
         kit.finding("outlier-exposed", "The outlier is one of them (1: yes): neurons u may get it wrong",
                     "Theorem 6.2", e.exposed[outlier]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -138,8 +129,5 @@ FIGURE = kit.Figure(
         "type in the perfect agreement regime (d) against epochs."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    origin=ORIGIN | {"rescaled time": "inferred"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin=ORIGIN | {"rescaled time": "inferred"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

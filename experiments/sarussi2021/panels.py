@@ -34,15 +34,9 @@ class Curve(NamedTuple):
 
 @kit.styled
 def draw_over_epochs(
-    axes: Sequence[kit.Axes],
-    panel: int,
-    title: str,
-    curves: Sequence[Curve],
-    ylabel: str,
-    *,
-    log: bool = False,
+    axes: Sequence[kit.Axes], panel: int, title: str, curves: Sequence[Curve], ylabel: str, *, log: bool = False,
     share: bool = False,
-) -> list[Line2D]:
+) -> list[Line2D]:  # fmt: skip
     """Draw curves over epochs in the panel of that number and return them; a `share` has an axis from 0 to 1."""
     here = axes[panel]
     log = kit.set_value_axis(here, np.concatenate([curve.values for curve in curves]), ylabel, log=log)

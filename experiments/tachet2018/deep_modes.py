@@ -127,14 +127,9 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
 
 def _ode_difference(one: DeepCurve) -> float:
     result = solve_ivp(
-        lambda _, u: deep_rate(u, one.depth, one.norm),
-        (0.0, float(one.t[-1])),
-        [float(one.y_theory[0])],
-        t_eval=one.t,
-        method="DOP853",
-        rtol=1e-11,
-        atol=1e-13,
-    )
+        lambda _, u: deep_rate(u, one.depth, one.norm), (0.0, float(one.t[-1])), [float(one.y_theory[0])],
+        t_eval=one.t, method="DOP853", rtol=1e-11, atol=1e-13,
+    )  # fmt: skip
     return float(np.abs(expit(result.y[0]) - one.P_theory).max())
 
 
@@ -148,7 +143,6 @@ def _claims(e: Evidence, source: str) -> list[kit.Claim]:
         gains = [large.reached[1] / small.reached[1] for small, large in pairs]  # equal logits at the start
         sooner = np.max([b.reached / a.reached for a, b in zip(shallow, deep, strict=True)], axis=0)
     exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
-    # fmt: off
     return [
         kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest |P_train - P_theory|, both classes)",
                   "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
@@ -172,13 +166,11 @@ def _claims(e: Evidence, source: str) -> list[kit.Claim]:
         *(kit.finding(f"overtaking-{k + 1}", f"N = {M} is ahead of N = {N} from this confidence on, ||x|| = {k + 1} "
                       "(trained)", source, overtaking(*pair)[1])
           for k, pair in enumerate(zip(shallow, deep, strict=True))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _claims_of_4(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 4, and find from which start on it holds."""
-    # fmt: off
     return [
         *_claims(e, "Section 4"),
         *(kit.finding(f"crossing-{depth}", f"True only for u0 large enough: N = {depth} reaches P = 0.99 before N = 2 "
@@ -187,8 +179,7 @@ def _claims_of_4(e: Evidence) -> list[kit.Claim]:
         *(kit.finding(f"slow-{depth}", f"Time to P = 0.99 from u0 = 0.001, N = {depth}", "Eq. 5",
                       float(deep_time(4.59511985013459, 1e-3, depth)))
           for depth in (2, 4, 8)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def _claims_of_8(e: Evidence) -> list[kit.Claim]:
@@ -238,10 +229,8 @@ def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], l
         ),
         configs=_configs(*depths),
         origin={"depths of Figure 8": "stated", "norms": "assumed", "u0": "assumed", "step": "assumed"},
-        evidence=evidence,
-        claims=claims,
-        draw=draw,
-    )
+        evidence=evidence, claims=claims, draw=draw,
+    )  # fmt: skip
 
 
 FIGURES = {one.id: one for one in (_figure(4, (2, 4), _claims_of_4), _figure(8, (4, 8), _claims_of_8))}

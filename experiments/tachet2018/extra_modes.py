@@ -146,14 +146,12 @@ def _rate(one: Curve) -> float:
 
 
 def _overlay(id_: str, what: str, source: str, curves: list[Curve], power: float) -> list[kit.Claim]:
-    # fmt: off
     return [
         kit.claim(id_, f"Trained networks follow the closed form: {what} (largest |P_train - P_theory|)",
                   source, kit.at_most(1e-3), largest_error(curves)),
         kit.claim(f"{id_}-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method", kit.near(1.0, 0.1), power),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -163,7 +161,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     spread = e.deviations.std(axis=1, ddof=1) / mean / np.sqrt(DRAWS)  # relative, of the means
     sizes = [float(value) for value in STEPS]
     exact = float(exact_time_ratio(DELTA, 0.04, 0.04, 1.0, 2.0, 0.75))
-    # fmt: off
     return [
         *_overlay("layer", "several neurons per class", "A.4", e.layer, e.orders[0]),
         *_overlay("orthogonal", "orthogonal points of a class, full batches", "A.7", e.orthogonal, e.orders[1]),
@@ -186,8 +183,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     float(np.hypot(*spread) / np.log(sizes[0] / sizes[1]))),
         kit.finding("sampled-coarse", "Mean largest deviation, step 0.04", "Theorem 3.2", float(mean[0])),
         kit.finding("sampled-fine", "Mean largest deviation, step 0.004", "Theorem 3.2", float(mean[1])),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -212,17 +208,11 @@ def _orthogonal(m: int, *extra: str) -> kit.Wanted:
     return kit.Wanted(
         "tachet2018/two_classes.yaml",
         (
-            f"dataset.x={x}",
-            f"dataset.y={[1] * m}",
-            "architecture.width=1",
-            "initialization.y=[[0.2], []]",
-            f"initialization.z=[[{0.2 * float(np.sqrt(m))!r}], []]",
-            "loss.reduction=sum",
-            "optimizer.iterations=8000",
-            "record.snapshots.interval=20",
-            *extra,
+            f"dataset.x={x}", f"dataset.y={[1] * m}", "architecture.width=1", "initialization.y=[[0.2], []]",
+            f"initialization.z=[[{0.2 * float(np.sqrt(m))!r}], []]", "loss.reduction=sum",
+            "optimizer.iterations=8000", "record.snapshots.interval=20", *extra,
         ),
-    )
+    )  # fmt: skip
 
 
 def _layer(*extra: str) -> kit.Wanted:
@@ -248,8 +238,7 @@ FIGURE = kit.Figure(
         "m = 4, coarse": _orthogonal(4, "optimizer.lr=0.01", "optimizer.iterations=800", "record.snapshots.interval=2"),
         "classes": "tachet2018/classes.yaml",
         "classes, coarse": kit.Wanted(
-            "tachet2018/classes.yaml",
-            ("optimizer.lr=0.01", "optimizer.iterations=900", "record.snapshots.interval=2"),
+            "tachet2018/classes.yaml", ("optimizer.lr=0.01", "optimizer.iterations=900", "record.snapshots.interval=2")
         ),
         "lemma": "tachet2018/lemma.yaml",
         "ratio": kit.Wanted(
@@ -265,7 +254,5 @@ FIGURE = kit.Figure(
         **{f"sampled {lr}": _sampled(lr, updates) for lr, updates in STEPS.items()},
     },
     origin={"closed forms": "stated", "data, starts, steps": "assumed", "seeds": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -53,38 +53,29 @@ def evidence(_: kit.Runs) -> Evidence:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 3."""
     d, h, _ = e.widths
-    # fmt: off
     return [
         kit.theory("formula", "The network computes Z^T (W x)_+ (largest difference on 50 random points)",
                    "Section 3, Figure 1", kit.at_most(1e-12), e.difference),
         kit.theory("weights", "Every line of the drawing is a weight: d h + h of them, no biases",
                    "Section 3, Figure 1", kit.exactly(d * h + h), e.weights),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
     """Draw the network."""
     figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
     draw_network(
-        axes,
-        e.widths,
-        activation=e.activation,
-        weights=("$W_t$", "$Z_t$"),
-        layers=("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$"),
-        output=r"$\sigma$",
-    )
+        axes, e.widths, activation=e.activation, weights=("$W_t$", "$Z_t$"),
+        layers=("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$"), output=r"$\sigma$",
+    )  # fmt: skip
     return figure
 
 
 FIGURE = kit.Figure(
     id="tachet2018-fig1",
     caption="One hidden layer of ReLU neurons, one output, a sigmoid; drawn from the architecture that is trained.",
-    origin={"architecture": "stated", "number of units": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    origin={"architecture": "stated", "number of units": "assumed"}, evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip
 
 
 SIZE = 170.0
@@ -102,14 +93,9 @@ class NetworkPanel:
 
 @styled
 def draw_network(
-    axes: Axes,
-    widths: Sequence[int],
-    *,
-    activation: str = "relu",
-    weights: Sequence[str] = (),
-    layers: Sequence[str] = (),
-    output: str = "",
-) -> NetworkPanel:
+    axes: Axes, widths: Sequence[int], *, activation: str = "relu", weights: Sequence[str] = (),
+    layers: Sequence[str] = (), output: str = "",
+) -> NetworkPanel:  # fmt: skip
     """Draw a fully connected network of layers of `widths`, the input first.
 
     `weights` names the matrices (above them), `layers` the layers (below them); hidden units show their activation, the

@@ -38,7 +38,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     frequent, rare = e.late.frequent, e.late.rare
     example = float(np.interp(0.9999, frequent, rare)) if frequent.max() >= 0.9999 else float("nan")
     fair = float(stopping_points(0.01, 0.1, 0.1, 0.1, 0.1).rare)
-    # fmt: off
     return [
         *starving.claims(e.features),
         kit.claim("bound", "Eq. 7 holds for trained networks that start at beta0 = lambda alpha0 (largest confidence "
@@ -52,8 +51,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                    "Theorem 6.1", kit.exactly(0), violations),
         kit.finding("outside", "Outside its hypothesis Eq. 7 fails: excess from alpha0 = beta0 = z0 = 0.1, lambda = "
                     "0.1, delta = 0.01", "Theorem 6.1", fair - float(simple_bound(0.01, 0.1))),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -74,7 +72,5 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"bound": "stated", "lambdas": "inferred", "starts": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -46,7 +46,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     balanced = max(float((logistic_mode(t, norm * z0, z0, norm).u - logit_bound(t, norm * z0**2, norm)).max())
                    for norm in (0.3, 1.0, 3.0) for z0 in (0.03, 0.3, 3.0))  # fmt: skip
     uneven = float((logistic_mode(t, 3.0, 0.1).u - logit_bound(t, 0.3)).max())
-    # fmt: off
     return [
         kit.claim("overlay", "Trained networks follow the closed form (largest |P_train - P_theory|, both classes, c = "
                   "0, c > 0, c < 0)", "Theorem 3.2, Eqs. 2, 3, A.3; limit of small steps", kit.at_most(1e-3),
@@ -90,8 +89,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "Section 3.3", float(np.abs(P - path.confidence).max())),
         kit.finding("eq-19-uneven", "For c > 0 it fails: largest excess from (y0, z0, ||x||) = (3, 0.1, 1)",
                     "A.3, Eq. 19", uneven),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -111,7 +109,5 @@ FIGURE = kit.Figure(
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs((), COARSE)},
     origin={"norm of the diagram": "stated", "curves": "assumed", "step": "assumed", "grid": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -11,17 +11,7 @@ from mpl_toolkits.mplot3d import Axes3D
 
 from dynamics_cli import kit
 
-from .hyperboloid import (
-    UNTIL,
-    Trajectory,
-    draw_sheets,
-    follow,
-    handles,
-    largest_error,
-    mirrored,
-    on_sheet,
-    trained_winners,
-)
+from . import hyperboloid
 from .theory.shared_neuron import saddle, saddle_eigenvalues, separatrix
 from .trained import draw_trained, order, sigmoidal
 
@@ -39,15 +29,15 @@ COARSE = 10
 class Evidence:
     """Trajectories on the hyperboloid c = 1, its separatrix, and the three starts of the caption."""
 
-    trajectories: list[Trajectory]
+    trajectories: list[hyperboloid.Trajectory]
     curve: kit.Floats
     """(n, 3) separatrix."""
     stationary: kit.Floats
     """(3,)"""
-    attracted: Trajectory
+    attracted: hyperboloid.Trajectory
     """Started on the separatrix, where alpha is 0.2."""
-    three: list[Trajectory]
-    coarse: list[Trajectory]
+    three: list[hyperboloid.Trajectory]
+    coarse: list[hyperboloid.Trajectory]
     """The three at ten times the step."""
     winners: kit.Bools
     """(R,) whether the trained winner is that of the side of the curve on which the start lies."""
@@ -60,13 +50,13 @@ def evidence(runs: kit.Runs) -> Evidence:
     on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
     grid = _starts(9)
     return Evidence(
-        trajectories=follow(runs["shared"], _shown(), until=UNTIL, points=600),
+        trajectories=hyperboloid.follow(runs["shared"], _shown(), until=hyperboloid.UNTIL, points=600),
         curve=curve,
         stationary=saddle(C),
-        attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
-        three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
-        coarse=follow(runs["coarse"], CAPTION_STARTS, until=END, points=1000),
-        winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
+        attracted=hyperboloid.follow(runs["shared"], on_curve[None], until=hyperboloid.UNTIL, points=1200)[0],
+        three=hyperboloid.follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
+        coarse=hyperboloid.follow(runs["coarse"], CAPTION_STARTS, until=END, points=1000),
+        winners=hyperboloid.trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
     )
 
 
@@ -74,15 +64,15 @@ def _shown() -> kit.Floats:
     """Starts with z > 0 on both sides of the separatrix, and their mirror images."""
     beta = np.array([1.1, 1.35, 1.6, 1.9, 0.6, 1.2, 1.8])
     alpha = np.array([0.05, 0.05, 0.05, 0.05, 1.0, 0.5, 0.4])
-    upper = on_sheet(alpha, beta, C)
-    return np.concatenate([upper, mirrored(upper)])
+    upper = hyperboloid.on_sheet(alpha, beta, C)
+    return np.concatenate([upper, hyperboloid.mirrored(upper)])
 
 
 def _starts(count: int) -> kit.Floats:
     """Starts all over the hyperboloid, with z of both signs."""
     radius, angle = np.meshgrid(np.linspace(1.02, 2.2, count), np.linspace(0.06, np.pi / 2 - 0.06, count))
     r, phi = radius.ravel(), angle.ravel()
-    upper = on_sheet(r * np.cos(phi), r * np.sin(phi), C)
+    upper = hyperboloid.on_sheet(r * np.cos(phi), r * np.sin(phi), C)
     return np.concatenate([upper, upper * np.array([1.0, 1.0, -1.0])])
 
 
@@ -98,7 +88,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     fine, coarse = (max(one.error for one in runs) for runs in (e.three, e.coarse))
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
-    # fmt: off
     return [
         kit.claim("green", "From (0.1, 0.1, 0.1) beta reaches 0 (trained beta at t = 50)",
                   "Figure 3, caption", kit.at_most(0.0), float(green.trained[-1, 1])),
@@ -117,7 +106,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("yellow-time", "alpha reaches 0 at", "Eq. 4", yellow.ode.alpha_zero),
         kit.finding("failure-time", "alpha reaches 0, in finite time, at", "Eq. 4", failed.ode.alpha_zero),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
-                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), hyperboloid.largest_error(learning, (failed,))),
         kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method of Eq. 4", kit.near(1.0, 0.1), order(coarse, fine, (COARSE, 1))),
         kit.claim("winners", "Above the curve C_c D_1 prevails, below it D_2 (share of trained networks)",
@@ -138,8 +127,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("edge-beta", "C_1 meets alpha = 0 at this beta", "Figure 3 left", float(e.curve[0, 1])),
         kit.finding("edge-z", "and this z", "Figure 3 left", float(e.curve[0, 2])),
         kit.finding("eigenvalue", "Positive eigenvalue at the saddle", "A.8", saddle_eigenvalues(C)[0]),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -147,7 +135,7 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, (flat, right) = kit.new_figure(2, 1, width=kit.TEXT_WIDTH, aspect=0.95, extra_height=0.42)
     flat.remove()
     left: Axes3D = figure.add_subplot(1, 2, 1, projection="3d")
-    draw_sheets(left, C, e.trajectories, elevation=24, azimuth=52)
+    hyperboloid.draw_sheets(left, C, e.trajectories, elevation=24, azimuth=52)
     inside = (np.abs(e.curve) <= 2.0).all(axis=1)
     left.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
     left.scatter(*e.stationary, color="black", s=12, zorder=7)
@@ -155,7 +143,7 @@ def draw(e: Evidence) -> kit.Drawing:
     lines = _curves(right, e)
     kit.panel_label(right, 1, "Three starts")
     right.set_box_aspect(0.95)
-    kit.figure_legend(figure, [*handles(separatrix=True), *lines], columns=3)
+    kit.figure_legend(figure, [*hyperboloid.handles(separatrix=True), *lines], columns=3)
     return figure
 
 
@@ -195,7 +183,5 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"norms": "stated", "starts, right": "stated", "starts, left": "assumed", "step": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

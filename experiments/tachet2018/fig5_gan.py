@@ -129,7 +129,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     first = e.histories["hinge"][0]
     seeds = len(e.histories["hinge"])
     mean = f"mean of {seeds} seeds, {first.steps[-1]} steps" if seeds > 1 else f"one seed, {first.steps[-1]} steps"
-    # fmt: off
     return [
         kit.claim("modes", f"Samples of the hinge loss are better: modes covered, hinge minus cross-entropy ({mean})",
                   "Figure 5", kit.more_than(0), covered["hinge"] - covered["logistic"]),
@@ -141,8 +140,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
           for loss, name in LOSSES.items()),
         *(kit.finding(f"most-{loss}", f"Most modes covered at any recorded step, mean of the seeds, {name}", "",
                       most[loss]) for loss, name in LOSSES.items()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -213,14 +211,8 @@ FIGURE = kit.Figure(
     configs=wanted(1),
     presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},
     origin={
-        "unit circle, 8 Gaussians": "stated",
-        "networks and noise": "stated",
-        "Adam": "stated",
-        "deviation, batch, steps": "assumed",
-        "initial weights": "assumed",
-        "generator loss": "assumed",
+        "unit circle, 8 Gaussians": "stated", "networks and noise": "stated", "Adam": "stated",
+        "deviation, batch, steps": "assumed", "initial weights": "assumed", "generator loss": "assumed",
     },
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

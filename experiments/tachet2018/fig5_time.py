@@ -59,7 +59,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     with np.errstate(invalid="ignore"):  # times that were not reached are infinite
         ratios = (e.trained[1] / e.trained[0])[LEVELS >= 0.8]
     limit, (early, late) = float(hinge_time(1.0, U0)), cross_entropy_time(np.array([1e-6, 1e-7]), U0)
-    # fmt: off
     return [
         kit.claim("times", "Trained networks take the time of the closed form (largest relative difference)",
                   "Section 5, A.5; limit of small steps", kit.at_most(1e-3), np.abs(e.trained / e.theory - 1).max()),
@@ -78,8 +77,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("low",
                     "At low confidence cross-entropy is ahead: largest confidence at which its time is the shorter one",
                     "Figure 5 right", e.confidence[e.cross_entropy < e.hinge].max(initial=0.5)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -118,17 +116,9 @@ FIGURE = kit.Figure(
         "cross-entropy": kit.Wanted(CONFIG, (SUM, "optimizer.lr=5.0e-4")),
         "hinge": kit.Wanted(
             CONFIG,
-            (
-                SUM,
-                "loss.kind=hinge",
-                "optimizer.lr=5.0e-4",
-                "optimizer.iterations=5000",
-                "record.snapshots.interval=2",
-            ),
+            (SUM, "loss.kind=hinge", "optimizer.lr=5.0e-4", "optimizer.iterations=5000", "record.snapshots.interval=2"),
         ),
     },
     origin={"losses": "stated", "norm": "assumed", "u0": "assumed", "step": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

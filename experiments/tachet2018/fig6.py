@@ -71,7 +71,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     violated = [int((cases.stop.rare > bound + 1e-12).sum()) for bound in bounds]
     below_0 = (negative.stop.rare > simple_bound(negative.delta, negative.lambda_) + 1e-12).sum()
     level = np.log((1 - DELTAS) / DELTAS)
-    # fmt: off
     return [
         *starving.claims(e.features),
         kit.claim("starvation", "The rare feature lags behind (largest of P((0, x2)) - P((x1, 0)), all lambda, trained "
@@ -101,8 +100,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("counter-corrected", "Corrected bound there", "proof of Theorem D.2", corrected),
         kit.finding("z-alpha", "The figure assumes z* = alpha*: largest |z* / alpha* - 1| of the true ones",
                     "Appendix D", max(float(np.abs(one.z_star**2 / level - 1).max()) for one in e.features.fine)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -127,7 +125,5 @@ FIGURE = kit.Figure(
         "lambdas": "inferred",
         "z0": "assumed",
     },
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

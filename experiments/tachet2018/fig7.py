@@ -10,17 +10,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
-from .hyperboloid import (
-    UNTIL,
-    Trajectory,
-    draw_sheets,
-    follow,
-    handles,
-    largest_error,
-    mirrored,
-    on_sheet,
-    trained_winners,
-)
+from . import hyperboloid
 
 C = -1.0
 STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2], [0.8, 0.8], [0.3, 0.4], [1.2, 0.6]])
@@ -31,8 +21,8 @@ STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2
 class Evidence:
     """Trajectories on both sheets, and the winners from all over the upper one."""
 
-    upper: list[Trajectory]
-    lower: list[Trajectory]
+    upper: list[hyperboloid.Trajectory]
+    lower: list[hyperboloid.Trajectory]
     """Their mirror images."""
     winners: NDArray[np.int8]
     """(R,) which class won each trained neuron."""
@@ -41,15 +31,17 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Integrate and train from starts on both sheets."""
     alpha, beta = (array.ravel() for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25)))
-    starts = on_sheet(STARTS[:, 0], STARTS[:, 1], C)
+    starts = hyperboloid.on_sheet(STARTS[:, 0], STARTS[:, 1], C)
     return Evidence(
-        upper=follow(runs["shared"], starts, until=UNTIL, points=600),
-        lower=follow(runs["shared"], mirrored(starts), until=UNTIL, points=600),
-        winners=trained_winners(runs["shared"], on_sheet(alpha, beta, C), until=UNTIL),
+        upper=hyperboloid.follow(runs["shared"], starts, until=hyperboloid.UNTIL, points=600),
+        lower=hyperboloid.follow(runs["shared"], hyperboloid.mirrored(starts), until=hyperboloid.UNTIL, points=600),
+        winners=hyperboloid.trained_winners(
+            runs["shared"], hyperboloid.on_sheet(alpha, beta, C), until=hyperboloid.UNTIL
+        ),
     )
 
 
-def _slack(one: Trajectory) -> float:
+def _slack(one: hyperboloid.Trajectory) -> float:
     """Return the least of `-||x_2||^2 sqrt(-c) / 2 - beta'` along a trajectory while beta > 0."""
     beta, z = one.ode.beta, one.ode.z
     rate = -z / (1 + np.exp(-z * beta))  # beta' of Eq. 24, norms 1
@@ -59,12 +51,11 @@ def _slack(one: Trajectory) -> float:
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 for c <= 0."""
     drawn = [*e.upper, *e.lower]
-    # fmt: off
     return [
         kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
                   "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
         kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
-                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(drawn)),
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), hyperboloid.largest_error(drawn)),
         kit.theory("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
                    "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in drawn)),
         kit.theory("rate",
@@ -76,8 +67,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
         kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
                     "Figure 7", max(one.ode.beta_zero for one in drawn if one.winner == 1)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -85,8 +75,8 @@ def draw(e: Evidence) -> kit.Drawing:
     figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
     flat.remove()
     axes: Axes3D = figure.add_subplot(projection="3d")
-    draw_sheets(axes, C, [*e.upper, *e.lower], elevation=38, azimuth=28)
-    kit.figure_legend(figure, handles(separatrix=False), columns=3)
+    hyperboloid.draw_sheets(axes, C, [*e.upper, *e.lower], elevation=38, azimuth=28)
+    kit.figure_legend(figure, hyperboloid.handles(separatrix=False), columns=3)
     return figure
 
 
@@ -97,8 +87,6 @@ FIGURE = kit.Figure(
         "on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
-    origin={"c, norms": "stated", "starts": "assumed", "step": "assumed"},
-    evidence=evidence,
-    claims=claims,
+    origin={"c, norms": "stated", "starts": "assumed", "step": "assumed"}, evidence=evidence, claims=claims,
     draw=draw,
-)
+)  # fmt: skip

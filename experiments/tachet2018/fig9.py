@@ -19,17 +19,11 @@ COARSE = (*HINGE, "optimizer.lr=5.0e-3", "optimizer.iterations=1600", "record.sn
 GENERAL = kit.Wanted(
     "tachet2018/two_classes.yaml",
     (
-        "dataset.x=[[1.0, 0.2], [0.5, 0.9], [0.8, 0.6], [-0.3, -0.6]]",
-        "dataset.y=[1, 1, 1, -1]",
-        "initialization.y=[[0.1], [0.1]]",
-        "initialization.z=[[0.1], [0.1]]",
-        "loss.kind=hinge",
-        "loss.reduction=sum",
-        "optimizer.lr=1.0e-4",
-        "optimizer.iterations=30000",
-        "record.snapshots.interval=50",
+        "dataset.x=[[1.0, 0.2], [0.5, 0.9], [0.8, 0.6], [-0.3, -0.6]]", "dataset.y=[1, 1, 1, -1]",
+        "initialization.y=[[0.1], [0.1]]", "initialization.z=[[0.1], [0.1]]", "loss.kind=hinge", "loss.reduction=sum",
+        "optimizer.lr=1.0e-4", "optimizer.iterations=30000", "record.snapshots.interval=50",
     ),
-)
+)  # fmt: skip
 """A class of three points in general position (C.2)."""
 CASE_3 = kit.Wanted(
     "tachet2018/phase.yaml",
@@ -95,7 +89,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Section 5 and Appendix C."""
     grid, curves, steps = e.diagram.grid, e.diagram.curves, e.diagram.steps
     z3, y3 = CASES["c_3"]
-    # fmt: off
     return [
         kit.claim("overlay", "Trained networks follow Eqs. 6 and 27 (largest difference of outputs, both classes, c = "
                   "0, c > 0, c < 0)", "Theorem 5.1, C.1; limit of small steps", kit.at_most(1e-3),
@@ -122,8 +115,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
                     "C.2", float(np.abs(e.printed - e.outputs).max())),
         kit.finding("agreement", "Share of all trained cells that agree", "Figure 9", grid.agreement),
         kit.finding("solved", "Trained cells that solve the task", "Figure 9", grid.count(Outcome.SOLVED)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def draw(e: Evidence) -> kit.Drawing:
@@ -148,7 +140,5 @@ FIGURE = kit.Figure(
         "general": GENERAL,
     },
     origin={"loss": "stated", "norm of the diagram": "inferred", "curves": "assumed", "step": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-)
+    evidence=evidence, claims=claims, draw=draw,
+)  # fmt: skip

@@ -106,7 +106,6 @@ def claims(e: Evidence) -> list[kit.Claim]:
     where = "Table 2, there for cats and dogs" if e.substitute else "Table 2"
     noise = 2 * 0.5 / float(np.sqrt(real.images))  # two standard deviations of a coin's accuracy
     kept = (real.both - 0.5) / (test.both - 0.5) if test.both > 0.5 else float("nan")
-    # fmt: off
     made = [
         kit.claim("train", "The network learns the modified training set perfectly",
                   where, HUNDRED, e.accuracy["train"].both),
@@ -130,8 +129,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("range-low", "Least accuracy on the untouched test set at the recorded states after the first",
                     "", e.history.min()),
         kit.finding("range-high", "Largest of them", "", e.history.max()),
-    ]
-    # fmt: on
+    ]  # fmt: skip
     return [one for one in made if not (one.id == "printed" and e.substitute)]
 
 
@@ -181,12 +179,8 @@ CATS_AND_DOGS = kit.Figure(
         "size, width, batch, epochs": "assumed",
         "initial weights": "assumed",
     },
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
-    table=table,
-    substitute="tachet2018-table2-digits",
-)
+    evidence=evidence, claims=claims, draw=draw, table=table, substitute="tachet2018-table2-digits",
+)  # fmt: skip
 DIGITS = replace(
     CATS_AND_DOGS,
     id="tachet2018-table2-digits",

@@ -124,7 +124,6 @@ def random_cases(kind: Literal["positive", "strong", "negative"]) -> RandomCases
 
 def claims(e: Features) -> list[kit.Claim]:
     """Compare the trained networks with Eq. 8."""
-    # fmt: off
     return [
         kit.claim("overlay", "Trained networks follow Eq. 8 (largest difference of both confidences, all lambda)",
                   "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), worst(e, lambda one: one.error)),
@@ -133,8 +132,7 @@ def claims(e: Features) -> list[kit.Claim]:
                   order(e.coarse.error, e.fine[0].error, e.steps)),
         kit.theory("invariant", "alpha^2 + beta^2 - z^2 is conserved (largest drift)",
                    "Eq. 8", kit.at_most(1e-8), max(one.drift for one in e.fine)),
-    ]
-    # fmt: on
+    ]  # fmt: skip
 
 
 def worst(e: Features, measure: Callable[[Starved], kit.Floats | float]) -> float:

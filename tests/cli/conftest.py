@@ -75,15 +75,9 @@ def shell(place: Path) -> Dyn:
     def call(*arguments: object, code: str | None = None, env: dict[str, str] | None = None, **more: Any) -> Answer:
         start = ["-m", "dynamics_cli"] if code is None else ["-c", code]
         done = subprocess.run(
-            [sys.executable, *start, *map(str, arguments)],
-            cwd=place,
-            env=environment(**(env or {})),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            **more,
-        )
+            [sys.executable, *start, *map(str, arguments)], cwd=place, env=environment(**(env or {})),
+            capture_output=True, text=True, timeout=120, check=False, **more,
+        )  # fmt: skip
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return call

@@ -170,9 +170,5 @@ if __name__ == "__main__":
     loop._next_chunk = lambda *_: 70
     loop.CHECKPOINT_SECONDS = -1.0
     os.umask(0o022)
-    mode: Callable[[Path], Iterator[Case]] = {
-        "limits": limits,
-        "small disk": small_disk,
-        "closed": closed,
-    }[sys.argv[2]]
+    mode: Callable[[Path], Iterator[Case]] = {"limits": limits, "small disk": small_disk, "closed": closed}[sys.argv[2]]
     print(json.dumps(list(mode(Path(sys.argv[1])))))

@@ -48,10 +48,7 @@ CONFIGS = {
         "bad.yaml:5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: "
         "a config holds only plain values",
     ),
-    "nan in the config": (
-        changed("[2.0]", "[.nan]"),
-        "bad.yaml:2: dataset.x[1][0]: must be a finite number, not nan",
-    ),
+    "nan in the config": (changed("[2.0]", "[.nan]"), "bad.yaml:2: dataset.x[1][0]: must be a finite number, not nan"),
     "x and y of different lengths": (
         changed("y: [-1.0, 1.0]", "y: [-1.0]"),
         "bad.yaml:2: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",

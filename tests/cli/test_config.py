@@ -40,12 +40,7 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
             "file": "a.yaml",
             "valid": False,
             "problems": [
-                {
-                    "file": "a.yaml",
-                    "line": 3,
-                    "key": "architecture.width",
-                    "message": "must be an integer >= 1, not 0",
-                }
+                {"file": "a.yaml", "line": 3, "key": "architecture.width", "message": "must be an integer >= 1, not 0"}
             ],
         },
         {"file": "toy.yaml", "valid": True, "problems": []},
@@ -80,11 +75,7 @@ def test_completion_script(name: str, dyn: Dyn) -> None:
         ("dyn reproduce boursier2022-fig2", ["plain,boursier2022-fig2"]),
         (
             "dyn train boursier2022/ortho",
-            [
-                "plain,boursier2022/orthogonal",
-                "plain,boursier2022/orthogonal_flow",
-                "plain,boursier2022/orthonormal",
-            ],
+            ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow", "plain,boursier2022/orthonormal"],
         ),
         ("dyn train toy", ["file,toy"]),
         ("dyn show toy-", ["plain,toy-run"]),

@@ -60,12 +60,8 @@ class World:
         home = {"HOME": str(self.folder / "home"), "MPLCONFIGDIR": str(self.folder / "matplotlib")}
         done = subprocess.run(
             [sys.executable, str(SCRIPT), self.umask, str(self.call_seconds), json.dumps(list(commands))],
-            cwd=self.folder,
-            env=environment(**home, **self.variables),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            cwd=self.folder, env=environment(**home, **self.variables), capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
 
     def files(self) -> dict[str, bytes]:
@@ -223,13 +219,10 @@ def test_every_kind_of_run_its_pictures_and_figures(tmp_path: Path) -> None:
     a, b = worlds(tmp_path, FILES)
     runs = [trained(name) for name in RUNS]
     others = [
-        pictures("compiled", "--panel", "loss"),
-        pictures("flow", "--panel", "polar"),
-        sweep("compiled", *GRID),
-        sweep("file", "--grid", "optimizer.lr=1e-4,2e-4"),
-        reproduced("boursier2022-fig3", formats=("svg",)),
+        pictures("compiled", "--panel", "loss"), pictures("flow", "--panel", "polar"), sweep("compiled", *GRID),
+        sweep("file", "--grid", "optimizer.lr=1e-4,2e-4"), reproduced("boursier2022-fig3", formats=("svg",)),
         reproduced("tachet2018-table1"),
-    ]
+    ]  # fmt: skip
     a.run([*runs, *others])
     b.run([*reversed(runs), *reversed(others)])
     found = counts(assert_same(a, b))

@@ -53,8 +53,7 @@ def test_a_mistake_has_no_traceback_unless_asked_for(shell: Dyn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code"),
-    [("UsageError", 2), ("InputError", 3), ("DataMissingError", 4), ("RunError", 7), ("DynError", 1)],
+    ("name", "code"), [("UsageError", 2), ("InputError", 3), ("DataMissingError", 4), ("RunError", 7), ("DynError", 1)]
 )
 def test_the_exit_code_is_that_of_the_error(name: str, code: int, dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     from dynamics_cli import errors
@@ -74,12 +73,9 @@ def test_python_dash_m_is_dyn(shell: Dyn) -> None:
 
 def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "dynamics_cli", "config", "schema"],
-        cwd=place,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+        [sys.executable, "-u", "-m", "dynamics_cli", "config", "schema"], cwd=place, env=environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
@@ -94,14 +90,9 @@ def test_a_reader_who_goes_away_ends_it_quietly(place: Path) -> None:
 def test_output_that_cannot_be_written_is_told(arguments: list[str], place: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
-            [sys.executable, "-m", "dynamics_cli", *arguments],
-            cwd=place,
-            env=environment(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+            [sys.executable, "-m", "dynamics_cli", *arguments], cwd=place, env=environment(), stdout=full,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
     assert done.returncode == 7
     assert done.stderr == f"Error: the output cannot be written: {os.strerror(errno.ENOSPC)}\n"
 

@@ -65,15 +65,9 @@ def test_options_are_handed_on(dyn: Dyn, asked: Asked) -> None:
     given.pop("progress")
     given.pop("messages")
     assert given == {
-        "variant": None,
-        "preset": "full",
-        "overrides": ("optimizer.lr=0.1",),
-        "seeds": 3,
-        "device": "cpu",
-        "out": Path("there"),
-        "force": True,
-        "formats": ("svg",),
-    }
+        "variant": None, "preset": "full", "overrides": ("optimizer.lr=0.1",), "seeds": 3, "device": "cpu",
+        "out": Path("there"), "force": True, "formats": ("svg",),
+    }  # fmt: skip
 
 
 def test_defaults(dyn: Dyn, asked: Asked) -> None:

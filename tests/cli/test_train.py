@@ -140,12 +140,8 @@ def test_resume_and_force_exclude_each_other(dyn: Dyn) -> None:
 def start(place: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", "--out", "long", *options],
-        cwd=place,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def wait_for_losses(place: Path) -> None:

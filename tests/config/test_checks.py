@@ -76,19 +76,13 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ),
     ({"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.1}}, []),
     (sgd(), ["optimizer.iterations: is missing; exactly one of iterations and epochs must be given"]),
-    (
-        sgd(iterations=3, epochs=3),
-        ["optimizer.epochs: exactly one of iterations and epochs must be given, not both"],
-    ),
+    (sgd(iterations=3, epochs=3), ["optimizer.epochs: exactly one of iterations and epochs must be given, not both"]),
     (sgd(epochs=3, replacement=True), []),
     (
         {"optimizer": {"kind": "adam", "lr": 0.1, "epochs": 3, "replacement": True}},
         ["optimizer.replacement: needs a batch_size: a full batch is not drawn"],
     ),
-    (
-        {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
-        [f"{NEEDS_MANY}; two_layer has one output"],
-    ),
+    ({"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]), [f"{NEEDS_MANY}; two_layer has one output"]),
     (
         DEEP | {"architecture": {"kind": "residual", "width": 3}, "loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
         [f"{NEEDS_MANY}; residual has one output"],
@@ -140,10 +134,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
             "dataset.y[1]: must be a class, an integer >= 0 for the loss cross_entropy, not 0.5",
         ],
     ),
-    (
-        {"architecture": DEEP["architecture"]},
-        ["initialization.kind: balanced needs architecture.kind two_layer"],
-    ),
+    ({"architecture": DEEP["architecture"]}, ["initialization.kind: balanced needs architecture.kind two_layer"]),
     (
         DEEP | {"initialization": {"kind": "dominated", "scale": 1}},
         ["initialization.kind: dominated needs architecture.kind two_layer"],

@@ -54,24 +54,13 @@ def test_negative_zero_is_zero(base: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "override",
     [
-        "name=other",
-        "seed=1",
-        "dtype=float64",
-        "dataset.x=[[-0.5], [2.0000000000000004]]",
-        "dataset.append_bias=false",
-        "architecture.width=61",
-        "architecture.train_output=false",
-        "initialization.kind=unbalanced",
-        "initialization.scale=1.0000000000000002e-6",
-        "loss.kind=half_mse",
-        "loss.reduction=sum",
-        "optimizer.lr=2e-3",
-        "optimizer.iterations=20001",
-        "optimizer.stop_below=0",
-        "record.loss_every=2",
-        "record.snapshots.ratio=1.1",
+        "name=other", "seed=1", "dtype=float64", "dataset.x=[[-0.5], [2.0000000000000004]]",
+        "dataset.append_bias=false", "architecture.width=61", "architecture.train_output=false",
+        "initialization.kind=unbalanced", "initialization.scale=1.0000000000000002e-6", "loss.kind=half_mse",
+        "loss.reduction=sum", "optimizer.lr=2e-3", "optimizer.iterations=20001", "optimizer.stop_below=0",
+        "record.loss_every=2", "record.snapshots.ratio=1.1",
     ],
-)
+)  # fmt: skip
 def test_every_change_makes_another_run(override: str, base: dict[str, Any]) -> None:
     assert identity(load_config(base, [override])) != identity(load_config(base))
 
@@ -137,19 +126,10 @@ def test_a_file_that_cannot_be_read(base: dict[str, Any], here: Path) -> None:
 def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
     text = canonical(load_config(base), device="cpu", backend="autograd")
     assert json.loads(text) == {
-        "name": "two-points",
-        "seed": 0,
-        "device": "cpu",
-        "backend": "autograd",
-        "dtype": "float32",
+        "name": "two-points", "seed": 0, "device": "cpu", "backend": "autograd", "dtype": "float32",
         "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
         "architecture": {"kind": "two_layer", "width": 60, "activation": "relu", "train_output": True},
-        "initialization": {
-            "kind": "balanced",
-            "scale": 1e-6,
-            "divide_by": "sqrt_width",
-            "output_signs": "random",
-        },
+        "initialization": {"kind": "balanced", "scale": 1e-6, "divide_by": "sqrt_width", "output_signs": "random"},
         "loss": {"kind": "mse", "reduction": "mean"},
         "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 20000, "loss_scaled": False},
         "record": {
@@ -158,4 +138,4 @@ def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
             "limit_gib": 4.0,
         },
         "numerics_version": 3,
-    }
+    }  # fmt: skip

@@ -45,10 +45,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         modes(y=[[1.0], [1.0], [1.0]], z=[[1.0], [1.0], [1.0]]),
         ["initialization.y: must have one list for each of 2 classes, not 3"],
     ),
-    (
-        deep(activation="linear"),
-        ["architecture.activation: must be relu for the initialization independent_modes"],
-    ),
+    (deep(activation="linear"), ["architecture.activation: must be relu for the initialization independent_modes"]),
     (deep(bias=True), ["architecture.bias: must be false for the initialization independent_modes"]),
     (deep(widths=[3, 4]), ["architecture.widths: must be 3, the number of neurons in initialization.y"]),
     (
@@ -74,10 +71,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (flow(), []),
     (flow(spacing="geometric", first=0.1), []),
-    (
-        flow(spacing="geometric"),
-        ["optimizer.first: is missing; geometric spacing needs the time of the first point"],
-    ),
+    (flow(spacing="geometric"), ["optimizer.first: is missing; geometric spacing needs the time of the first point"]),
     (flow(first=0.1), ["optimizer.first: belongs to spacing geometric, not to uniform"]),
     (flow(spacing="geometric", first=3.0), ["optimizer.first: must be below until = 2, not 3"]),
     (values(1), []),

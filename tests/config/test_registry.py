@@ -122,27 +122,16 @@ class Guess(bases.Theory, kind="guess"):
         return {}
 """
 KINDS = {
-    "dataset": "circle",
-    "architecture": "plain",
-    "activation": "sine",
-    "initialization": "ones",
-    "loss": "quartic",
-    "optimizer": "momentum",
-    "schedule": "halves",
-    "measure": "largest",
-    "snapshots": "squares",
-    "theory": "guess",
-}
+    "dataset": "circle", "architecture": "plain", "activation": "sine", "initialization": "ones", "loss": "quartic",
+    "optimizer": "momentum", "schedule": "halves", "measure": "largest", "snapshots": "squares", "theory": "guess",
+}  # fmt: skip
 CONFIG: dict[str, Any] = {
-    "name": "outside",
-    "dtype": "float64",
-    "dataset": {"kind": "circle"},
-    "architecture": {"kind": "plain", "width": 3, "activation": "sine"},
-    "initialization": {"kind": "ones"},
+    "name": "outside", "dtype": "float64", "dataset": {"kind": "circle"},
+    "architecture": {"kind": "plain", "width": 3, "activation": "sine"}, "initialization": {"kind": "ones"},
     "loss": {"kind": "quartic"},
     "optimizer": {"kind": "momentum", "lr": 1e-3, "iterations": 10, "schedule": "halves"},
     "record": {"snapshots": {"kind": "squares"}, "measures": ["largest", {"kind": "largest", "power": 2}]},
-}
+}  # fmt: skip
 MEASURE = """
 from dynamics_cli.config.bases import Measure
 
@@ -320,7 +309,8 @@ def test_a_nested_kind_is_checked(tmp_path: Path, base: dict[str, Any], problems
 BROKEN = {
     "a bundled name": (
         MEASURE.format(number=1).replace('"number"', '"weight_norm"'),
-        "measure.kind 'weight_norm' of dyn_parts_.* is there already .dynamics_cli.recording.measures.",
+        "measure.kind 'weight_norm' is taken: dynamics_cli.recording.measures.WeightNorm has this name; "
+        "give the kind of Number another$",
     ),
     "an incomplete kind": (
         "from dynamics_cli.config.bases import Activation\n"
@@ -387,10 +377,7 @@ def test_the_source_of_a_kind_in_a_package_is_the_whole_package(
     module = importlib.import_module("local_pkg")
     source = registry.source_of(module.Number)
     assert source is not None
-    assert (source.origin, sorted(source.files)) == (
-        "local_pkg",
-        ["local_pkg/__init__.py", "local_pkg/deep/module.py"],
-    )
+    assert (source.origin, sorted(source.files)) == ("local_pkg", ["local_pkg/__init__.py", "local_pkg/deep/module.py"])
 
 
 def test_copies_that_a_run_keeps_are_loaded_from_its_directory(tmp_path: Path, hash_of: Callable[..., str]) -> None:
@@ -444,6 +431,21 @@ def test_a_broken_package_is_reported_once_and_hides_nothing(
     assert told.err.replace("hello\n", "") == (
         "dyn: the entry point local_broken is left out, local_broken cannot be used: RuntimeError: no luck\n"
     )
+
+
+def test_a_package_that_takes_a_bundled_name_is_told_and_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "taking" / "__init__.py", MEASURE.format(number=1.0).replace('"number"', '"weight_norm"'))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    points = [EntryPoint("taking", "taking", registry.GROUP)]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+    registry._load_packages.cache_clear()
+    assert registry.find_kind("measure", "none") is None
+    assert "cannot be used: InputError: measure.kind 'weight_norm' is taken: " in capsys.readouterr().err
+    assert registry.get_kind("measure", "weight_norm").__module__ == "dynamics_cli.recording.measures"
+    with pytest.raises(InputError, match=r"taking: measure.kind 'weight_norm' is taken: .*WeightNorm has this name"):
+        registry.use(tmp_path / "taking")
 
 
 def test_what_a_file_prints_does_not_reach_our_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,25 +13,14 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.schema import kinds, known_keys, node_at
 
 TYPES = {
-    "object": lambda v: isinstance(v, dict),
-    "array": lambda v: isinstance(v, list),
-    "string": lambda v: isinstance(v, str),
-    "boolean": lambda v: isinstance(v, bool),
-    "null": lambda v: v is None,
+    "object": lambda v: isinstance(v, dict), "array": lambda v: isinstance(v, list),
+    "string": lambda v: isinstance(v, str), "boolean": lambda v: isinstance(v, bool), "null": lambda v: v is None,
     "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
     "integer": lambda v: not isinstance(v, bool) and (isinstance(v, int) or (isinstance(v, float) and v.is_integer())),
-}
+}  # fmt: skip
 IGNORED = {
-    "$schema",
-    "$defs",
-    "title",
-    "description",
-    "default",
-    "discriminator",
-    "then",
-    "else",
-    "additionalProperties",
-}
+    "$schema", "$defs", "title", "description", "default", "discriminator", "then", "else", "additionalProperties",
+}  # fmt: skip
 
 
 def valid(value: Any, node: dict[str, Any], root: dict[str, Any]) -> bool:
@@ -115,18 +104,13 @@ def test_accepts_what_the_loader_accepts(base: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"optimzer": {}},
-        {"loss": {"kind": "msee"}},
-        {"loss": {}},
-        {"name": "a/b"},
+        {"optimzer": {}}, {"loss": {"kind": "msee"}}, {"loss": {}}, {"name": "a/b"},
         {"architecture": {"kind": "two_layer", "width": 0}},
         {"architecture": {"kind": "two_layer", "widths": [3], "width": 3}},
-        {"optimizer": {"kind": "gd", "lr": -1, "iterations": 3}},
-        {"optimizer": {"kind": "gd", "lr": 1}},
-        {"dataset": {"kind": "points", "x": [], "y": []}},
-        {"record": {"parameters": "some"}},
+        {"optimizer": {"kind": "gd", "lr": -1, "iterations": 3}}, {"optimizer": {"kind": "gd", "lr": 1}},
+        {"dataset": {"kind": "points", "x": [], "y": []}}, {"record": {"parameters": "some"}},
     ],
-)
+)  # fmt: skip
 def test_refuses_what_the_loader_refuses(change: dict[str, Any], base: dict[str, Any]) -> None:
     assert not accepts(base | change)
 

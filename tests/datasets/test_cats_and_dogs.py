@@ -61,17 +61,10 @@ def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     "change",
     [
-        {"path": 3},
-        {"key": "../../x"},
-        {"key": "A" * 64},
-        {"key": None},
-        {"names": "cat.0.jpg"},
-        {"names": []},
-        {"names": ["../cat.0.jpg"]},
-        {"names": [1]},
-        {"more": 1},
+        {"path": 3}, {"key": "../../x"}, {"key": "A" * 64}, {"key": None}, {"names": "cat.0.jpg"}, {"names": []},
+        {"names": ["../cat.0.jpg"]}, {"names": [1]}, {"more": 1},
     ],
-)
+)  # fmt: skip
 def test_a_note_that_was_not_written_like_this(change: dict[str, Any], tmp_path: Path, data_home: Path) -> None:
     add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
     note = data_home / "dogs-vs-cats" / "place.json"

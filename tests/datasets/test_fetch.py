@@ -173,17 +173,12 @@ def elsewhere(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
 
 
 FAULTS = [
-    (short_answer, "the connection ended after"),
-    (cut_without_length, "the file ends early"),
-    (a_web_page, "it does not send a gzip file"),
-    (broken, "it answers 503 Service Unavailable"),
-    (nonsense, "what?"),
-    (silent, "timed out"),
-    (endless, "it sends more than"),
-    (bomb, "its contents are longer than"),
+    (short_answer, "the connection ended after"), (cut_without_length, "the file ends early"),
+    (a_web_page, "it does not send a gzip file"), (broken, "it answers 503 Service Unavailable"), (nonsense, "what?"),
+    (silent, "timed out"), (endless, "it sends more than"), (bomb, "its contents are longer than"),
     (another_file, "its contents have SHA-256"),
     (elsewhere, "it redirects to ftp://127.0.0.1/file, which is not http"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fault", "message"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])

@@ -107,14 +107,9 @@ def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:
 
 @pytest.mark.parametrize("form", ["{}", "{}.gz", "dotted {}"])
 def test_added_files_are_read(
-    form: str,
-    tmp_path: Path,
-    data_home: Path,
-    toy_contents: dict[str, bytes],
-    toy_arrays: dict[str, Bytes],
-    toy_files: list[mnist.IdxFile],
-    toy_parts: dict[str, mnist.Part],
-) -> None:
+    form: str, tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_arrays: dict[str, Bytes],
+    toy_files: list[mnist.IdxFile], toy_parts: dict[str, mnist.Part],
+) -> None:  # fmt: skip
     mine = tmp_path / "mine"
     mine.mkdir()
     for name, content in toy_contents.items():

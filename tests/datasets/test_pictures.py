@@ -132,8 +132,5 @@ def test_a_flipped_bit_and_a_large_file_are_told(tmp_path: Path) -> None:
             pictures.read("train/cat.0.jpg")
         assert pictures.read("train/dog.0.jpg") == b"wuff"
     folder = folder_of(tmp_path / "folder", {"cat.0.jpg": bytes(MAX_BYTES + 1)})
-    with (
-        open_pictures(folder) as pictures,
-        pytest.raises(UnreadablePictureError, match=f"more than {MAX_BYTES} bytes"),
-    ):
+    with open_pictures(folder) as pictures, pytest.raises(UnreadablePictureError, match=f"more than {MAX_BYTES} bytes"):
         pictures.read("cat.0.jpg")

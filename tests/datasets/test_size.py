@@ -29,14 +29,9 @@ LARGE = [
     Gaussians(per_class=MANY, mean=[1.0], deviation=1.0),
     Gaussians(per_class=1, mean=[1.0], deviation=1.0, dim=MANY),
     Gaussians(per_class=1, mean=[1.0], deviation=1.0, test_per_class=MANY),
-    LinearTeacher(n=MANY, dim=2),
-    LinearTeacher(n=2, dim=MANY),
-    LinearTeacher(n=2, dim=2, n_test=MANY),
-    OrthogonallySeparable(n=MANY, dim=2),
-    OrthogonallySeparable(n=2, dim=MANY),
-    Mixture(n=MANY),
-    Mixture(modes=MANY),
-]
+    LinearTeacher(n=MANY, dim=2), LinearTeacher(n=2, dim=MANY), LinearTeacher(n=2, dim=2, n_test=MANY),
+    OrthogonallySeparable(n=MANY, dim=2), OrthogonallySeparable(n=2, dim=MANY), Mixture(n=MANY), Mixture(modes=MANY),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("config", LARGE, ids=range(len(LARGE)))

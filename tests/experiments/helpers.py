@@ -68,6 +68,13 @@ def drawing(figure: Figure, evidence: Evidence) -> Drawing:
         return figure.draw(evidence)
 
 
+def shown(figure_id: str, overrides: Sequence[str] = ()) -> tuple[Evidence, Drawing]:
+    """Return the evidence of a figure on finished runs, and what the figure draws of it."""
+    figure = load_figure(figure_id)
+    evidence = evidence_of(figure, overrides)
+    return evidence, drawing(figure, evidence)
+
+
 def png(drawn: Drawing) -> bytes:
     """Return a drawing as a file: equal bytes are equal pictures."""
     stream = io.BytesIO()

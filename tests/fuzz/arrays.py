@@ -55,16 +55,8 @@ GOOD = [
     archive({"x.npy": X, "y.npy": Y, "x_test.npy": of(np.ones((1, 3))), "y_test.npy": of(np.ones((1, 1)))}),
 ]
 HEADERS = [
-    "",
-    "{",
-    "{}",
-    "[]",
-    "1",
-    "None",
-    "{'descr': '<f8'}",
-    "{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}",
-    "x" * 9000,
-    "(" * 9000,
+    "", "{", "{}", "[]", "1", "None", "{'descr': '<f8'}", "{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}",
+    "x" * 9000, "(" * 9000,
     "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3), 'more': 1}",
     "{'descr': '|O', 'fortran_order': False, 'shape': (3, 3)}",
     "{'descr': '<f8', 'fortran_order': 1, 'shape': (3, 3)}",
@@ -92,14 +84,10 @@ HEADERS = [
     "{'descr': '|S0', 'fortran_order': False, 'shape': (3, 3)}",
     "{'descr': '<c16', 'fortran_order': False, 'shape': (3, 3)}",
     "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 3)}",
-    "{'descr': 3, 'fortran_order': False, 'shape': (3, 3)}",
-    "{'descr': {}, 'fortran_order': False, 'shape': (3, 3)}",
-    "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3)}\0",
-    "__import__('os').system('touch pwned')",
-    "'\\N{",
-    "\t\n {1:",
-    "{'descr': '''",
-]
+    "{'descr': 3, 'fortran_order': False, 'shape': (3, 3)}", "{'descr': {}, 'fortran_order': False, 'shape': (3, 3)}",
+    "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3)}\0", "__import__('os').system('touch pwned')", "'\\N{",
+    "\t\n {1:", "{'descr': '''",
+]  # fmt: skip
 """Headers of arrays that NumPy did not write."""
 
 
@@ -110,35 +98,19 @@ def bomb(factor: int = 64) -> bytes:
 
 
 FIXED = [
-    b"",
-    b"PK",
-    b"PK\5\6" + bytes(18),
-    X,
-    b"\x80\x04N.",
-    b"\x93NUMPY",
-    archive({}),
-    archive({"x": b"", "y": b""}),
-    archive({"x": X, "y": Y}),
-    archive({"x.npy": b"no array", "y.npy": Y}),
+    b"", b"PK", b"PK\5\6" + bytes(18), X, b"\x80\x04N.", b"\x93NUMPY", archive({}), archive({"x": b"", "y": b""}),
+    archive({"x": X, "y": Y}), archive({"x.npy": b"no array", "y.npy": Y}),
     archive({"x.npy": of(np.array([[{}]], dtype=object), allow_pickle=True), "y.npy": Y}),
-    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_LZMA),
-    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_BZIP2),
-    encrypted(GOOD[0]),
-    archive({"x.npy": X + b"more", "y.npy": Y}),
-    archive({"x.npy": X[:-1], "y.npy": Y}),
-    archive({"x.npy": npy("{}", version=(9, 9)), "y.npy": Y}),
-    archive({"x.npy": X, "x": X, "y.npy": Y}),
-    archive({"../x.npy": X, "/y.npy": Y}),
-    archive({"x.npy": GOOD[0], "y.npy": Y}),
-    archive({f"{k}.npy": b"" for k in range(5000)}),
-    bomb(),
-    GOOD[0] + b"\0" * 100,
-    b"#!/bin/sh\n" + GOOD[0],
+    archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_LZMA), archive({"x.npy": X, "y.npy": Y}, zipfile.ZIP_BZIP2),
+    encrypted(GOOD[0]), archive({"x.npy": X + b"more", "y.npy": Y}), archive({"x.npy": X[:-1], "y.npy": Y}),
+    archive({"x.npy": npy("{}", version=(9, 9)), "y.npy": Y}), archive({"x.npy": X, "x": X, "y.npy": Y}),
+    archive({"../x.npy": X, "/y.npy": Y}), archive({"x.npy": GOOD[0], "y.npy": Y}),
+    archive({f"{k}.npy": b"" for k in range(5000)}), bomb(), GOOD[0] + b"\0" * 100, b"#!/bin/sh\n" + GOOD[0],
     GOOD[0][:-22] + b"PK\5\6" + b"\xff" * 18,
     *(archive({"x.npy": npy(header, bytes(72)), "y.npy": Y}) for header in HEADERS),
     *(archive({"x.npy": npy(header, bytes(72), (2, 0)), "y.npy": Y}) for header in HEADERS),
     *(archive({"x.npy": npy(header + " " * 10 + "\n", bytes(72)), "y.npy": Y}) for header in HEADERS),
-]
+]  # fmt: skip
 
 
 class Room:

@@ -44,12 +44,9 @@ def _run_worker(room: str, seed: int, first: int, last: int, place: Path, report
     command = [sys.executable, *WORKER, room, str(seed), str(first), str(last), str(place)]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("DYN_")},
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "DYN_OUTPUTS": str(place / "outputs"),
-        "DYN_DATA": str(place / "data"),
-    }
+        "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+        "DYN_OUTPUTS": str(place / "outputs"), "DYN_DATA": str(place / "data"),
+    }  # fmt: skip
     errors = place / "stderr.txt"
     with (
         errors.open("wb") as stderr,

@@ -54,23 +54,9 @@ class Room:
             *(f" {text} ".encode(errors="surrogatepass") for text in nasty.SCALARS if len(text) < 200),
         ]
         self.snippets += [
-            b"\n- ",
-            b"{",
-            b"}",
-            b"[",
-            b"]",
-            b": ",
-            b", ",
-            b"&a ",
-            b"*a",
-            b"<<: *a\n",
-            b"---\n",
-            b"|\n",
-            b'"',
-            b"'",
-            b"#",
-            b"? ",
-        ]
+            b"\n- ", b"{", b"}", b"[", b"]", b": ", b", ", b"&a ", b"*a", b"<<: *a\n", b"---\n", b"|\n", b'"', b"'",
+            b"#", b"? ",
+        ]  # fmt: skip
         read_config("boursier2022/orthogonal")  # what is imported late is imported now
 
     def case(self, seed: int, i: int) -> Case:
@@ -98,15 +84,9 @@ class Room:
                 )
             case "override":
                 keys = (
-                    "name",
-                    "seed",
-                    "optimizer.lr",
-                    "dataset.x",
-                    "loss",
-                    "extends",
-                    "architecture.kind",
+                    "name", "seed", "optimizer.lr", "dataset.x", "loss", "extends", "architecture.kind",
                     "record.parameters",
-                )
+                )  # fmt: skip
                 value = nasty.SCALARS[int(name)]
                 return Case(kind, name, nasty.WHOLE.encode(), tuple(f"{key}={value}" for key in keys))
         return Case(kind, name)
@@ -137,27 +117,16 @@ class Room:
             path.rmdir()
         path.unlink(missing_ok=True)
         make: dict[str, Callable[[], object]] = {
-            "directory": path.mkdir,
-            "fifo": lambda: os.mkfifo(path),
-            "socket": lambda: _socket(path),
-            "link to zero": lambda: path.symlink_to("/dev/zero"),
-            "dangling link": lambda: path.symlink_to("nowhere"),
-            "link to itself": lambda: path.symlink_to(path),
-            "sparse 100 MiB": lambda: _sparse(path, 100 * 2**20),
-            "sparse 1 TiB": lambda: _sparse(path, 2**40),
-            "below a file": path.touch,
-        }
+            "directory": path.mkdir, "fifo": lambda: os.mkfifo(path), "socket": lambda: _socket(path),
+            "link to zero": lambda: path.symlink_to("/dev/zero"), "dangling link": lambda: path.symlink_to("nowhere"),
+            "link to itself": lambda: path.symlink_to(path), "sparse 100 MiB": lambda: _sparse(path, 100 * 2**20),
+            "sparse 1 TiB": lambda: _sparse(path, 2**40), "below a file": path.touch,
+        }  # fmt: skip
         named = {
-            "zero": "/dev/zero",
-            "null": "/dev/null",
-            "full": "/dev/full",
-            "below a file": str(path / "config.yaml"),
-            "long name": "x" * 5000 + ".yaml",
-            "long path": "x/" * 5000 + "a.yaml",
-            "name with null": "a\0b.yaml",
-            "name with half a character": "a\ud800b.yaml",
-            "empty name": "",
-        }
+            "zero": "/dev/zero", "null": "/dev/null", "full": "/dev/full", "below a file": str(path / "config.yaml"),
+            "long name": "x" * 5000 + ".yaml", "long path": "x/" * 5000 + "a.yaml", "name with null": "a\0b.yaml",
+            "name with half a character": "a\ud800b.yaml", "empty name": "",
+        }  # fmt: skip
         make.get(name, lambda: None)()
         return named.get(name, str(path))
 

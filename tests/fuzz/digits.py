@@ -28,25 +28,15 @@ def _bomb() -> bytes:
 
 
 FIXED = [
-    b"",
-    b"\0",
-    b"\0\0\x08",
-    b"\0\0\x08\x03",
-    bytes([0, 0, 8, 3]) + b"\xff" * 12,
-    bytes([0, 0, 8, 1]) + b"\x0f\xff\xff\xff",
-    bytes([0, 0, 8, 255]) + b"\0" * 1020,
-    bytes([0, 0, 8, 0]),
-    bytes([0, 0, 13, 1, 0, 0, 0, 1]) + bytes(4),
-    _bomb(),
-    b"\x1f\x8b",
-    b"\x1f\x8b\x08\x1c" + b"\xff" * 100,
-    gzip.compress(gzip.compress(IMAGES)),
-    gzip.compress(IMAGES) + gzip.compress(IMAGES),
+    b"", b"\0", b"\0\0\x08", b"\0\0\x08\x03", bytes([0, 0, 8, 3]) + b"\xff" * 12,
+    bytes([0, 0, 8, 1]) + b"\x0f\xff\xff\xff", bytes([0, 0, 8, 255]) + b"\0" * 1020, bytes([0, 0, 8, 0]),
+    bytes([0, 0, 13, 1, 0, 0, 0, 1]) + bytes(4), _bomb(), b"\x1f\x8b", b"\x1f\x8b\x08\x1c" + b"\xff" * 100,
+    gzip.compress(gzip.compress(IMAGES)), gzip.compress(IMAGES) + gzip.compress(IMAGES),
     gzip.compress(IMAGES) + b"rest",
     gzip.compress(bytes([0, 0, 8, 2]) + b"\0\0\x40\0\0\0\x40\0" + bytes(1000)),
     IMAGES * 2,
     b"\x1f\x8b" + IMAGES,
-]
+]  # fmt: skip
 
 
 class Room:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import random
 
 BYTES = [
-    b"\0",
-    b"\xff",
-    b"\xc3\x28",
-    b"\xed\xa0\x80",
-    b"\xef\xbb\xbf",
-    b"\xff\xfe",
-    b"\r",
-    b"\t",
-    b"\x1b",
-    b"\x85",
+    b"\0", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\t", b"\x1b", b"\x85",
     b"\x7f",
-]
+]  # fmt: skip
 """Bytes that readers stumble over."""
 
 

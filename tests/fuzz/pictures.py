@@ -67,40 +67,13 @@ def _many(count: int, name: bytes = b"a") -> bytes:
 
 
 _NAMES = [
-    "../cat.1.jpg",
-    "train/../../cat.1.jpg",
-    "/cat.1.jpg",
-    "//h/cat.1.jpg",
-    "C:cat.1.jpg",
-    "C:/cat.1.jpg",
-    "train\\..\\cat.1.jpg",
-    "..",
-    "train/..",
-    ".",
-    "./cat.1.jpg",
-    "train/./cat.1.jpg",
-    "train//cat.1.jpg",
-    "train/cat.1.jpg/",
-    "cat.1.jpg\n",
-    "cat.01.jpg",
-    "cat.\u0661.jpg",
-    "CAT.1.JPG",
-    "x" * 60_000,
-    "cat.99999999.jpg",
-    "train/train.zip",
-    "train.zip",
-    "~/cat.1.jpg",
-    "cat.1.jpg\0.txt",
-    "nul",
-    "train/cat.1.jpg:x",
-    "\u202egpj.1.tac",
-]
+    "../cat.1.jpg", "train/../../cat.1.jpg", "/cat.1.jpg", "//h/cat.1.jpg", "C:cat.1.jpg", "C:/cat.1.jpg",
+    "train\\..\\cat.1.jpg", "..", "train/..", ".", "./cat.1.jpg", "train/./cat.1.jpg", "train//cat.1.jpg",
+    "train/cat.1.jpg/", "cat.1.jpg\n", "cat.01.jpg", "cat.\u0661.jpg", "CAT.1.JPG", "x" * 60_000, "cat.99999999.jpg",
+    "train/train.zip", "train.zip", "~/cat.1.jpg", "cat.1.jpg\0.txt", "nul", "train/cat.1.jpg:x", "\u202egpj.1.tac",
+]  # fmt: skip
 ARCHIVES = [
-    b"",
-    b"PK",
-    b"PK\x05\x06" + bytes(18),
-    zipped([]),
-    *(zipped([*PETS, (name, CAT)]) for name in _NAMES),
+    b"", b"PK", b"PK\x05\x06" + bytes(18), zipped([]), *(zipped([*PETS, (name, CAT)]) for name in _NAMES),
     zipped([*PETS, *PETS]),
     *(
         zipped([*PETS, (entry("train/cat.1.jpg", mode), b"/etc/passwd")])
@@ -111,48 +84,24 @@ ARCHIVES = [
     zipped([*PETS, ("train/cat.1.jpg", GOOD[0])]),
     zipped([("train/train.zip", GOOD[0])]),
     zipped([*PETS, ("train/cat.1.jpg", bytes(2**23))], zipfile.ZIP_DEFLATED),
-    _many(1000),
-    _many(400_000),
-    _many(1, b""),
-    GOOD[0][:-22] + b"PK\x05\x06" + b"\xff" * 18,
-    GOOD[0] + b"x" * 70_000,
-    b"#!/bin/sh\n" + GOOD[0],
-    zipped([("train/cat.0.jpg", b""), ("train/dog.0.jpg", b"")]),
-]
+    _many(1000), _many(400_000), _many(1, b""), GOOD[0][:-22] + b"PK\x05\x06" + b"\xff" * 18, GOOD[0] + b"x" * 70_000,
+    b"#!/bin/sh\n" + GOOD[0], zipped([("train/cat.0.jpg", b""), ("train/dog.0.jpg", b"")]),
+]  # fmt: skip
 """Archives that are none, or that would do harm."""
 
 PLACES = [
-    "",
-    "{",
-    "[]",
-    "null",
-    "1",
-    '"x"',
-    "NaN",
-    "[" * 100_000,
-    '{"path": 1}',
-    "{}",
-    "\ud800",
+    "", "{", "[]", "null", "1", '"x"', "NaN", "[" * 100_000, '{"path": 1}', "{}", "\ud800",
     *(
         json.dumps({"path": path, "key": key, "names": names})
         for path, key, names in (
-            ("/nowhere", "a" * 64, ["cat.0.jpg", "dog.0.jpg"]),
-            ("x" * 10_000, "a" * 64, ["cat.0.jpg", "dog.0.jpg"]),
-            ("a\0b", "a" * 64, ["cat.0.jpg"]),
-            ("/", "../../../x", ["cat.0.jpg"]),
-            ("/", "a" * 64, "cat.0.jpg"),
-            ("/", "a" * 64, {"cat.0.jpg": 1}),
-            ("/", "a" * 64, []),
-            ("/", "a" * 64, [1]),
-            ("/", "a" * 64, 7),
-            ("/", 7, ["cat.0.jpg"]),
-            (None, "a" * 64, ["cat.0.jpg"]),
-            ("/", "a" * 64, ["../cat.0.jpg"]),
-            ("/dev/zero", "a" * 64, ["cat.0.jpg"]),
-            ("\ud800", "a" * 64, ["cat.0.jpg"]),
+            ("/nowhere", "a" * 64, ["cat.0.jpg", "dog.0.jpg"]), ("x" * 10_000, "a" * 64, ["cat.0.jpg", "dog.0.jpg"]),
+            ("a\0b", "a" * 64, ["cat.0.jpg"]), ("/", "../../../x", ["cat.0.jpg"]), ("/", "a" * 64, "cat.0.jpg"),
+            ("/", "a" * 64, {"cat.0.jpg": 1}), ("/", "a" * 64, []), ("/", "a" * 64, [1]), ("/", "a" * 64, 7),
+            ("/", 7, ["cat.0.jpg"]), (None, "a" * 64, ["cat.0.jpg"]), ("/", "a" * 64, ["../cat.0.jpg"]),
+            ("/dev/zero", "a" * 64, ["cat.0.jpg"]), ("\ud800", "a" * 64, ["cat.0.jpg"]),
         )
     ),
-]
+]  # fmt: skip
 """Damaged notes of where the images are."""
 
 

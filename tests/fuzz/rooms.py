@@ -45,15 +45,10 @@ def _room(place: str) -> Callable[[], Room]:
 
 
 ROOMS: dict[str, Callable[[], Room]] = {
-    "configs": _room("configs"),
-    "large-configs": _room("configs:LargeRoom"),
-    "plans": _room("plans"),
-    "tables": _room("tables"),
-    "arrays": _room("arrays"),
-    "digits": _room("digits"),
-    "pictures": _room("pictures"),
+    "configs": _room("configs"), "large-configs": _room("configs:LargeRoom"), "plans": _room("plans"),
+    "tables": _room("tables"), "arrays": _room("arrays"), "digits": _room("digits"), "pictures": _room("pictures"),
     "run-directories": _room("run_directories"),
-}
+}  # fmt: skip
 """name -> makes the room."""
 
 

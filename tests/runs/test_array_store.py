@@ -67,8 +67,7 @@ def test_numpy_can_map_an_empty_array_of_rows_without_mapping(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [np.zeros((2, 3)), np.zeros((2, 2), np.float32), np.zeros(2), np.zeros((1, 2, 1)), np.zeros((2, 2), object)],
+    "rows", [np.zeros((2, 3)), np.zeros((2, 2), np.float32), np.zeros(2), np.zeros((1, 2, 1)), np.zeros((2, 2), object)]
 )
 def test_rows_of_another_shape_or_dtype_are_refused(tmp_path: Path, rows: np.ndarray) -> None:
     writer = ArrayWriter(tmp_path / "w.npy", (2,), "float64")

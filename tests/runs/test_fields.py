@@ -18,20 +18,12 @@ from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.sealed import seal, unseal
 
 GOOD: dict[str, Any] = {
-    "status": "complete",
-    "name": "toy",
-    "hash": None,
-    "messages": [],
-    "iterations": 3,
-    "final_loss": None,
+    "status": "complete", "name": "toy", "hash": None, "messages": [], "iterations": 3, "final_loss": None,
     "seconds": 1,
     "rows": {"losses": 3, "loss_iterations": 3, "trajectory/iterations": 0, "measures/norm": 0},
-    "replicas": [{"seed": 0}],
-    "replica_losses": [0.5],
-    "replica_iterations": [None],
-    "replica_statuses": ["complete"],
-    "more": object(),
-}
+    "replicas": [{"seed": 0}], "replica_losses": [0.5], "replica_iterations": [None],
+    "replica_statuses": ["complete"], "more": object(),
+}  # fmt: skip
 
 
 def change(run: Path, **entries: Any) -> None:
@@ -58,39 +50,15 @@ def test_what_is_written_is_right(finished: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("status", "x"),
-        ("status", ["complete"]),
-        ("name", 3),
-        ("hash", 3),
-        ("messages", "x"),
-        ("messages", [3]),
-        ("iterations", -1),
-        ("iterations", 1.0),
-        ("iterations", True),
-        ("iterations", 2**63),
-        ("final_loss", "x"),
-        ("final_loss", True),
-        ("seconds", []),
-        ("seconds", 10**400),
-        ("rows", []),
-        ("rows", {"losses": -1}),
-        ("rows", {"losses": 1.5}),
-        ("rows", {"../x": 1}),
-        ("rows", {"measures/../x": 1}),
-        ("rows", {"x": 1}),
-        ("rows", {"losses": 3}),
-        ("rows", {"loss_iterations": 3}),
-        ("rows", {"measures/norm": 1}),
-        ("replicas", {}),
-        ("replicas", [1]),
-        ("replica_losses", ["x"]),
-        ("replica_losses", []),
-        ("replica_iterations", [1, 2]),
-        ("replica_statuses", [3]),
-        ("versions", []),
-        ("provenance", "x"),
+        ("status", "x"), ("status", ["complete"]), ("name", 3), ("hash", 3), ("messages", "x"), ("messages", [3]),
+        ("iterations", -1), ("iterations", 1.0), ("iterations", True), ("iterations", 2**63), ("final_loss", "x"),
+        ("final_loss", True), ("seconds", []), ("seconds", 10**400), ("rows", []), ("rows", {"losses": -1}),
+        ("rows", {"losses": 1.5}), ("rows", {"../x": 1}), ("rows", {"measures/../x": 1}), ("rows", {"x": 1}),
+        ("rows", {"losses": 3}), ("rows", {"loss_iterations": 3}), ("rows", {"measures/norm": 1}), ("replicas", {}),
+        ("replicas", [1]), ("replica_losses", ["x"]), ("replica_losses", []), ("replica_iterations", [1, 2]),
+        ("replica_statuses", [3]), ("versions", []), ("provenance", "x"),
     ],
-)
+)  # fmt: skip
 def test_wrong_entries_are_named(name: str, value: Any) -> None:
     assert wrong_entry({**GOOD, name: value}) == name
 

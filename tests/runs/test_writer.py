@@ -24,17 +24,10 @@ def arrays_of(directory: Path) -> dict[str, bytes]:
 def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
     found = sorted(str(p.relative_to(finished)) for p in finished.rglob("*") if p.is_file() and p.suffix != ".crc")
     assert found == [
-        "checkpoint-previous.npz",
-        "checkpoint.npz",
-        "config.yaml",
-        "loss_iterations.npy",
-        "losses.npy",
-        "measures/norm.npy",
-        "run.json",
-        "trajectory/hidden_weight.npy",
-        "trajectory/iterations.npy",
+        "checkpoint-previous.npz", "checkpoint.npz", "config.yaml", "loss_iterations.npy", "losses.npy",
+        "measures/norm.npy", "run.json", "trajectory/hidden_weight.npy", "trajectory/iterations.npy",
         "trajectory/output_weight.npy",
-    ]
+    ]  # fmt: skip
     steps = np.load(finished / "trajectory" / "iterations.npy")
     assert steps.tolist() == list(toy.snapshots)
     weights = np.load(finished / "trajectory" / "hidden_weight.npy", mmap_mode="r")

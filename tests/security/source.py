@@ -7,44 +7,17 @@ from collections.abc import Iterator
 from functools import cache
 
 MODULES = {
-    "pickle",
-    "cPickle",
-    "_pickle",
-    "dill",
-    "cloudpickle",
-    "joblib",
-    "marshal",
-    "shelve",
-    "commands",
-    "pty",
+    "pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "commands", "pty",
     "telnetlib",
-}
+}  # fmt: skip
 """Not imported: they build objects from bytes, or are shells."""
 CALLS = {
-    "eval",
-    "exec",
-    "compile",
-    "__import__",
-    "execfile",
-    "input",
-    "os.system",
-    "os.popen",
-    "os.startfile",
-    "tempfile.mktemp",
-    "subprocess.getoutput",
-    "subprocess.getstatusoutput",
-    "yaml.unsafe_load",
-    "yaml.unsafe_load_all",
-    "yaml.full_load",
-    "yaml.full_load_all",
-    "ssl._create_unverified_context",
-    "urllib.request.urlopen",
-    "urllib.request.urlretrieve",
-    "pandas.read_pickle",
-    "torch.hub.load",
-    "numpy.loads",
+    "eval", "exec", "compile", "__import__", "execfile", "input", "os.system", "os.popen", "os.startfile",
+    "tempfile.mktemp", "subprocess.getoutput", "subprocess.getstatusoutput", "yaml.unsafe_load",
+    "yaml.unsafe_load_all", "yaml.full_load", "yaml.full_load_all", "ssl._create_unverified_context",
+    "urllib.request.urlopen", "urllib.request.urlretrieve", "pandas.read_pickle", "torch.hub.load", "numpy.loads",
     "shutil.unpack_archive",
-}
+}  # fmt: skip
 """Not called, by their full name."""
 PREFIXES = ("os.exec", "os.spawn", "os.posix_spawn")
 METHODS = {"extractall", "extract", "unpack_archive"}

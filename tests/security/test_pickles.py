@@ -115,12 +115,7 @@ def test_arrays_of_a_run(name: str, harm: Harm, run: Path) -> None:
     assert harm.done
     with pytest.raises(CorruptRunError, match="its header is not one that dyn writes|does not belong to the header"):
         _ = [*load_run(run).parameters.values(), load_run(run).losses, load_run(run).loss_iterations]
-    for command in (
-        ["show", run],
-        ["plot", run, "--panel", "loss"],
-        ["compare", run, run],
-        ["list", "runs"],
-    ):
+    for command in (["show", run], ["plot", run, "--panel", "loss"], ["compare", run, run], ["list", "runs"]):
         assert dyn(*command).exit_code in (0, 7)
     assert not harm.done
 

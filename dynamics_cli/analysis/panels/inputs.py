@@ -128,16 +128,9 @@ def draw_state(axes: Axes, view: View, i: int, frame: Frame) -> tuple[FunctionPa
     data = view.dataset
     places, outputs = neurons(view, i)
     panel = draw_function_1d(
-        axes,
-        view.line_function(i),
-        data.x[:, 0],
-        data.y,
-        kinks=places,
-        outputs=outputs,
-        window=frame.window,
-        limits=frame.limits,
-        neuron_limits=frame.neuron_limits,
-    )
+        axes, view.line_function(i), data.x[:, 0], data.y, kinks=places, outputs=outputs, window=frame.window,
+        limits=frame.limits, neuron_limits=frame.neuron_limits,
+    )  # fmt: skip
     twin = panel.neuron_axes
     layers: list[Artist] = [panel.function, panel.stars, panel.points]
     handles: list[Artist] = [panel.points, panel.function]

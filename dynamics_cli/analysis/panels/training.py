@@ -68,13 +68,10 @@ def draw_run_loss(axes: Axes, view: View, *, plateaus: bool = True) -> None:
     iterations, losses = view.run.loss_iterations, view.run.losses
     shown = plateaus_of(view) if plateaus else []
     draw_loss(
-        axes,
-        iterations,
-        losses,
-        scale=value_scale(losses, view.log),
+        axes, iterations, losses, scale=value_scale(losses, view.log),
         time_scale=time_scale(iterations, losses, asked=view.log),
         plateaus=[Plateau(p.value, p.first, p.last) for p in shown if p.length >= LABELLED * float(iterations[-1])],
-    )
+    )  # fmt: skip
 
 
 def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None) -> None:

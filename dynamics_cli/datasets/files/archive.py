@@ -27,8 +27,7 @@ class ArchiveError(Exception):
 def open_archive(path: Path) -> zipfile.ZipFile:
     """Open a zip archive.
 
-    Raises:
-        ArchiveError: it is none, is damaged, or lists more files than fit into memory.
+    Raises ArchiveError: it is none, is damaged, or lists more files than fit into memory.
     """
     try:
         if (listed := _directory_bytes(path)) > MAX_DIRECTORY:

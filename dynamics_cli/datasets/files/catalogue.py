@@ -80,8 +80,7 @@ def remove_data(name: str) -> int:
 def refuse_unless(name: str, allowed: Sequence[str], what: str) -> None:
     """Refuse a name that is not among those that can be downloaded, or added.
 
-    Raises:
-        UsageError: with the names that can be, and for another data set how it is got.
+    Raises UsageError: with the names that can be, and for another data set how it is got.
     """
     if name in allowed:
         return

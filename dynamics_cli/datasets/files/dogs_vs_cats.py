@@ -121,8 +121,7 @@ def add_dogs_vs_cats(
 def remembered() -> Place | None:
     """Return the place that was added; None when there is none.
 
-    Raises:
-        InputError: what was written down cannot be read.
+    Raises InputError: what was written down cannot be read.
     """
     file = directory() / _PLACE
     try:
@@ -149,8 +148,7 @@ def _check(place: Place) -> None:
 def find_place() -> Place:
     """Return the place that was added.
 
-    Raises:
-        DataMissingError: none was; the message says how to get the data.
+    Raises DataMissingError: none was; the message says how to get the data.
     """
     place = remembered()
     if place is None:
@@ -300,8 +298,7 @@ def split_per_class(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return indices to train on and indices held out, sorted, drawn class by class from the data stream of `seed`.
 
-    Raises:
-        InputError: a part would have no image of some class.
+    Raises InputError: a part would have no image of some class.
     """
     rng = stream(seed, "data")
     train, test = [], []

@@ -42,15 +42,10 @@ class MirrorError(Exception):
 
 
 def fetch_mnist(
-    *,
-    mirrors: Sequence[str] = MIRRORS,
-    files: Sequence[IdxFile] = ALL_FILES,
-    offline: bool = False,
-    progress: Progress | None = None,
-    on_wait: Callable[[str], None] | None = None,
-    schemes: Sequence[str] = ("https",),
-    timeout: float = 30.0,
-) -> Path:
+    *, mirrors: Sequence[str] = MIRRORS, files: Sequence[IdxFile] = ALL_FILES, offline: bool = False,
+    progress: Progress | None = None, on_wait: Callable[[str], None] | None = None,
+    schemes: Sequence[str] = ("https",), timeout: float = 30.0,
+) -> Path:  # fmt: skip
     """Download the files that are not there yet; a second process waits for the first and finds them.
 
     Args:
@@ -87,13 +82,9 @@ def fetch_mnist(
 
 
 def _fetch_one(
-    opener: urllib.request.OpenerDirector,
-    mirrors: Sequence[str],
-    file: IdxFile,
-    target: Path,
-    progress: Progress | None,
-    timeout: float,
-) -> str:
+    opener: urllib.request.OpenerDirector, mirrors: Sequence[str], file: IdxFile, target: Path,
+    progress: Progress | None, timeout: float,
+) -> str:  # fmt: skip
     """Download one file and return the mirror that gave it."""
     reasons = []
     for mirror in mirrors:

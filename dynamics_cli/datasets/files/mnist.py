@@ -71,7 +71,6 @@ class Part:
 
 
 # The contents are pinned, not the .gz around them: mirrors compress differently.
-# fmt: off
 FILES = {
     "train": Part(
         IdxFile("train-images-idx3-ubyte", (60000, 28, 28),
@@ -85,8 +84,7 @@ FILES = {
         IdxFile("t10k-labels-idx1-ubyte", (10000,),
                 "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
     ),
-}
-# fmt: on
+}  # fmt: skip
 """The original files; SHA-256 of their contents."""
 ALL_FILES = tuple(file for part in FILES.values() for file in (part.images, part.labels))
 
@@ -161,8 +159,7 @@ def read_full(part: str, digits: Sequence[int], files: Mapping[str, Part] = FILE
 def read_file(path: Path, file: IdxFile) -> Bytes:
     """Read one of MNIST's files, gzipped or not, and check that it is the original.
 
-    Raises:
-        InputError: it is not; the message says why.
+    Raises InputError: it is not; the message says why.
     """
     values = read_idx(path, shape=file.shape)
     digest = hashlib.sha256(header(file.shape))
@@ -178,8 +175,7 @@ def read_file(path: Path, file: IdxFile) -> Bytes:
 def find_files(directory: Path, files: Sequence[IdxFile] = ALL_FILES) -> dict[str, Path]:
     """Return name -> path of MNIST's files in a directory, gzipped or not, under either of their usual names.
 
-    Raises:
-        InputError: one of them is not there.
+    Raises InputError: one of them is not there.
     """
     if not directory.is_dir():
         raise InputError(f"{directory}: is not a directory; needed is the one that holds MNIST's four IDX files")
@@ -239,8 +235,7 @@ def read_idx(path: Path, *, shape: tuple[int, ...] | None = None) -> Bytes:
     Returns:
         The values, of the shape that the header says: (n, 28, 28) for MNIST's images, (n,) for its labels.
 
-    Raises:
-        InputError: the file is missing, damaged, too short, too long, or holds something else.
+    Raises InputError: the file is missing, damaged, too short, too long, or holds something else.
     """
     try:
         with path.open("rb") as raw:
@@ -297,8 +292,7 @@ def _times(shape: tuple[int, ...]) -> str:
 def read_subset(part: str, digits: Iterable[int], path: Path = SUBSET) -> dict[int, Bytes]:
     """Return the images (n, 28, 28) of each digit, in the order in which MNIST's `part` (train or test) has them.
 
-    Raises:
-        InputError: the file is missing or damaged.
+    Raises InputError: the file is missing or damaged.
     """
     names = {d: (f"{part}_{d}_ink", f"{part}_{d}_values") for d in digits}
     try:
@@ -322,8 +316,7 @@ def write_subset(path: Path, images: Mapping[str, Mapping[int, Bytes]]) -> None:
 def build_subset(directory: Path, path: Path) -> None:
     """Write the subset from the directory of MNIST's four IDX files, gzipped or not.
 
-    Raises:
-        InputError: a file is missing or is not MNIST's.
+    Raises InputError: a file is missing or is not MNIST's.
     """
     found = find_files(directory)
     chosen: dict[str, dict[int, Bytes]] = {}

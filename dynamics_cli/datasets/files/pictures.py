@@ -54,9 +54,8 @@ class Pictures:
 def open_pictures(path: Path) -> Iterator[Pictures]:
     """Open a folder or a zip archive.
 
-    Raises:
-        InputError: it is neither, is damaged, or holds what no collection of pictures does: links, names that lead
-            elsewhere, encrypted files, more than pictures need.
+    Raises InputError: it is neither, is damaged, or holds what no collection of pictures does: links, names that lead
+    elsewhere, encrypted files, more than pictures need.
     """
     try:
         folder = _open_folder(path) if path.is_dir() else None
@@ -176,8 +175,7 @@ def quiet_pillow() -> Iterator[None]:
 def check_jpeg(data: bytes) -> None:
     """Decode a JPEG to its end, at the smallest scale that the format offers.
 
-    Raises:
-        NotAPictureError: it cannot be decoded; the message says why.
+    Raises NotAPictureError: it cannot be decoded; the message says why.
     """
     _decode(data, size=None)
 
@@ -185,8 +183,7 @@ def check_jpeg(data: bytes) -> None:
 def decode_jpeg(data: bytes, size: int) -> NDArray[np.uint8]:
     """Decode a JPEG and scale it to a square, whatever its aspect ratio: (size, size, 3), red, green, blue.
 
-    Raises:
-        NotAPictureError: it cannot be decoded; the message says why.
+    Raises NotAPictureError: it cannot be decoded; the message says why.
     """
     return np.asarray(_decode(data, size), dtype=np.uint8)
 

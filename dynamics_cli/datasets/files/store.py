@@ -21,8 +21,7 @@ _ADVICE = f"set {ROOT_VARIABLE} to a directory that can be written"
 def data_root() -> Path:
     """Return the directory of data files: `DYN_DATA`, or `dyn` in the user's data directory (XDG).
 
-    Raises:
-        UsageError: the user has no home directory and `DYN_DATA` is not set.
+    Raises UsageError: the user has no home directory and `DYN_DATA` is not set.
     """
     if named := os.environ.get(ROOT_VARIABLE):
         return Path(named).absolute()
@@ -47,8 +46,7 @@ def locked(directory: Path, on_wait: Callable[[str], None] | None = None) -> Ite
     While another process is, `on_wait` is called once with a message and the call waits. What interrupted writers left
     behind is deleted.
 
-    Raises:
-        RunError: the directory, or what the block writes into it, cannot be written.
+    Raises RunError: the directory, or what the block writes into it, cannot be written.
     """
     with files.os_errors_as_run_errors(directory, _ADVICE):
         lock, _ = locks.acquire(directory, LOCK, on_wait=on_wait)

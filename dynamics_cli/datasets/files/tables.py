@@ -46,9 +46,8 @@ def read_samples(path: Path, outputs: int = 1) -> dict[str, Floats]:
 def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
     """Return the named arrays of an `.npz` file, which hold numbers; pickled objects are refused, others not looked at.
 
-    Raises:
-        InputError: the file is damaged, lacks a required array or has it twice, or one holds something else than
-            numbers, or more of them than fit into memory.
+    Raises InputError: the file is damaged, lacks a required array or has it twice, or one holds something else than
+    numbers, or more of them than fit into memory.
     """
     try:
         with open_archive(path) as archive:

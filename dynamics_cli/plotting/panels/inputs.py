@@ -63,17 +63,9 @@ class FunctionPanel:
 
 @styled
 def draw_function_1d(
-    axes: Axes,
-    function: Function,
-    x: ArrayLike,
-    y: ArrayLike,
-    *,
-    kinks: ArrayLike,
-    outputs: ArrayLike,
-    window: Limits,
-    limits: Limits,
-    neuron_limits: Limits,
-) -> FunctionPanel:
+    axes: Axes, function: Function, x: ArrayLike, y: ArrayLike, *, kinks: ArrayLike, outputs: ArrayLike,
+    window: Limits, limits: Limits, neuron_limits: Limits,
+) -> FunctionPanel:  # fmt: skip
     """Draw data (n,), `function` ((k,) -> (k,)) on `window`, and a star at (`kinks`, `outputs`) for each of m neurons.
 
     `kinks` are -b_j/w_j, `outputs` s_j ||w_j||; the stars have their own y axis on the right. `limits` are those of the
@@ -162,16 +154,9 @@ class RegionsPanel:
 
 @styled
 def draw_regions(
-    axes: Axes,
-    polygons: Sequence[ArrayLike],
-    bands: ArrayLike,
-    segments: Sequence[ArrayLike],
-    window: Window,
-    *,
-    colors: Sequence[Any] | None = None,
-    x: ArrayLike | None = None,
-    y: ArrayLike | None = None,
-) -> RegionsPanel:
+    axes: Axes, polygons: Sequence[ArrayLike], bands: ArrayLike, segments: Sequence[ArrayLike], window: Window, *,
+    colors: Sequence[Any] | None = None, x: ArrayLike | None = None, y: ArrayLike | None = None,
+) -> RegionsPanel:  # fmt: skip
     """Fill convex `polygons` by their band (0, 1, ...) and draw the `segments` (2, 2) between them.
 
     `colors` are those of the bands: by default two, where the output is negative and positive. Data `x` (n, 2) are dots
@@ -216,13 +201,9 @@ def _draw_data(axes: Axes, x: ArrayLike | None, y: ArrayLike | None) -> dict[int
 
 @styled
 def draw_levels(
-    axes: Axes,
-    polygons: Sequence[ArrayLike],
-    bands: ArrayLike,
-    segments: Sequence[Sequence[ArrayLike]],
-    levels: ArrayLike,
-    window: Window,
-) -> RegionsPanel:
+    axes: Axes, polygons: Sequence[ArrayLike], bands: ArrayLike, segments: Sequence[Sequence[ArrayLike]],
+    levels: ArrayLike, window: Window,
+) -> RegionsPanel:  # fmt: skip
     """Fill the bands between `levels` (L,), purple where positive, and draw the level sets, that of 0 thicker."""
     values = np.asarray(levels, dtype=np.float64)
     middle = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1]]])

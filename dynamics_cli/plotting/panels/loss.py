@@ -38,18 +38,10 @@ class LossPanel:
 
 @styled
 def draw_loss(
-    axes: Axes,
-    iterations: ArrayLike,
-    losses: ArrayLike,
-    *,
-    scale: Literal["log", "linear"] = "log",
-    time_scale: TimeScale = "linear",
-    plateaus: Sequence[Plateau] = (),
-    label: str | None = None,
-    color: str = PALETTE.measured,
-    xlabel: str = "iteration",
-    ylabel: str = r"training loss $L(\theta^t)$",
-) -> LossPanel:
+    axes: Axes, iterations: ArrayLike, losses: ArrayLike, *, scale: Literal["log", "linear"] = "log",
+    time_scale: TimeScale = "linear", plateaus: Sequence[Plateau] = (), label: str | None = None,
+    color: str = PALETTE.measured, xlabel: str = "iteration", ylabel: str = r"training loss $L(\theta^t)$",
+) -> LossPanel:  # fmt: skip
     """Draw `losses` (k,) over `iterations` (k,); long curves are decimated without losing their extremes.
 
     Each plateau is underlined and labelled with its value. A log axis cannot show a loss of exactly 0: the curve ends
@@ -112,14 +104,9 @@ def _mark_unseen(
         left = at <= times[0] + 0.55 * (times[-1] - times[0])
         marks.append(
             axes.annotate(
-                f"{words} from {format_number(at)}",
-                (at, height),
-                xycoords=transform,
-                xytext=(5 if left else -12, rise),
-                textcoords="offset points",
-                ha="left" if left else "right",
-                fontsize=SMALL,
-                color=color,
+                f"{words} from {format_number(at)}", (at, height), xycoords=transform,
+                xytext=(5 if left else -12, rise), textcoords="offset points", ha="left" if left else "right",
+                fontsize=SMALL, color=color,
             )
-        )
+        )  # fmt: skip
     return marks

@@ -34,18 +34,9 @@ class PhaseDiagramPanel:
 
 @styled
 def draw_phase_diagram(
-    axes: Axes,
-    x: ArrayLike,
-    y: ArrayLike,
-    values: ArrayLike,
-    *,
-    xlabel: str,
-    ylabel: str,
-    label: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    limits: tuple[float, float] | None = None,
-) -> PhaseDiagramPanel:
+    axes: Axes, x: ArrayLike, y: ArrayLike, values: ArrayLike, *, xlabel: str, ylabel: str, label: str,
+    log_x: bool = False, log_y: bool = False, limits: tuple[float, float] | None = None,
+) -> PhaseDiagramPanel:  # fmt: skip
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
     Contours need at least three values on each axis, and none missing. `limits` are the ends of the colours, by default

@@ -18,17 +18,9 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_cli.plotting import time_axis
 from dynamics_cli.plotting.layout import format_number, note, place_legend, set_axis_label
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
-from dynamics_cli.plotting.time_axis import (
-    TimeScale,
-    as_times,
-    draw_curve,
-    draw_curves,
-    set_time_axis,
-    set_value_axis,
-    visible,
-)
 
 SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
 """Signs in the order in which they are drawn, and what legends call them."""
@@ -102,16 +94,9 @@ class RaysPanel:
 
 @styled
 def draw_rays(
-    axes: Axes,
-    weights: ArrayLike,
-    signs: ArrayLike,
-    *,
-    data: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    limit: float | None = None,
-    xlabel: str = "$w_{j,1}$",
-    ylabel: str = "$w_{j,2}$",
-) -> RaysPanel:
+    axes: Axes, weights: ArrayLike, signs: ArrayLike, *, data: ArrayLike | None = None,
+    labels: ArrayLike | None = None, limit: float | None = None, xlabel: str = "$w_{j,1}$", ylabel: str = "$w_{j,2}$",
+) -> RaysPanel:  # fmt: skip
     """Draw each of the `weights` (m, 2) as a ray from 0 in the colour of its sign (m,), with a dot at its tip.
 
     `data` (n, 2) are shown by direction only: a green triangle on the rim, pointing up for `labels` > 0 and down for
@@ -271,14 +256,9 @@ def free_angle(angles: ArrayLike, candidates: ArrayLike) -> float:
 
 
 def _draw_by_sign(
-    axes: Axes,
-    times: NDArray[np.float64],
-    values: NDArray[np.float64],
-    sign: NDArray[np.int64],
-    time_scale: TimeScale,
-    *,
-    angles: bool = False,
-) -> dict[int, LineCollection]:
+    axes: Axes, times: NDArray[np.float64], values: NDArray[np.float64], sign: NDArray[np.int64],
+    time_scale: time_axis.TimeScale, *, angles: bool = False,
+) -> dict[int, LineCollection]:  # fmt: skip
     """Draw values (k, m) over times (k,) as thin curves, paler the more there are; return the curves by sign."""
     m = values.shape[1]
     thin: dict[str, Any] = {"linewidths": 0.9 if m <= MANY else 0.4, "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8))}
@@ -286,7 +266,7 @@ def _draw_by_sign(
     for value, group in _groups(sign):
         x, y = cut_wraps(times, values[:, group]) if angles else (times, values[:, group])
         look: dict[str, Any] = {"colors": PALETTE.sign(value), "zorder": 2, **thin}
-        curves[value] = draw_curves(axes, x, y, log_time=time_scale == "log", **look)
+        curves[value] = time_axis.draw_curves(axes, x, y, log_time=time_scale == "log", **look)
     return curves
 
 
@@ -302,33 +282,28 @@ class NormsPanel:
 
 @styled
 def draw_norms(
-    axes: Axes,
-    iterations: ArrayLike,
-    norms: ArrayLike,
-    signs: ArrayLike,
-    *,
-    log: bool = True,
-    time_scale: TimeScale = "linear",
-) -> NormsPanel:
+    axes: Axes, iterations: ArrayLike, norms: ArrayLike, signs: ArrayLike, *, log: bool = True,
+    time_scale: time_axis.TimeScale = "linear",
+) -> NormsPanel:  # fmt: skip
     """Draw `norms` (k, m) of m neurons over `iterations` (k,), coloured by `signs` (m,).
 
     On the log axis a norm of 0 is a gap, and neurons that are 0 throughout are counted in a note. Raises ValueError for
     shapes that differ.
     """
-    times, raw = as_times(iterations), np.asarray(norms, dtype=np.float64)
+    times, raw = time_axis.as_times(iterations), np.asarray(norms, dtype=np.float64)
     if raw.ndim != 2 or len(raw) != len(times):
         raise ValueError(f"norms of shape {raw.shape} for {len(times)} iterations: expected (k, m)")
     m = raw.shape[1]
     sign = as_signs(signs, m)
-    is_log = set_value_axis(axes, raw, r"norm $\Vert w_j^t\Vert$", log=log)
-    values = visible(raw, log=is_log)
+    is_log = time_axis.set_value_axis(axes, raw, r"norm $\Vert w_j^t\Vert$", log=log)
+    values = time_axis.visible(raw, log=is_log)
     curves = _draw_by_sign(axes, times, values, sign, time_scale)
     quantiles = {}
     if m > MANY:
         for value, group in _groups(sign):
             look = {"color": PALETTE.sign(value), "log_time": time_scale == "log"}
             quantiles[value] = _draw_quantiles(axes, times, raw[:, group], log=is_log, **look)
-    set_time_axis(axes, times, time_scale)
+    time_axis.set_time_axis(axes, times, time_scale)
     silent = int((~np.isfinite(values)).all(axis=0).sum())
     if is_log and silent:
         note(axes, f"{silent} of norm 0")
@@ -351,7 +326,7 @@ def _draw_quantiles(
         values[some] = np.nanquantile(clean[some], share, axis=1)
         look: dict[str, Any] = {"lw": 1.7, "ls": "-"} if share == 0.5 else {"lw": 1.2, "ls": (0, (4, 1.5))}
         look["path_effects"] = [withStroke(linewidth=look["lw"] + 1.4, foreground="white")]
-        lines.append(draw_curve(axes, times, visible(values, log=log), zorder=3, **look, **curve))
+        lines.append(time_axis.draw_curve(axes, times, time_axis.visible(values, log=log), zorder=3, **look, **curve))
     return lines
 
 
@@ -366,23 +341,16 @@ class DirectionsPanel:
 
 @styled
 def draw_directions(
-    axes: Axes,
-    iterations: ArrayLike,
-    values: ArrayLike,
-    signs: ArrayLike,
-    *,
-    kind: Literal["cosine", "angle"],
-    ylabel: str,
-    references: Mapping[str, float] | None = None,
-    time_scale: TimeScale = "linear",
-) -> DirectionsPanel:
+    axes: Axes, iterations: ArrayLike, values: ArrayLike, signs: ArrayLike, *, kind: Literal["cosine", "angle"],
+    ylabel: str, references: Mapping[str, float] | None = None, time_scale: time_axis.TimeScale = "linear",
+) -> DirectionsPanel:  # fmt: skip
     """Draw `values` (k, m), cosines or angles in degrees, of m neurons over `iterations` (k,), by `signs` (m,).
 
     Angles are shown in (-180, 180]; where a curve passes from one end to the other it is interrupted. `references` are
     dashed lines with labels in the right margin, such as `{"$D_+$": 26.6}`. Non-finite values (neurons without
     direction) are gaps. Raises ValueError for shapes that differ.
     """
-    times, array = as_times(iterations), visible(values, log=False)
+    times, array = time_axis.as_times(iterations), time_axis.visible(values, log=False)
     if array.ndim != 2 or len(array) != len(times):
         raise ValueError(f"directions of shape {array.shape} for {len(times)} iterations: expected (k, m)")
     sign = as_signs(signs, array.shape[1])
@@ -391,7 +359,7 @@ def draw_directions(
         array = 180 - (180 - array) % 360
         known = {name: 180 - (180 - value) % 360 for name, value in known.items()}
     curves = _draw_by_sign(axes, times, array, sign, time_scale, angles=kind == "angle")
-    set_time_axis(axes, times, time_scale)
+    time_axis.set_time_axis(axes, times, time_scale)
     reach, ticks = (190, [-180, -90, 0, 90, 180]) if kind == "angle" else (1.06, [-1, -0.5, 0, 0.5, 1])
     axes.set(ylim=(-reach, reach), yticks=ticks, ylabel=ylabel)
     lines, labels = _draw_references(axes, known)
@@ -422,13 +390,7 @@ def _draw_references(axes: Axes, references: Mapping[str, float]) -> tuple[dict[
         at = max(value * height, previous + LABEL_HEIGHT)
         previous = at
         labels[name] = axes.annotate(
-            name,
-            (1.0, value),
-            xycoords=axes.get_yaxis_transform(),
-            xytext=(4, at - value * height),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL + 0.5,
-            color=PALETTE.theory,
-        )
+            name, (1.0, value), xycoords=axes.get_yaxis_transform(), xytext=(4, at - value * height),
+            textcoords="offset points", va="center", fontsize=SMALL + 0.5, color=PALETTE.theory,
+        )  # fmt: skip
     return lines, labels

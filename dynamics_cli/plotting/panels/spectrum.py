@@ -44,15 +44,9 @@ class SpectrumPanel:
 
 @styled
 def draw_spectrum(
-    axes: Axes,
-    iterations: ArrayLike,
-    singular_values: ArrayLike,
-    stable_rank: ArrayLike,
-    *,
-    ylabel: str,
-    log: bool = True,
-    time_scale: TimeScale = "linear",
-) -> SpectrumPanel:
+    axes: Axes, iterations: ArrayLike, singular_values: ArrayLike, stable_rank: ArrayLike, *, ylabel: str,
+    log: bool = True, time_scale: TimeScale = "linear",
+) -> SpectrumPanel:  # fmt: skip
     """Draw `singular_values` (k, r) over `iterations` (k,), the `NAMED` largest dark, others pale.
 
     `stable_rank` (k,) is a dashed line on a right axis that starts at 0. Singular values of 0 are gaps on the log axis.

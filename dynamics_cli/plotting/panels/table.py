@@ -81,9 +81,7 @@ def table_figure(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str | None = None, width: float = TEXT_WIDTH
 ) -> Figure:
     """Return a figure of exactly the size that the table of `draw_table` needs."""
-    figure = Figure(
-        figsize=(1, 1),
-    )
+    figure = Figure(figsize=(1, 1))
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     table = draw_table(axes, header, rows, align=align, width=width)

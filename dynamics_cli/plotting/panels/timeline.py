@@ -55,14 +55,9 @@ class TimelinePanel:
 
 @styled
 def draw_timeline(
-    axes: Axes,
-    intervals: Sequence[Interval],
-    predicted: Sequence[Instant] = (),
-    *,
-    end: float | None = None,
-    xlabel: str = "iteration",
-    titles: tuple[str, str] = ("measured", "theory"),
-) -> TimelinePanel:
+    axes: Axes, intervals: Sequence[Interval], predicted: Sequence[Instant] = (), *, end: float | None = None,
+    xlabel: str = "iteration", titles: tuple[str, str] = ("measured", "theory"),
+) -> TimelinePanel:  # fmt: skip
     """Draw measured `intervals` as a bar and `predicted` times below it, all labelled.
 
     A label that does not fit into its interval moves above the bar. Labels never overlap: those that would take
@@ -157,18 +152,11 @@ def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> 
         axes.plot([mark.time], [way * (BAR / 2 + 2)], ls="none", zorder=4, **arrow)
         labels.append(
             axes.annotate(
-                mark.label,
-                (mark.time, way * middle),
-                xytext=(flag.side * OFFSET, 0),
-                textcoords="offset points",
-                ha="left" if flag.side > 0 else "right",
-                va="center",
-                fontsize=FONT,
-                color=PALETTE.theory,
-                bbox={"fc": "white", "ec": "none", "pad": 0.5},
-                zorder=2,
+                mark.label, (mark.time, way * middle), xytext=(flag.side * OFFSET, 0), textcoords="offset points",
+                ha="left" if flag.side > 0 else "right", va="center", fontsize=FONT, color=PALETTE.theory,
+                bbox={"fc": "white", "ec": "none", "pad": 0.5}, zorder=2,
             )
-        )
+        )  # fmt: skip
     return labels, float(starts[-1]) if marks else BAR / 2
 
 

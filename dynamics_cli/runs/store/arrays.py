@@ -38,8 +38,7 @@ class ArrayWriter:
 
         `owner` identifies the run and the array: the files of another one are not taken for these.
 
-        Raises:
-            ValueError: rows without bytes, or a dtype that is not a plain number.
+        Raises ValueError: rows without bytes, or a dtype that is not a plain number.
         """
         header = Header(np.dtype(dtype), tuple(row_shape), 0)
         if array_format.decode_header(header.encode()) != header or header.row_bytes == 0:
@@ -154,8 +153,7 @@ def open_for_append(path: Path, rows: int | None = None, owner: str | None = Non
 
     Every row that stays is checked against its checksum: what is appended to a damaged array would be for nothing.
 
-    Raises:
-        CorruptRunError: the array cannot be read, or fewer than `rows` rows are intact.
+    Raises CorruptRunError: the array cannot be read, or fewer than `rows` rows are intact.
     """
     found = _load(path, owner)
     writer = ArrayWriter.__new__(ArrayWriter)
@@ -178,8 +176,7 @@ def open_for_append(path: Path, rows: int | None = None, owner: str | None = Non
 def read_array(path: Path, rows: int | None = None) -> Array:
     """Map an array read-only into memory: its acknowledged rows, or the first `rows` of them; checksums are not read.
 
-    Raises:
-        CorruptRunError: the header is damaged, or there are fewer rows than it says or than `rows`.
+    Raises CorruptRunError: the header is damaged, or there are fewer rows than it says or than `rows`.
     """
     header, size = _read_header(path)
     available = max(size - header.offset, 0) // header.row_bytes
@@ -209,8 +206,7 @@ def verify_array(
         seal: what `sums_seal` gave when the array was finished.
         owner: of which run and array these must be the files; without it of any.
 
-    Raises:
-        CorruptRunError: with the number of rows that are intact.
+    Raises CorruptRunError: with the number of rows that are intact.
     """
     found = _load(path, owner)
     count, records = found.header.rows, found.records

@@ -110,8 +110,7 @@ def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
 def load_checkpoint(directory: Path, owner: str | None = None) -> Checkpoint | None:
     """Read the newest intact checkpoint of a run (`owner`, see `save_checkpoint`); `None` when none was written.
 
-    Raises:
-        CorruptRunError: there are checkpoints, but none is intact.
+    Raises CorruptRunError: there are checkpoints, but none is intact.
     """
     damaged: CorruptRunError | None = None
     for name in (layout.CHECKPOINT, layout.PREVIOUS_CHECKPOINT):

@@ -258,8 +258,7 @@ def write_atomic(path: Path, data: Buffer) -> None:
 def save(path: Path, data: Buffer) -> None:
     """Write a file by `write_atomic`, in a folder that is made if it is missing.
 
-    Raises:
-        RunError: it cannot be written.
+    Raises RunError: it cannot be written.
     """
     with os_errors_as_run_errors(path):
         make_directory(path.parent)
@@ -269,8 +268,7 @@ def save(path: Path, data: Buffer) -> None:
 def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     """Write a table by `save` and return its path.
 
-    Raises:
-        RunError: it cannot be written.
+    Raises RunError: it cannot be written.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -173,8 +173,7 @@ def links(directory: Path) -> list[Path]:
 def plots_folder(directory: Path) -> Path:
     """Return the folder of the pictures of a run.
 
-    Raises:
-        UsageError: it is a link.
+    Raises UsageError: it is a link.
     """
     if (directory / PLOTS).is_symlink():
         raise UsageError(f"{directory / PLOTS} is a link, through which dyn does not write: give --out another folder")

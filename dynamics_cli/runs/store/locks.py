@@ -105,8 +105,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
     The folder itself is locked, where the system can do that: no file of ours is left in it.
 
-    Raises:
-        RunError: the folder cannot be made.
+    Raises RunError: the folder cannot be made.
     """
     with files.os_errors_as_run_errors(folder, advice=""):
         files.make_directory(folder)

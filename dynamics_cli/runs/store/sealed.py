@@ -18,8 +18,7 @@ _CHECKSUM = "checksum"
 def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     """Return the JSON text of `content` with the SHA-256 of that text as its last entry.
 
-    Raises:
-        ValueError: a number that is not finite.
+    Raises ValueError: a number that is not finite.
     """
     checksum = hashlib.sha256(_text(content, indent).encode(errors="surrogatepass")).hexdigest()
     return (_text({**content, _CHECKSUM: checksum}, indent) + "\n").encode(errors="surrogatepass")
@@ -28,8 +27,7 @@ def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
 def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
     """Read what `seal` wrote; return the contents without their checksum, and whether they fit it byte for byte.
 
-    Raises:
-        ValueError: it is not a JSON object, with what is wrong in words.
+    Raises ValueError: it is not a JSON object, with what is wrong in words.
     """
     try:
         content = json.loads(data.decode(errors="surrogatepass"))

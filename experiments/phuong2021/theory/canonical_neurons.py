@@ -63,7 +63,6 @@ def canonical_neurons(x: ArrayLike, y: ArrayLike) -> CanonicalNeurons:
     Raises:
         InfeasibleError: a class cannot be separated from the origin.
         ValueError: a class is empty, or shapes do not match.
-
     """
     points, labels = as_points(x, y)
     if not (labels > 0).any() or not (labels < 0).any():

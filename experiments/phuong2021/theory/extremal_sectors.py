@@ -62,9 +62,7 @@ def extremal_directions(x: ArrayLike, y: ArrayLike, sign: int = 1) -> list[Extre
         y: labels (n,), ±1.
         sign: 1 or -1.
 
-    Raises:
-        ValueError: there are more than `MOST` points, or an input is 0.
-
+    Raises ValueError: there are more than `MOST` points, or an input is 0.
     """
     points, labels = as_points(x, y)
     n, d = points.shape

@@ -96,7 +96,6 @@ def agreement_directions(x: ArrayLike, y: ArrayLike, alpha: float, c_w: ArrayLik
     Raises:
         InfeasibleError: no network of these patterns classifies the data.
         ValueError: shapes do not match, or `alpha` is not in (0, 1].
-
     """
     points, labels = as_points(x, y)
     if not 0 < alpha <= 1:

@@ -149,15 +149,9 @@ def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | N
         event.terminal = True  # type: ignore[attr-defined]
         event.direction = -1.0  # type: ignore[attr-defined]
     result = solve_ivp(
-        lambda _, state: pair.field(state),
-        (0.0, end),
-        start,
-        method="DOP853",
-        dense_output=True,
-        events=(alpha_gone, beta_gone),
-        rtol=RTOL,
-        atol=ATOL * min(1.0, float(np.abs(start).max())),
-    )
+        lambda _, state: pair.field(state), (0.0, end), start, method="DOP853", dense_output=True,
+        events=(alpha_gone, beta_gone), rtol=RTOL, atol=ATOL * min(1.0, float(np.abs(start).max())),
+    )  # fmt: skip
     if result.status != 1:
         return result.sol, np.inf, result.y[:, -1]
     gone = 0 if len(result.t_events[0]) else 1
@@ -247,15 +241,9 @@ def _branch(start: Floats, pair: Pair, points: int) -> Floats:
 
     boundary.terminal = True  # type: ignore[attr-defined]
     result = solve_ivp(
-        lambda _, state: -pair.field(state),
-        (0.0, np.inf),
-        start,
-        method="DOP853",
-        dense_output=True,
-        events=boundary,
-        rtol=1e-12,
-        atol=1e-14 * float(np.abs(start).max()),
-    )
+        lambda _, state: -pair.field(state), (0.0, np.inf), start, method="DOP853", dense_output=True,
+        events=boundary, rtol=1e-12, atol=1e-14 * float(np.abs(start).max()),
+    )  # fmt: skip
     times = np.linspace(0.0, result.t[-1], 50 * points)
     path = result.sol(times).T
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])

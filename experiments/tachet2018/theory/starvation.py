@@ -69,14 +69,7 @@ def starvation_invariant(
 
 
 def starvation_path(
-    t: ArrayLike,
-    alpha0: float,
-    beta0: float,
-    z0: float,
-    lambda_: float,
-    *,
-    norm1: float = 1.0,
-    norm2: float = 1.0,
+    t: ArrayLike, alpha0: float, beta0: float, z0: float, lambda_: float, *, norm1: float = 1.0, norm2: float = 1.0
 ) -> StarvationPath:
     """Integrate Eq. 8 (relative tolerance 1e-12) and return the neuron at ascending times `t (T,)`.
 
@@ -101,15 +94,9 @@ def starvation_path(
 
 
 def stopping_points(
-    delta: ArrayLike,
-    alpha0: ArrayLike,
-    beta0: ArrayLike,
-    z0: ArrayLike,
-    lambda_: ArrayLike,
-    *,
-    norm1: ArrayLike = 1.0,
-    norm2: ArrayLike = 1.0,
-) -> StarvationPath:
+    delta: ArrayLike, alpha0: ArrayLike, beta0: ArrayLike, z0: ArrayLike, lambda_: ArrayLike, *,
+    norm1: ArrayLike = 1.0, norm2: ArrayLike = 1.0,
+) -> StarvationPath:  # fmt: skip
     """Return the neuron when training stops, `t*` of Theorem 6.1: the first time with `sigmoid(z alpha) = 1 - delta`.
 
     All arguments broadcast; all cases are integrated at once (relative tolerance 1e-12), in the variable `ln(z alpha)`,

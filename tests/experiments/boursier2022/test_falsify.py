@@ -17,7 +17,6 @@ SMALL_ALIGNED = (
 LARGE_OUTPUTS = ("initialization.kind=unbalanced", "initialization.output_value=1.0")
 FEW = tuple(f"few, scale {one}" for one in ("10.0", "1.0", "1.0e-2", "1.0e-4", "1.0e-6", "1.0e-8", "1.0e-12"))
 
-# fmt: off
 CHANGES = {
     "fig1": [
         Change("a large scale", ("initialization.scale=3.0",), ("order",)),
@@ -76,8 +75,7 @@ CHANGES = {
                ("few-loss", "few-norm", "few-kinks", "few-saddles"), FEW),
         Change("an early end", ("optimizer.stop_below=1e-8",), ("interpolates", "few-loss")),
     ],
-}
-# fmt: on
+}  # fmt: skip
 QUICK = ("fig2", "fig3")
 FIGURES = [pytest.param(one, marks=() if one in QUICK else pytest.mark.long) for one in CHANGES]
 

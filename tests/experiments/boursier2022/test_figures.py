@@ -33,17 +33,14 @@ from tests.experiments.helpers import (
     legend,
     lines,
     one_run,
+    shown,
     titles,
     verdicts,
 )
 
 ALL = [listed.id for listed in figures("boursier2022")]
 PANELS = dict(zip(ALL, (1, 4, 1, 6, 2, 4, 2, 2), strict=True))
-NOT_REPRODUCED = {
-    "boursier2022-fig1": {"fact-1"},
-    "boursier2022-fig3": {"local-pl"},
-    "boursier2022-fig5": {"kernel"},
-}
+NOT_REPRODUCED = {"boursier2022-fig1": {"fact-1"}, "boursier2022-fig3": {"local-pl"}, "boursier2022-fig5": {"kernel"}}
 """Statements that do not hold at the paper's own scale, on gradient flow neither (see NOTES.md)."""
 QUICK = [f"boursier2022-fig{k}" for k in (1, 2, 3, 5)]
 SHORT = ("optimizer.iterations=40", "record.snapshots.include=[]")
@@ -101,9 +98,7 @@ def check_states(drawn: Drawing, states: list[LineState], x: np.ndarray, y: np.n
 
 
 def test_figure_1_draws_the_ends_of_the_phases() -> None:
-    figure = load_figure("boursier2022-fig1")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("boursier2022-fig1")
     (axes,) = drawn.axes
     assert [bar.get_x() for bar in axes.patches] == evidence.ends[:-1]
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], np.diff(evidence.ends))
@@ -119,18 +114,14 @@ def test_figure_1_draws_the_ends_of_the_phases() -> None:
 
 
 def test_figure_2_draws_function_data_and_neurons() -> None:
-    figure = load_figure("boursier2022-fig2")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("boursier2022-fig2")
     check_states(drawn, evidence.states, evidence.setting.x[:, 0], evidence.setting.y)
     assert titles(drawn)[:2] == ["(a) Initialisation (it. 0)", "(b) End of first phase (it. 4\N{THIN SPACE}000)"]
     assert legend(drawn) == ["data", r"estimated function $h_\theta$", "neurons"]
 
 
 def test_figure_3_draws_both_curves_and_marks_where_saddles_are_left() -> None:
-    figure = load_figure("boursier2022-fig3")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("boursier2022-fig3")
     (axes,) = drawn.axes
     check_curve(axes, evidence.curve)
     x, y = lines(axes)[1]
@@ -141,9 +132,7 @@ def test_figure_3_draws_both_curves_and_marks_where_saddles_are_left() -> None:
 
 
 def test_figure_4_marks_its_states_on_the_loss() -> None:
-    figure = load_figure("boursier2022-fig4")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("boursier2022-fig4")
     check_states(drawn, evidence.states, evidence.x[:, 0], evidence.y)
     profile = drawn.axes[5]
     check_curve(profile, evidence.curve)
@@ -154,9 +143,7 @@ def test_figure_4_marks_its_states_on_the_loss() -> None:
 
 
 def test_figure_5_draws_the_interpolator_over_the_last_state() -> None:
-    figure = load_figure("boursier2022-fig5")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("boursier2022-fig5")
     check_states(drawn, [evidence.first, evidence.last], evidence.x[:, 0], evidence.y)
     x, y = lines(drawn.axes[1])[2]
     np.testing.assert_array_equal(y, evidence.interpolator(x))
@@ -164,17 +151,15 @@ def test_figure_5_draws_the_interpolator_over_the_last_state() -> None:
 
 
 def test_figure_7_draws_loss_and_ratios() -> None:
-    figure = load_figure("boursier2022-fig7")
-    evidence = evidence_of(figure)
-    profile, bars = drawing(figure, evidence).axes
+    evidence, drawn = shown("boursier2022-fig7")
+    profile, bars = drawn.axes
     check_curve(profile, evidence.curve)
     np.testing.assert_array_equal([bar.get_height() for bar in bars.patches], evidence.ratios[:10])
 
 
 def test_the_extra_figure_draws_norm_and_excess_against_the_scale() -> None:
-    figure = load_figure("boursier2022-extra-norm")
-    evidence = evidence_of(figure)
-    norm, excess = drawing(figure, evidence).axes
+    evidence, drawn = shown("boursier2022-extra-norm")
+    norm, excess = drawn.axes
     assert has_line(norm, [0, 1], [evidence.wide.least] * 2)
     for series in (evidence.wide, evidence.few):
         assert has_line(norm, series.scales, series.norms)

@@ -77,13 +77,10 @@ def test_no_interpolator_found_by_a_solver_is_shorter():
     for seed in range(8):
         start = np.random.default_rng(seed).normal(size=m * (d + 1))
         found = minimize(
-            lambda t: t @ t,
-            start,
-            jac=lambda t: 2 * t,
-            method="SLSQP",
+            lambda t: t @ t, start, jac=lambda t: 2 * t, method="SLSQP",
             constraints={"type": "eq", "fun": lambda t: outputs(x, t[: m * d].reshape(m, d), t[m * d :]) - y},
             options={"maxiter": 500, "ftol": 1e-12},
-        )
+        )  # fmt: skip
         fits = np.abs(outputs(x, found.x[: m * d].reshape(m, d), found.x[m * d :]) - y).max() < 1e-6
         if fits:
             best = min(best, found.fun)

@@ -9,41 +9,27 @@ from dynamics_cli.losses.margin import Exponential
 from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.measures.spectra import singular_values, stable_rank
 from dynamics_cli.measures.two_layer import outputs
+from experiments.min2024.theory import cones
 from experiments.min2024.theory.alignment_history import alignment_history
-from experiments.min2024.theory.cones import (
-    BLOCK,
-    DEAD,
-    MINUS,
-    OUTSIDE,
-    PLUS,
-    activation_counts,
-    centres,
-    correlation,
-    misplaced,
-    pattern_changes,
-    permuted_shares,
-    regions,
-    x_a,
-)
 from experiments.min2024.theory.motion import hidden_gradient, motion
 
 rng = np.random.default_rng(0)
 
 
 def test_correlation_of_two_points_is_their_cosine() -> None:
-    found = correlation([[1.0, 0.0], [np.sin(0.1), np.cos(0.1)]], [1, 1])
+    found = cones.correlation([[1.0, 0.0], [np.sin(0.1), np.cos(0.1)]], [1, 1])
     assert found.mu == pytest.approx(np.sin(0.1), abs=1e-15)
     assert found.same == 1.0
     assert np.isnan(found.different)
 
 
 def test_correlation_in_blocks_equals_the_whole_matrix() -> None:
-    n = BLOCK + 37
+    n = cones.BLOCK + 37
     x, y = rng.standard_normal((n, 5)) + 0.3, rng.choice([-1.0, 1.0], n)
     u = x / np.linalg.norm(x, axis=1, keepdims=True)
     products, upper = u @ u.T, np.triu(np.ones((n, n), bool), 1)
     same = upper & (y[:, None] == y)
-    found = correlation(x, y)
+    found = cones.correlation(x, y)
     assert found.same == pytest.approx(np.mean(products[same] > 0))
     assert found.different == pytest.approx(np.mean(products[upper & ~same] < 0))
     assert found.mu == pytest.approx((products * np.outer(y, y))[upper].min())
@@ -51,13 +37,13 @@ def test_correlation_in_blocks_equals_the_whole_matrix() -> None:
 
 def test_correlation_refuses_what_has_no_direction() -> None:
     with pytest.raises(ValueError, match="other than 0"):
-        correlation([[0.0, 0.0], [1.0, 0.0]], [1, 1])
+        cones.correlation([[0.0, 0.0], [1.0, 0.0]], [1, 1])
     with pytest.raises(ValueError, match="other than 0"):
-        correlation([[1.0, 0.0]], [0])
+        cones.correlation([[1.0, 0.0]], [0])
 
 
 def test_centres_are_sums() -> None:
-    plus, minus = centres([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], [1, 1, -1])
+    plus, minus = cones.centres([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], [1, 1, -1])
     assert plus.tolist() == [4.0, 6.0]
     assert minus.tolist() == [5.0, 7.0]
 
@@ -65,24 +51,24 @@ def test_centres_are_sums() -> None:
 def test_regions_in_the_plane() -> None:
     x, y = np.array([[1.0, 0.2], [-1.0, 0.2]]), np.array([1.0, -1.0])
     W = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
-    assert regions(x, y, W).tolist() == [PLUS, MINUS, DEAD, OUTSIDE]
-    assert regions(x, y, np.stack([W, W])).shape == (2, 4)
-    assert activation_counts(x, y, W).tolist() == [[1, 0], [0, 1], [0, 0], [1, 1]]
-    assert np.array_equal([x_a(x, y, w) for w in W], [[1.0, 0.2], [1.0, -0.2], [0.0, 0.0], [2.0, 0.0]])
+    assert cones.regions(x, y, W).tolist() == [cones.PLUS, cones.MINUS, cones.DEAD, cones.OUTSIDE]
+    assert cones.regions(x, y, np.stack([W, W])).shape == (2, 4)
+    assert cones.activation_counts(x, y, W).tolist() == [[1, 0], [0, 1], [0, 0], [1, 1]]
+    assert np.array_equal([cones.x_a(x, y, w) for w in W], [[1.0, 0.2], [1.0, -0.2], [0.0, 0.0], [2.0, 0.0]])
 
 
 def test_only_live_neurons_outside_the_region_of_their_sign_are_misplaced() -> None:
-    reached = np.array([PLUS, MINUS, DEAD, OUTSIDE])
-    assert misplaced(reached, np.ones(4)).tolist() == [False, True, False, True]
-    assert misplaced(reached, -np.ones(4)).tolist() == [True, False, False, True]
+    reached = np.array([cones.PLUS, cones.MINUS, cones.DEAD, cones.OUTSIDE])
+    assert cones.misplaced(reached, np.ones(4)).tolist() == [False, True, False, True]
+    assert cones.misplaced(reached, -np.ones(4)).tolist() == [True, False, False, True]
 
 
 def test_pattern_changes() -> None:
-    times, patterns = pattern_changes([0, 5, 9, 12], [[0, 1], [0, 1], [1, 1], [1, 0]])
+    times, patterns = cones.pattern_changes([0, 5, 9, 12], [[0, 1], [0, 1], [1, 1], [1, 0]])
     assert times.tolist() == [9, 12]
     assert patterns.astype(int).tolist() == [[0, 1], [1, 1], [1, 0]]
     with pytest.raises(ValueError, match="do not belong"):
-        pattern_changes([0.0], [[1], [0]])
+        cones.pattern_changes([0.0], [[1], [0]])
 
 
 def test_motion_is_the_derivative_along_the_flow() -> None:
@@ -134,8 +120,8 @@ def test_alignment_history_refuses_other_shapes() -> None:
 def test_shares_of_permuted_labels_are_those_of_the_correlation() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((30, 4)), np.where(np.arange(30) < 11, 1.0, -1.0)
-    (shares,) = permuted_shares(x, y, 1, np.random.default_rng(5))
-    direct = correlation(x, np.random.default_rng(5).permutation(y))
+    (shares,) = cones.permuted_shares(x, y, 1, np.random.default_rng(5))
+    direct = cones.correlation(x, np.random.default_rng(5).permutation(y))
     assert shares == pytest.approx([direct.same, direct.different])
     with pytest.raises(ValueError, match="permutation"):
-        permuted_shares(x, np.ones(30), 1, rng)
+        cones.permuted_shares(x, np.ones(30), 1, rng)

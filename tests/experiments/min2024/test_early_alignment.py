@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.theory.sphere_flow import sphere_flow
+from experiments.min2024.theory import early_alignment
 from experiments.min2024.theory.caratheodory import SingleNeuron, boundary_rates
 from experiments.min2024.theory.cones import DEAD, PLUS, regions
-from experiments.min2024.theory.early_alignment import (
-    alignment_constants,
-    check_path,
-    correspondence,
-    edge_times,
-    largest_log_scale,
-    maximal_path,
-    travel_time,
-    two_point_time,
-)
 
 
 def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +17,7 @@ def two_points(angle: float) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("angle", [0.001, 0.1, 1.0])
 def test_constants_of_two_points(angle: float) -> None:
-    found = alignment_constants(*two_points(angle))
+    found = early_alignment.alignment_constants(*two_points(angle))
     mu = np.sin(angle)
     assert found.xi == pytest.approx(mu**2)
     assert found.zeta == pytest.approx((1 + mu) / 2)
@@ -36,13 +27,13 @@ def test_constants_of_two_points(angle: float) -> None:
 def test_constants_take_the_initial_directions_into_account() -> None:
     x, y = np.array([[1.0, 0.1], [-1.0, 0.1]]), np.array([1.0, -1.0])
     near = np.array([[-1.0, 0.101], [1.0, 0.3]])
-    with_start = alignment_constants(x, y, near, [1.0, 1.0])
-    assert with_start.zeta < 1e-4 < alignment_constants(x, y).zeta
+    with_start = early_alignment.alignment_constants(x, y, near, [1.0, 1.0])
+    assert with_start.zeta < 1e-4 < early_alignment.alignment_constants(x, y).zeta
 
 
 def test_without_assumption_1_there_is_no_bound() -> None:
     with pytest.raises(ValueError, match="mu > 0"):
-        alignment_constants(np.eye(2), np.ones(2))
+        early_alignment.alignment_constants(np.eye(2), np.ones(2))
 
 
 @pytest.mark.parametrize("angle", [0.3, 0.03])
@@ -50,24 +41,24 @@ def test_directional_flow_stays_below_the_bound_and_follows_the_law(angle: float
     x, y = two_points(angle)
     start = np.array([[1e-9, -1.0]])
     time = sphere_flow(x, y, start, [1.0], [0.0], loss_factor=2.0).switches[0][0]
-    assert time == pytest.approx(float(two_point_time(angle)), rel=1e-6)
-    assert time < alignment_constants(x, y).t1
+    assert time == pytest.approx(float(early_alignment.two_point_time(angle)), rel=1e-6)
+    assert time < early_alignment.alignment_constants(x, y).t1
     after = sphere_flow(x, y, start, [1.0], [1.001 * time], loss_factor=2.0).directions[0]
     assert regions(x, y, after).tolist() == [PLUS]
 
 
 def test_the_hypothesis_on_the_scale_is_far_below_float64() -> None:
-    constants = alignment_constants(*two_points(0.1))
-    assert largest_log_scale(constants, 50, 4.0) / np.log(10) == pytest.approx(-12235, abs=5)
+    constants = early_alignment.alignment_constants(*two_points(0.1))
+    assert early_alignment.largest_log_scale(constants, 50, 4.0) / np.log(10) == pytest.approx(-12235, abs=5)
 
 
 def test_maximal_path_and_its_time() -> None:
-    path = maximal_path(3, 2)
+    path = early_alignment.maximal_path(3, 2)
     assert path.tolist() == [[0, 2], [0, 1], [1, 1], [1, 0], [2, 0], [3, 0]]
-    assert edge_times(path, 2.0) == pytest.approx([1.0, 2.0, 1.0, 2.0, 1.0])
-    assert travel_time(path, 2.0) == pytest.approx(7.0)
+    assert early_alignment.edge_times(path, 2.0) == pytest.approx([1.0, 2.0, 1.0, 2.0, 1.0])
+    assert early_alignment.travel_time(path, 2.0) == pytest.approx(7.0)
     with pytest.raises(ValueError, match="either label"):
-        maximal_path(0, 2)
+        early_alignment.maximal_path(0, 2)
 
 
 def random_path(rng: np.random.Generator, n_plus: int, n_minus: int) -> np.ndarray:
@@ -85,15 +76,15 @@ def random_path(rng: np.random.Generator, n_plus: int, n_minus: int) -> np.ndarr
 
 def test_correspondence_bounds_every_edge_once() -> None:
     rng = np.random.default_rng(1)
-    largest = maximal_path(5, 4)
-    bounds = edge_times(largest, 1.0)
+    largest = early_alignment.maximal_path(5, 4)
+    bounds = early_alignment.edge_times(largest, 1.0)
     for _ in range(300):
-        path = check_path(random_path(rng, 5, 4), 5, 4)
-        partners = correspondence(path, 5, 4)
+        path = early_alignment.check_path(random_path(rng, 5, 4), 5, 4)
+        partners = early_alignment.correspondence(path, 5, 4)
         assert len(set(partners.tolist())) == len(partners)
-        assert (edge_times(path, 1.0) <= bounds[partners]).all()
-        assert travel_time(path, 1.0) <= travel_time(largest, 1.0)
-    assert correspondence(largest, 5, 4).tolist() == list(range(9))
+        assert (early_alignment.edge_times(path, 1.0) <= bounds[partners]).all()
+        assert early_alignment.travel_time(path, 1.0) <= early_alignment.travel_time(largest, 1.0)
+    assert early_alignment.correspondence(largest, 5, 4).tolist() == list(range(9))
 
 
 @pytest.mark.parametrize(
@@ -101,13 +92,13 @@ def test_correspondence_bounds_every_edge_once() -> None:
 )
 def test_what_is_no_path_is_refused(path: list) -> None:
     with pytest.raises(ValueError, match="path"):
-        check_path(path, 2, 2)
+        early_alignment.check_path(path, 2, 2)
 
 
 def test_maximal_time_is_below_t1() -> None:
     x = np.array([[1.0, 0.3], [1.0, 0.4], [-1.0, 0.1], [-1.0, 0.2]])
-    constants = alignment_constants(x, [1, 1, -1, -1])
-    assert travel_time(maximal_path(2, 2), constants.rate) <= constants.t1
+    constants = early_alignment.alignment_constants(x, [1, 1, -1, -1])
+    assert early_alignment.travel_time(early_alignment.maximal_path(2, 2), constants.rate) <= constants.t1
 
 
 def test_single_neuron_stays_only_with_slope_zero() -> None:

@@ -189,8 +189,7 @@ def test_digits_align_early_on_few_images(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "reproduced"),
-    [(12, ("order", "norms-rest", "loss-late")), (13, ("norms-first", "directions-first"))],
+    ("number", "reproduced"), [(12, ("order", "norms-rest", "loss-late")), (13, ("norms-first", "directions-first"))]
 )
 def test_sgd_has_two_phases_on_both_layers_only(number: int, reproduced: tuple[str, ...]) -> None:
     figure = load_figure(f"min2024-fig{number}")

@@ -9,7 +9,6 @@ from tests.experiments.falsify import Change, check_changes, check_complete
 SCALE = ("initialization.scale=10",)
 PARTS = ("training", "held-out", "training-enters", "held-out-enters", "linear")
 MORE = ("1-7", "2-3", "4-9", "5-8", "6-0")
-# fmt: off
 CHANGES = {
     "sarussi2021-fig1": [
         Change("the large scale for both", SCALE, ("small-linear", "small-outside", "small-clusters"), ("small",)),
@@ -51,8 +50,7 @@ CHANGES = {
         Change("a step of 1e-5", ("optimizer.lr=1e-5",), tuple(f"polynomial-{n}" for n in ("small", "large", "narrow")),
                untrained="the hundred neurons of a large start fit even random labels in a power below 2"),
     ],
-}
-# fmt: on
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ from tests.experiments.helpers import (
     labels,
     legend,
     lines,
+    shown,
     titles,
     verdicts,
 )
@@ -34,17 +35,10 @@ ALL = [listed.id for listed in figures("sarussi2021")]
 MNIST_SHORT = ("dataset.per_class=100", "dataset.test_per_class=50", "optimizer.epochs=3")
 """Settings under which the MNIST figures are drawn here; what they claim needs all images and 60 epochs."""
 CHEAP: dict[str, tuple[str, ...]] = {
-    "fig1": (),
-    "fig2": (*MNIST_SHORT, "record.snapshots.interval=200"),
-    "fig3": (),
-    "fig4": (),
-    "fig5": (),
-    "fig6": (*MNIST_SHORT, "record.snapshots.interval=200"),
-    "fig7": (*MNIST_SHORT, "record.snapshots.interval=200"),
-    "fig8": (),
-    "fig9": (),
-    "extra-convergence": (),
-}
+    "fig1": (), "fig2": (*MNIST_SHORT, "record.snapshots.interval=200"), "fig3": (), "fig4": (), "fig5": (),
+    "fig6": (*MNIST_SHORT, "record.snapshots.interval=200"), "fig7": (*MNIST_SHORT, "record.snapshots.interval=200"),
+    "fig8": (), "fig9": (), "extra-convergence": (),
+}  # fmt: skip
 NOT_REPRODUCED = {"fig4": {"boundary-sgd"}}
 """Plain SGD nears the limit like 1/log t: see NOTES.md."""
 PANELS = dict(zip(CHEAP, (4, 3, 2, 3, 2, 3, 2, 2, 4, 1), strict=True))
@@ -89,9 +83,7 @@ def check_neurons(axes: Axes, groups: Sequence[ArrayLike]) -> None:
 
 
 def test_figure_1_draws_regions_data_and_neurons_of_both_networks() -> None:
-    figure = load_figure("sarussi2021-fig1")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("sarussi2021-fig1")
     for k, one in enumerate((evidence.large, evidence.small)):
         data = one.groups.data
         regions, boundary = drawn.axes[k].collections
@@ -123,18 +115,15 @@ def test_figure_2_draws_ratio_shares_and_every_slope() -> None:
 
 
 def test_figure_3_draws_every_level_and_both_directions() -> None:
-    figure = load_figure("sarussi2021-fig3")
-    evidence = evidence_of(figure)
-    levels, neurons = drawing(figure, evidence).axes
+    evidence, drawn = shown("sarussi2021-fig3")
+    levels, neurons = drawn.axes
     assert len(levels.collections[1].get_segments()) == sum(len(one) for one in evidence.sets.segments)
     check_neurons(neurons, [[(1.0, 0.6)], [(-0.4, 0.9)]])
     assert evidence.inside >= 1_000_000  # the points that Theorem 5.1 speaks of
 
 
 def test_figure_4_draws_predictions_over_what_was_learned_and_the_margins() -> None:
-    figure = load_figure("sarussi2021-fig4")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("sarussi2021-fig4")
     boundary, weights, margins = drawn.axes
     (normal,) = [one for one in boundary.lines if one.get_label() == "predicted (PAR)"]
     np.testing.assert_allclose(evidence.predicted.boundary @ np.array(normal.get_data()), 0, atol=1e-12)
@@ -153,9 +142,7 @@ def test_figure_4_draws_predictions_over_what_was_learned_and_the_margins() -> N
 
 
 def test_figure_5_draws_the_sector_in_which_relu_is_0() -> None:
-    figure = load_figure("sarussi2021-fig5")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("sarussi2021-fig5")
     leaky, relu = (axes.collections[0].get_facecolors() for axes in drawn.axes)
     assert len(np.unique(leaky, axis=0)) == 2
     assert len(np.unique(relu, axis=0)) == 3
@@ -165,9 +152,7 @@ def test_figure_5_draws_the_sector_in_which_relu_is_0() -> None:
 
 
 def test_figure_6_draws_every_pair_for_both_slopes() -> None:
-    figure = load_figure("sarussi2021-fig6")
-    evidence = evidence_of(figure, CHEAP["fig6"])
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("sarussi2021-fig6", CHEAP["fig6"])
     for role, pair in (("1-7", "(1, 7)"), ("6-0", "(6, 0)")):
         check_curve(drawn.axes[0], pair, evidence[role].epochs, evidence[role].ratio)
         for axes, one in zip(drawn.axes[1:], (evidence[role], evidence[f"{role}-slope-0.8"]), strict=True):
@@ -189,9 +174,8 @@ def test_figures_7_and_8_draw_both_measures_and_both_groups() -> None:
 
 
 def test_figure_9_draws_directions_disagreements_and_shares() -> None:
-    figure = load_figure("sarussi2021-fig9")
-    evidence = evidence_of(figure)
-    _, drawn, disagreements, shares = drawing(figure, evidence).axes
+    evidence, drawn = shown("sarussi2021-fig9")
+    _, drawn, disagreements, shares = drawn.axes
     groups = evidence.plane.groups
     check_neurons(drawn, [directions(group) for group in groups.last])
     for kind in "wu":
@@ -200,9 +184,7 @@ def test_figure_9_draws_directions_disagreements_and_shares() -> None:
 
 
 def test_the_extra_figure_draws_the_epochs_needed() -> None:
-    figure = load_figure("sarussi2021-extra-convergence")
-    evidence = evidence_of(figure)
-    drawn = drawing(figure, evidence)
+    evidence, drawn = shown("sarussi2021-extra-convergence")
     epsilons = np.geomspace(0.3, 2e-3, 30)
     for one in evidence.values():
         assert has_line(drawn.axes[0], 1 / epsilons, np.maximum(one.needed, 1))

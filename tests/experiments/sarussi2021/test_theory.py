@@ -11,34 +11,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.classification import normalised_margin
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.least_distance import InfeasibleError
-from experiments.sarussi2021.theory.agreement import (
-    agreed_pattern,
-    agreement_directions,
-    agreement_margin,
-    agreement_share,
-    hard_margin_svm,
-    largest_margin,
-    margin_of_assumption_3,
-    most_disagreements,
-    patterns_hold,
-    perfect_agreement,
-    perfect_agreement_directions,
-    wrongly_classifiable,
-)
-from experiments.sarussi2021.theory.clustering import (
-    cluster_radius,
-    clustering_ratio,
-    group_means,
-    largest_angle,
-    largest_bend,
-    linear_classifier,
-    outside_linear_regime,
-    sharp_constant,
-    sharpest,
-    signs_differ,
-    tightness,
-    violations,
-)
+from experiments.sarussi2021.theory import agreement, clustering
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
 Y = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
@@ -47,70 +20,68 @@ U = np.array([[-1.0, 0.5], [-1.0, -0.5]])
 
 
 def test_radius_ratio_and_regime_by_hand():
-    w_bar, u_bar = group_means(W, U)
+    w_bar, u_bar = clustering.group_means(W, U)
     assert w_bar.tolist() == [2.0, 0.0]
     assert u_bar.tolist() == [-1.0, 0.0]
-    assert cluster_radius(W, U) == pytest.approx(1.0)
-    assert clustering_ratio(W, U) == pytest.approx(2 / 3)
+    assert clustering.cluster_radius(W, U) == pytest.approx(1.0)
+    assert clustering.clustering_ratio(W, U) == pytest.approx(2 / 3)
     # |<(3, 0), x>| < 2 ||x||: outside where |cosine| < 2/3
     x = np.array([[1.0, 0.0], [0.0, 1.0], [0.66, np.sqrt(1 - 0.66**2)], [0.67, np.sqrt(1 - 0.67**2)]])
-    assert outside_linear_regime(x, W, U).tolist() == [False, True, True, False]
-    assert np.isinf(clustering_ratio(W, W))
+    assert clustering.outside_linear_regime(x, W, U).tolist() == [False, True, True, False]
+    assert np.isinf(clustering.clustering_ratio(W, W))
 
 
 def test_measures_take_snapshots():
     many_w, many_u = np.stack([W, 10 * W]), np.stack([U, 10 * U])
-    np.testing.assert_allclose(clustering_ratio(many_w, many_u), 2 / 3)
-    np.testing.assert_allclose(cluster_radius(many_w, many_u), [1, 10])
-    np.testing.assert_allclose(largest_angle(many_w), 2 * np.degrees(np.arctan(0.5)))
-    assert outside_linear_regime(np.eye(2), many_w, many_u).shape == (2, 2)
+    np.testing.assert_allclose(clustering.clustering_ratio(many_w, many_u), 2 / 3)
+    np.testing.assert_allclose(clustering.cluster_radius(many_w, many_u), [1, 10])
+    np.testing.assert_allclose(clustering.largest_angle(many_w), 2 * np.degrees(np.arctan(0.5)))
+    assert clustering.outside_linear_regime(np.eye(2), many_w, many_u).shape == (2, 2)
     with pytest.raises(ValueError, match="two halves"):
-        cluster_radius(W, np.ones((2, 3)))
+        clustering.cluster_radius(W, np.ones((2, 3)))
 
 
 def test_tiny_angles_are_accurate():
-    assert largest_angle([[1.0, 0.0], [1.0, 1e-9]]) == pytest.approx(np.degrees(1e-9), rel=1e-6)
-    assert np.isnan(largest_angle([[1.0, 0.0], [0.0, 0.0]]))
+    assert clustering.largest_angle([[1.0, 0.0], [1.0, 1e-9]]) == pytest.approx(np.degrees(1e-9), rel=1e-6)
+    assert np.isnan(clustering.largest_angle([[1.0, 0.0], [0.0, 0.0]]))
 
 
 def test_agreement_by_hand():
     x, y = np.array([[1.0, 0.0], [-1.0, 0.2], [0.1, 1.0]]), np.array([1.0, -1.0, 1.0])
-    assert perfect_agreement(x, y, W).tolist() == [True, False]  # (2, -1) puts (0.1, 1) on the wrong side
-    assert agreement_share(x, y, W) == 0.5
-    assert agreement_share(x, y, np.stack([W, W[[0, 0]]])).tolist() == [0.5, 1.0]
-    assert perfect_agreement(x, y, -W, sign=-1).tolist() == [True, False]
-    assert most_disagreements(x, W) == 1
-    assert most_disagreements(x, np.stack([W, W[[0, 0]]])).tolist() == [1, 0]
-    assert agreed_pattern(x, W).tolist() == [1.0, -1.0, 1.0]
+    assert agreement.perfect_agreement(x, y, W).tolist() == [True, False]  # (2, -1) puts (0.1, 1) on the wrong side
+    assert agreement.agreement_share(x, y, W) == 0.5
+    assert agreement.agreement_share(x, y, np.stack([W, W[[0, 0]]])).tolist() == [0.5, 1.0]
+    assert agreement.perfect_agreement(x, y, -W, sign=-1).tolist() == [True, False]
+    assert agreement.most_disagreements(x, W) == 1
+    assert agreement.most_disagreements(x, np.stack([W, W[[0, 0]]])).tolist() == [1, 0]
+    assert agreement.agreed_pattern(x, W).tolist() == [1.0, -1.0, 1.0]
 
 
 def test_margin_of_a_regime_is_scale_free_and_negative_outside():
     x, c = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
     norm = np.sqrt((W**2).sum() + (U**2).sum())
-    assert agreement_margin(x, W, U, c, -c) == pytest.approx(1 / norm)
-    assert agreement_margin(x, 7 * W, 7 * U, c, -c) == pytest.approx(1 / norm)
-    assert agreement_margin(x, W, U, c, c) < 0
+    assert agreement.agreement_margin(x, W, U, c, -c) == pytest.approx(1 / norm)
+    assert agreement.agreement_margin(x, 7 * W, 7 * U, c, -c) == pytest.approx(1 / norm)
+    assert agreement.agreement_margin(x, W, U, c, c) < 0
 
 
 def test_equation_8_against_a_general_solver():
     alpha = 0.2
-    found = perfect_agreement_directions(X, Y, alpha)
+    found = agreement.perfect_agreement_directions(X, Y, alpha)
     rows = [np.r_[x, -alpha * x] if y > 0 else np.r_[-alpha * x, x] for x, y in zip(X, Y, strict=True)]
     general = minimize(
-        lambda z: z @ z,
-        np.r_[1.0, 0, -1, 0],
-        jac=lambda z: 2 * z,
+        lambda z: z @ z, np.r_[1.0, 0, -1, 0], jac=lambda z: 2 * z,
         constraints={"type": "ineq", "fun": lambda z: np.array(rows) @ z - 1, "jac": lambda z: np.array(rows)},
         options={"ftol": 1e-14, "maxiter": 500},
-    )
+    )  # fmt: skip
     np.testing.assert_allclose(found.joint, general.x, atol=1e-6)
     assert found.solution.kkt_residual < 1e-12
-    assert patterns_hold(X, found, Y, -Y)
+    assert agreement.patterns_hold(X, found, Y, -Y)
 
 
 def test_the_dual_has_the_kernel_of_the_paper():
     alpha = 0.3
-    found = perfect_agreement_directions(X, Y, alpha)
+    found = agreement.perfect_agreement_directions(X, Y, alpha)
     same = Y[:, None] == Y
     K = np.where(same, 1 + alpha**2, 2 * alpha) * (X @ X.T)  # Section 6.2
     assert found.joint @ found.joint == pytest.approx(
@@ -119,15 +90,15 @@ def test_the_dual_has_the_kernel_of_the_paper():
 
 
 def test_one_point_and_a_linear_network_by_hand():
-    found = perfect_agreement_directions([[2.0, 0.0]], [1.0], 0.5)
+    found = agreement.perfect_agreement_directions([[2.0, 0.0]], [1.0], 0.5)
     assert found.w.tolist() == pytest.approx([0.4, 0.0])  # (1, -alpha) x / ((1 + alpha^2) ||x||^2)
     assert found.u.tolist() == pytest.approx([-0.2, 0.0])
-    linear = perfect_agreement_directions(X, Y, 1.0)
-    np.testing.assert_allclose(linear.boundary, hard_margin_svm(X, Y).w, rtol=1e-10)
+    linear = agreement.perfect_agreement_directions(X, Y, 1.0)
+    np.testing.assert_allclose(linear.boundary, agreement.hard_margin_svm(X, Y).w, rtol=1e-10)
     with pytest.raises(InfeasibleError):
-        agreement_directions([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0], 0.2, [1.0, 1.0], [1.0, 1.0])
+        agreement.agreement_directions([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0], 0.2, [1.0, 1.0], [1.0, 1.0])
     with pytest.raises(ValueError, match="slope"):
-        perfect_agreement_directions(X, Y, 0.0)
+        agreement.perfect_agreement_directions(X, Y, 0.0)
 
 
 def test_assumption_4_against_linear_programs():
@@ -136,7 +107,7 @@ def test_assumption_4_against_linear_programs():
         n, d = int(rng.integers(4, 12)), int(rng.integers(2, 5))
         x, y = rng.standard_normal((n, d)) + 0.8, np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
         x[y < 0] *= -1
-        for j, wrong in enumerate(wrongly_classifiable(x, y)):
+        for j, wrong in enumerate(agreement.wrongly_classifiable(x, y)):
             rows = np.concatenate([x[y == -y[j]], x[[j]]])
             found = linprog(np.zeros(d), A_ub=-rows, b_ub=-np.ones(len(rows)), bounds=[(None, None)] * d)
             assert wrong == (found.status == 0), (seed, j)
@@ -144,9 +115,9 @@ def test_assumption_4_against_linear_programs():
 
 def test_lemma_6_1_implies_assumption_4():
     symmetric = np.concatenate([X, -X]), np.concatenate([Y, -Y])
-    assert not wrongly_classifiable(*symmetric).any()
+    assert not agreement.wrongly_classifiable(*symmetric).any()
     # without the mirror image of (1, 1) a vector such as (-1, 2) gets it wrong and (-1, 0) right
-    assert wrongly_classifiable([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]], [1.0, -1.0, 1.0]).tolist() == [
+    assert agreement.wrongly_classifiable([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]], [1.0, -1.0, 1.0]).tolist() == [
         False,
         False,
         True,
@@ -155,17 +126,17 @@ def test_lemma_6_1_implies_assumption_4():
 
 def test_the_largest_margin_is_that_of_the_network_of_the_directions():
     alpha, v, k = 0.2, 0.3, 7
-    found = perfect_agreement_directions(X, Y, alpha)
+    found = agreement.perfect_agreement_directions(X, Y, alpha)
     H = np.concatenate([np.repeat(found.w[None], k, axis=0), np.repeat(found.u[None], k, axis=0)])
     h = outputs(X, H, v * np.repeat([1.0, -1.0], k), alpha)
     measured = normalised_margin(h, Y, np.linalg.norm(H))
-    assert measured == pytest.approx(largest_margin(found, v, k), rel=1e-12)
+    assert measured == pytest.approx(agreement.largest_margin(found, v, k), rel=1e-12)
 
 
 def test_a_network_that_gets_a_positive_point_wrong_has_no_more_margin_than_assumption_3_asks_for():
     rng = np.random.default_rng(0)
     alpha, v, k = 0.3, 0.2, 5
-    bound = margin_of_assumption_3(X, alpha, v, k)
+    bound = agreement.margin_of_assumption_3(X, alpha, v, k)
     largest = 0.0
     for _ in range(3000):
         w, u = rng.standard_normal((2, k, 2))
@@ -187,12 +158,12 @@ def test_theorem_5_1_on_random_networks():
     for _ in range(100):
         W, U = rng.standard_normal((2, 1, 3)) + rng.uniform(0, 1) * rng.standard_normal((2, 6, 3))
         x = rng.standard_normal((2000, 3))
-        assert violations(x, W, U, 0.2) == 0
-        largest = max(largest, tightness(x, W, U, 0.2))
+        assert clustering.violations(x, W, U, 0.2) == 0
+        largest = max(largest, clustering.tightness(x, W, U, 0.2))
     assert 0 < largest < 2
-    assert largest_bend(np.ones((2, 2)), -np.ones((2, 2))) == 0.0
-    assert linear_classifier([[1.0, 0.0]], [[0.0, 1.0]]).tolist() == [1.0, -1.0]
-    assert tightness(np.eye(2), np.ones((2, 2)), -np.ones((2, 2)), 0.2) == 0.0
+    assert clustering.largest_bend(np.ones((2, 2)), -np.ones((2, 2))) == 0.0
+    assert clustering.linear_classifier([[1.0, 0.0]], [[0.0, 1.0]]).tolist() == [1.0, -1.0]
+    assert clustering.tightness(np.eye(2), np.ones((2, 2)), -np.ones((2, 2)), 0.2) == 0.0
 
 
 def test_a_trained_network_goes_to_the_solution(tmp_path):
@@ -209,20 +180,20 @@ def test_a_trained_network_goes_to_the_solution(tmp_path):
     }  # fmt: skip
     run = train(RunConfig.model_validate(settings), out=tmp_path / "run")
     W, U = np.split(np.array(run.state(-1)["hidden_weight"]), 2)
-    found = perfect_agreement_directions(X, Y, 0.2)
+    found = agreement.perfect_agreement_directions(X, Y, 0.2)
     learned = np.concatenate([W.mean(axis=0), U.mean(axis=0)])
     assert learned @ found.joint / np.linalg.norm(learned) / np.linalg.norm(found.joint) > 0.9999
-    assert agreement_share(X, Y, W) == agreement_share(X, Y, U, sign=-1) == 1
+    assert agreement.agreement_share(X, Y, W) == agreement.agreement_share(X, Y, U, sign=-1) == 1
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.2, 0.7])
 def test_the_sharp_constant_is_attained_and_never_exceeded(alpha):
-    assert signs_differ(*_of(sharpest(alpha)), alpha).all()
-    assert not signs_differ(*_of(sharpest(alpha, short=-1e-9)), alpha).any()
+    assert clustering.signs_differ(*_of(clustering.sharpest(alpha)), alpha).all()
+    assert not clustering.signs_differ(*_of(clustering.sharpest(alpha, short=-1e-9)), alpha).any()
     rng = np.random.default_rng(0)
     for _ in range(200):
         w, u = rng.standard_normal((2, 3, 2)) * rng.uniform(0, 1, (2, 3, 1))
-        assert tightness(rng.standard_normal((500, 2)), w, u, alpha) <= sharp_constant(alpha)
+        assert clustering.tightness(rng.standard_normal((500, 2)), w, u, alpha) <= clustering.sharp_constant(alpha)
 
 
 def _of(found):

@@ -21,7 +21,6 @@ def large(y: float) -> tuple[str, str]:
     return f"initialization.y=[[{y}], [{2 * y}]]", f"initialization.z=[[{y}], [{y}]]"
 
 
-# fmt: off
 CHANGES: dict[str, tuple[Change, ...]] = {
     "fig2": (
         Change("classes drawn at random", RANDOM, ("overlay", "first-order"), CURVES),
@@ -92,8 +91,7 @@ CHANGES: dict[str, tuple[Change, ...]] = {
                ("corollary",), ("ratio",)),
         Change("full batches", ("optimizer.kind=gd",), ("sampled",), ("sampled 0.04", "sampled 0.004")),
     ),
-}
-# fmt: on
+}  # fmt: skip
 
 FAST = ("fig5-time",)
 

@@ -42,8 +42,7 @@ def test_trained_networks_converge_to_it_at_first_order(y0, z0, norm, label):
         y, z = descend(y0, z0, norm, label, lr=lr, steps=len(t))
         path = hinge_mode(t, y0, z0, norm, label=label)
         smooth = t < 0.98 * min(
-            float(time_to(1.0, y0, z0, norm, label=label)),
-            float(hinge_death_time(y0, z0, norm, label=label)),
+            float(time_to(1.0, y0, z0, norm, label=label)), float(hinge_death_time(y0, z0, norm, label=label))
         )  # beyond, descent overshoots by one step of its own
         errors.append(np.abs(path.u - z * np.maximum(y, 0))[smooth].max())
         one_step = lr * (y**2 + (norm * z) ** 2).max()

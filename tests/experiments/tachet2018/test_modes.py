@@ -20,19 +20,10 @@ from dynamics_cli.theory.deep_mode import balanced_logit
 
 # (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
 STARTS = [
-    (0.3, 0.1, 1.0, 1),
-    (0.1, 0.3, 0.7, 1),
-    (0.5, -0.3, 0.7, 1),
-    (0.2, -0.6, 0.7, 1),
-    (0.7, 1.0, 0.7, 1),
-    (0.7, -1.0, 0.7, 1),
-    (-0.3, 0.2, 1.0, 1),
-    (1e-3, 1e-5, 3.0, 1),
-    (0.3, -0.1, 2.0, -1),
-    (0.1, -0.4, 0.5, -1),
-    (0.2, 0.6, 0.7, -1),
-    (0.5, -0.5, 1.0, -1),
-]
+    (0.3, 0.1, 1.0, 1), (0.1, 0.3, 0.7, 1), (0.5, -0.3, 0.7, 1), (0.2, -0.6, 0.7, 1), (0.7, 1.0, 0.7, 1),
+    (0.7, -1.0, 0.7, 1), (-0.3, 0.2, 1.0, 1), (1e-3, 1e-5, 3.0, 1), (0.3, -0.1, 2.0, -1), (0.1, -0.4, 0.5, -1),
+    (0.2, 0.6, 0.7, -1), (0.5, -0.5, 1.0, -1),
+]  # fmt: skip
 weights = st.floats(-2, 2).map(lambda v: round(v, 6))
 norms = st.floats(0.2, 4)
 labels = st.sampled_from([1, -1])
@@ -57,16 +48,9 @@ def integrate(t, y0, z0, norm, label, p):
     if y0 <= 0:
         return np.full_like(t, y0), np.full_like(t, z0)
     path = solve_ivp(
-        field,
-        (0, t[-1]),
-        [y0, z0],
-        method="DOP853",
-        rtol=1e-13,
-        atol=1e-15,
-        dense_output=True,
-        events=dead,
+        field, (0, t[-1]), [y0, z0], method="DOP853", rtol=1e-13, atol=1e-15, dense_output=True, events=dead,
         max_step=0.5,
-    )
+    )  # fmt: skip
     return path.sol(np.minimum(t, path.t[-1]))
 
 

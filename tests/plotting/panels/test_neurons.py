@@ -6,19 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from dynamics_cli.plotting.panels.neurons import (
-    INNER,
-    LABEL_HEIGHT,
-    as_signs,
-    cut_wraps,
-    draw_directions,
-    draw_norms,
-    draw_polar,
-    draw_rays,
-    free_angle,
-    round_up,
-    sign_handle,
-)
+from dynamics_cli.plotting.panels import neurons
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
 W = np.array([[0.3, 0.4], [-0.6, 0.0], [0.0, 0.0], [0.0, -1.0]])
@@ -37,7 +25,7 @@ def axes():
 
 def test_rays_go_from_the_origin_to_the_weights_by_sign():
     figure, (axes,) = new_figure()
-    panel = draw_rays(axes, W, SIGNS, data=[[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]], labels=[1, -1, 1])
+    panel = neurons.draw_rays(axes, W, SIGNS, data=[[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]], labels=[1, -1, 1])
     figure.draw_without_rendering()
     for sign, color in ((1, PALETTE.positive), (-1, PALETTE.negative)):
         segments = np.array(panel.rays[sign].get_segments())
@@ -54,42 +42,42 @@ def test_rays_go_from_the_origin_to_the_weights_by_sign():
 
 def test_rays_of_degenerate_neurons():
     figure, axes = new_figure(3)
-    assert draw_rays(axes[0], np.zeros((3, 2)), [1, 1, -1]).limit == 1.0
-    panel = draw_rays(axes[1], [[np.nan, 1.0], [1e-9, 0.0]], [1, 0])
+    assert neurons.draw_rays(axes[0], np.zeros((3, 2)), [1, 1, -1]).limit == 1.0
+    panel = neurons.draw_rays(axes[1], [[np.nan, 1.0], [1e-9, 0.0]], [1, 0])
     assert list(panel.rays) == [0]
     assert "1 not finite" in axes[1].get_xlabel()
-    assert draw_rays(axes[2], np.empty((0, 2)), [], data=[[1, 1]]).directions[0].get_marker() == "D"
+    assert neurons.draw_rays(axes[2], np.empty((0, 2)), [], data=[[1, 1]]).directions[0].get_marker() == "D"
     figure.draw_without_rendering()
 
 
 def test_polar_radius_is_the_inner_circle_plus_the_norm():
     figure, (axes,) = new_figure()
-    panel = draw_polar(axes, W, SIGNS, limit=2.0)
+    panel = neurons.draw_polar(axes, W, SIGNS, limit=2.0)
     figure.draw_without_rendering()
     at = np.asarray(panel.stars.get_offsets())
-    assert np.hypot(*at.T) == pytest.approx(INNER + (1 - INNER) * np.linalg.norm(W, axis=1) / 2.0)
+    assert np.hypot(*at.T) == pytest.approx(neurons.INNER + (1 - neurons.INNER) * np.linalg.norm(W, axis=1) / 2.0)
     moving = [0, 1, 3]
     assert np.arctan2(*at[moving].T[::-1]) == pytest.approx(np.arctan2(*W[moving].T[::-1]))
     colors = [to_rgba(PALETTE.positive if s > 0 else PALETTE.negative) for s in SIGNS]
     assert np.array_equal(panel.stars.get_facecolors(), colors)
-    assert panel.inner.get_radius() == INNER
+    assert panel.inner.get_radius() == neurons.INNER
     assert {norm: ring.get_radius() for norm, ring in panel.rings.items()}[2.0] == pytest.approx(1.0)
     panel.move(-W[::-1], -SIGNS)
-    assert np.asarray(panel.stars.get_offsets())[0] == pytest.approx([0.0, INNER + (1 - INNER) * 0.5])
+    assert np.asarray(panel.stars.get_offsets())[0] == pytest.approx([0.0, neurons.INNER + (1 - neurons.INNER) * 0.5])
     assert np.array_equal(panel.stars.get_facecolors(), [colors[1 - k % 2] for k in range(4)])
 
 
 def test_polar_of_degenerate_neurons():
     figure, axes = new_figure(3)
-    assert draw_polar(axes[0], np.zeros((3, 2)), [1, 1, -1]).limit == 1.0
-    panel = draw_polar(axes[1], [[np.inf, 1.0], [1e-9, 0.0]], [1, 0])
+    assert neurons.draw_polar(axes[0], np.zeros((3, 2)), [1, 1, -1]).limit == 1.0
+    panel = neurons.draw_polar(axes[1], [[np.inf, 1.0], [1e-9, 0.0]], [1, 0])
     assert len(panel.stars.get_offsets()) == 1
     assert "1 not finite" in [text.get_text() for text in axes[1].texts]
-    draw_polar(axes[2], np.empty((0, 2)), [])
+    neurons.draw_polar(axes[2], np.empty((0, 2)), [])
     figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize("draw", [draw_rays, draw_polar])
+@pytest.mark.parametrize("draw", [neurons.draw_rays, neurons.draw_polar])
 def test_shapes_are_checked(draw):
     _, (axes,) = new_figure()
     with pytest.raises(ValueError, match="shape"):
@@ -101,24 +89,24 @@ def test_shapes_are_checked(draw):
 def test_rays_check_the_data():
     _, (axes,) = new_figure()
     with pytest.raises(ValueError, match="directions need data"):
-        draw_rays(axes, W, SIGNS, data=[[1.0]])
+        neurons.draw_rays(axes, W, SIGNS, data=[[1.0]])
     with pytest.raises(ValueError, match="1 labels for 2 points"):
-        draw_rays(axes, W, SIGNS, data=[[1, 0], [0, 1]], labels=[1])
+        neurons.draw_rays(axes, W, SIGNS, data=[[1, 0], [0, 1]], labels=[1])
 
 
 def test_shared_pieces():
-    assert as_signs([2.5, -0.1, 0, np.nan], 4).tolist() == [1, -1, 0, 0]
-    assert [round_up(v) for v in (0.0, np.nan, 1.0, 1.01, 0.13, 9.0, 3e-20)] == pytest.approx(
+    assert neurons.as_signs([2.5, -0.1, 0, np.nan], 4).tolist() == [1, -1, 0, 0]
+    assert [neurons.round_up(v) for v in (0.0, np.nan, 1.0, 1.01, 0.13, 9.0, 3e-20)] == pytest.approx(
         [1, 1, 1, 1.5, 0.15, 10, 3e-20]
     )
-    assert free_angle([], [0.5, 1.0]) == 0.5
-    assert free_angle([0.5], [0.6, 1.0]) == 1.0
-    assert sign_handle(1).get_color() == PALETTE.positive
-    assert sign_handle(-1, marker="*").get_marker() == "*"
+    assert neurons.free_angle([], [0.5, 1.0]) == 0.5
+    assert neurons.free_angle([0.5], [0.6, 1.0]) == 1.0
+    assert neurons.sign_handle(1).get_color() == PALETTE.positive
+    assert neurons.sign_handle(-1, marker="*").get_marker() == "*"
 
 
 def test_norms_by_sign_on_a_log_axis(axes):
-    panel = draw_norms(axes, TIMES, NORMS, [1, -1, -1])
+    panel = neurons.draw_norms(axes, TIMES, NORMS, [1, -1, -1])
     assert panel.log
     segments = panel.curves[1].get_segments()
     assert len(segments) == 1
@@ -133,7 +121,7 @@ def test_norms_by_sign_on_a_log_axis(axes):
 def test_many_neurons_get_quantiles(axes):
     rng = np.random.default_rng(0)
     norms = np.exp(rng.normal(size=(3, 401)))
-    panel = draw_norms(axes, TIMES, norms, np.zeros(401))
+    panel = neurons.draw_norms(axes, TIMES, norms, np.zeros(401))
     assert list(panel.curves) == [0]
     assert panel.curves[0].get_alpha() < 0.15
     for line, share in zip(panel.quantiles[0], (0.05, 0.5, 0.95), strict=True):
@@ -146,18 +134,20 @@ def test_many_neurons_get_quantiles(axes):
 @pytest.mark.parametrize("times", [[0], [5], [0, 1]])
 @pytest.mark.parametrize("time_scale", ["linear", "log"])
 def test_degenerate_norms_are_drawn(axes, count, value, times, time_scale):
-    panel = draw_norms(axes, times, np.full((len(times), count), value), np.ones(count), time_scale=time_scale)
+    panel = neurons.draw_norms(axes, times, np.full((len(times), count), value), np.ones(count), time_scale=time_scale)
     assert panel.log == (value == 1.0)
     assert axes.get_xlim()[0] < axes.get_xlim()[1]
 
 
 def test_no_neurons(axes):
-    assert draw_norms(axes, TIMES, np.empty((3, 0)), []).curves == {}
+    assert neurons.draw_norms(axes, TIMES, np.empty((3, 0)), []).curves == {}
 
 
 def test_cosines(axes):
     values = np.array([[0.1, -1.0], [0.5, np.nan], [1.0, np.nan]])
-    panel = draw_directions(axes, TIMES, values, [1, -1], kind="cosine", ylabel="cosine", references={"$D_+$": 1.0})
+    panel = neurons.draw_directions(
+        axes, TIMES, values, [1, -1], kind="cosine", ylabel="cosine", references={"$D_+$": 1.0}
+    )
     assert np.array_equal(panel.curves[1].get_segments()[0][:, 1], values[:, 0])
     assert axes.get_ylim() == (-1.06, 1.06)
     assert panel.references["$D_+$"].get_ydata()[0] == 1.0
@@ -165,11 +155,11 @@ def test_cosines(axes):
 
 
 def test_angles_are_wrapped_and_cut(axes):
-    panel = draw_directions(axes, TIMES, [[170.0], [190.0], [200.0]], [1], **ANGLES, references={"a": 270.0})
+    panel = neurons.draw_directions(axes, TIMES, [[170.0], [190.0], [200.0]], [1], **ANGLES, references={"a": 270.0})
     drawn = panel.curves[1].get_paths()[0].vertices[:, 1]
     assert drawn == pytest.approx([170.0, np.nan, -170.0, -160.0], nan_ok=True)
     assert panel.references["a"].get_ydata()[0] == -90.0
-    times, angles = cut_wraps([0, 10, 20], [[170.0, 0.0], [-170.0, 10.0], [-160.0, 20.0]])
+    times, angles = neurons.cut_wraps([0, 10, 20], [[170.0, 0.0], [-170.0, 10.0], [-160.0, 20.0]])
     assert times.tolist() == [0, 5, 10, 20]
     assert np.isnan(angles[1, 0])
     assert angles[:, 1].tolist() == [0, 5, 10, 20]
@@ -177,19 +167,21 @@ def test_angles_are_wrapped_and_cut(axes):
 
 def test_labels_of_close_references_keep_their_distance():
     figure, (axes,) = new_figure()
-    panel = draw_directions(axes, TIMES, np.zeros((3, 1)), [1], **ANGLES, references={"a": 26.0, "b": 27.0, "c": -90.0})
+    panel = neurons.draw_directions(
+        axes, TIMES, np.zeros((3, 1)), [1], **ANGLES, references={"a": 26.0, "b": 27.0, "c": -90.0}
+    )
     figure.draw_without_rendering()
     centers = {name: label.get_window_extent() for name, label in panel.labels.items()}
     gap = (centers["b"].y0 + centers["b"].y1 - centers["a"].y0 - centers["a"].y1) / 2 * 72 / figure.dpi
-    assert gap > 0.8 * LABEL_HEIGHT
+    assert gap > 0.8 * neurons.LABEL_HEIGHT
 
 
 def test_neurons_without_direction_are_counted(axes):
-    draw_directions(axes, [0], np.full((1, 4), np.nan), np.zeros(4), **ANGLES)
+    neurons.draw_directions(axes, [0], np.full((1, 4), np.nan), np.zeros(4), **ANGLES)
     assert axes.get_xlabel() == "iteration  (4 undirected)"
 
 
-@pytest.mark.parametrize("draw", [draw_norms, partial(draw_directions, kind="angle", ylabel="angle")])
+@pytest.mark.parametrize("draw", [neurons.draw_norms, partial(neurons.draw_directions, kind="angle", ylabel="angle")])
 def test_shapes_of_curves_are_checked(axes, draw):
     with pytest.raises(ValueError, match=r"expected \(k, m\)"):
         draw(axes, TIMES, NORMS[:2], [1, 1, 1])

@@ -43,10 +43,7 @@ def test_bars_and_labels_are_at_their_times():
 
 
 @settings(deadline=None, max_examples=15)
-@given(
-    predicted=st.lists(st.tuples(NAMES, TIMES), max_size=7),
-    cuts=st.lists(TIMES, max_size=4),
-)
+@given(predicted=st.lists(st.tuples(NAMES, TIMES), max_size=7), cuts=st.lists(TIMES, max_size=4))
 def test_labels_never_overlap(predicted, cuts):
     figure, (axes,) = new_figure(width=5.5, aspect=0.2)
     edges = sorted([0.0, *cuts, 20_000.0])
