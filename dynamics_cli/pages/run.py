@@ -15,7 +15,7 @@ from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.overlay import curve_of, labels_of
 from dynamics_cli.analysis.panels.neurons import layer_title, no_layers
 from dynamics_cli.analysis.panels.spectrum import read_spectrum
-from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, values_of
+from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, measured, values_of
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.theories import predictions
 from dynamics_cli.analysis.view import View
@@ -57,7 +57,8 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
     """
     for run in runs:
         run.check_all()
-    names = [name if names_are_different else f"{k + 1}: {name}" for names_are_different, k, name in _names(runs)]
+    labels = labels_of(runs)
+    names = [label if labels.count(label) == 1 else f"{k + 1}: {label}" for k, label in enumerate(labels)]
     common = [name for name in runs[0].measures if all(name in run.measures for run in runs)]
     panels = []
     for what in ["loss", *common]:
@@ -84,12 +85,6 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
             table(["final", *header[1:]], final, "Final numbers"),
         )
     )
-
-
-def _names(runs: Sequence[Run]) -> Iterator[tuple[bool, int, str]]:
-    labels = labels_of(runs)
-    for k, label in enumerate(labels):
-        yield labels.count(label) == 1, k, label
 
 
 # pictures -----------------------------------------------------------------------------------------------------------
@@ -195,13 +190,11 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
             yield _chart(page, "Loss over time", [page.curve(*over, "training loss")], [over], x="time")
     accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in run.measures]
     for together in [accuracies, *([name] for name in run.measures if name not in (*accuracies, "test_loss"))]:
-        measured = {name: values_of(view, name)[:, :MANY_CURVES] for name in together}
         lines, curves = [], []
-        for name, values in measured.items():
-            due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
-            for k, column in enumerate(values[due].T):
-                curves.append((view.iterations[due], column))
-                called = NAMES.get(name, name.replace("_", " "))
+        for name in together:
+            called, (steps, values) = NAMES.get(name, name.replace("_", " ")), measured(run, name)
+            for k, column in enumerate(values.T[:MANY_CURVES]):
+                curves.append((steps, column))
                 lines.append(page.curve(*curves[-1], called if values.shape[1] == 1 else f"{called} {k + 1}"))
         lines += [page.curve(*curve, f"theory, {name}", dash=True)
                   for name, curve in predicted if name.partition(": ")[2] in together]  # fmt: skip

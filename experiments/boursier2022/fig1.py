@@ -63,15 +63,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     distances = [distance(state_at(run, int(one)), saddle) for one in at_saddle]
     loss_ends = [curve.first_below(level * (1 + DONE)), curve.escape(level, DONE), curve.first_below(level * DONE)]
     return Evidence(
-        setting=setting,
-        curve=curve,
-        ends=[0.0, aligned, *loss_ends, end],
-        predicted=_times(setting, EPSILON),
-        leading=(first, second),
-        epsilon=epsilon,
-        lemma_2=state_at(run, round(times.aligned)),
+        setting=setting, curve=curve, ends=[0.0, aligned, *loss_ends, end], predicted=_times(setting, EPSILON),
+        leading=(first, second), epsilon=epsilon, lemma_2=state_at(run, round(times.aligned)),
         fact_1=(max(distances, default=NAN), lambda_ ** (epsilon / 5)),
-    )
+    )  # fmt: skip
 
 
 def distance(state: State, saddle: Saddle) -> float:

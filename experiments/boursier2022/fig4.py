@@ -65,14 +65,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     start, saddle = states[0], states[2].iteration
     limits = sphere_flow(x, y, start.W, start.a, [np.inf], loss_factor=LOSS_FACTOR).directions[0]
     return Evidence(
-        x,
-        y,
-        states,
-        limits,
-        curve,
-        plateau=curve.plateau(saddle, 0.01 * curve.at(saddle)),
+        x, y, states, limits, curve, plateau=curve.plateau(saddle, 0.01 * curve.at(saddle)),
         saddle_loss=one_sign_saddle_loss(x, y, 1, loss_factor=LOSS_FACTOR),
-    )
+    )  # fmt: skip
 
 
 def groups(state: LineState, angle: float = GROUP_ANGLE) -> kit.Clusters:

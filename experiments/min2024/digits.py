@@ -68,15 +68,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     above = np.count_nonzero(null >= [data.same, data.different], axis=0)
     raw = run.config.dataset.model_copy(update={"center": False}).load(Streams(run.config.seed))
     return Evidence(
-        states=states,
-        products=_products(states),
-        data=data,
-        chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
-        x_plus=x_plus,
-        x_minus=x_minus,
-        history=alignment_history(states.W, states.v, x_plus, x_minus),
+        states=states, products=_products(states), data=data, chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
+        x_plus=x_plus, x_minus=x_minus, history=alignment_history(states.W, states.v, x_plus, x_minus),
         pictures=_pictures(states, raw.x[:, : states.x.shape[1]].mean(axis=0)),
-    )
+    )  # fmt: skip
 
 
 def _products(states: States) -> kit.Floats:

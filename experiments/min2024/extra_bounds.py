@@ -68,14 +68,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     time, longest, t1 = np.array([_times(n) for n in COUNTS]).T  # (C,)
     networks = moments_of(runs["small"], SETTLED)
     return Evidence(
-        error=error,
-        bound=bound,
-        time=time,
-        longest=longest,
-        t1=t1,
+        error=error, bound=bound, time=time, longest=longest, t1=t1,
         members=np.array([np.count_nonzero(now.plus) for now in networks]),
         reached=np.array([np.count_nonzero(now.plus & (now.reached == PLUS)) for now in networks]),
-    )
+    )  # fmt: skip
 
 
 def _error(run: kit.Run) -> tuple[float, float]:

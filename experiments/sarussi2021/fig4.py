@@ -80,15 +80,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     losses = np.interp(limit.iterations, np.asarray(run.loss_iterations), np.asarray(run.losses))
     apart = np.abs(np.log(np.maximum(losses, 1e-300)) - np.log(runs["sgd"].final_loss))
     return Evidence(
-        plane=plane(groups),
-        limit=limit,
-        same_loss=int(np.argmin(apart)),
-        predicted=predicted,
-        sgd_margins=margins(groups, predicted),
-        limit_margins=margins(limit, predicted),
-        plain_margin=plain_margin(groups, predicted),
-        symmetric=read_groups(runs["symmetric"]),
-    )
+        plane=plane(groups), limit=limit, same_loss=int(np.argmin(apart)), predicted=predicted,
+        sgd_margins=margins(groups, predicted), limit_margins=margins(limit, predicted),
+        plain_margin=plain_margin(groups, predicted), symmetric=read_groups(runs["symmetric"]),
+    )  # fmt: skip
 
 
 def class_means(groups: Groups) -> agreement.Directions:

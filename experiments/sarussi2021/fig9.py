@@ -51,17 +51,14 @@ def evidence(runs: kit.Runs) -> Evidence:
     except InfeasibleError:
         predicted = None
     return Evidence(
-        plane=plane(groups, 0.15),
-        limit=read_groups(runs["limit"]),
-        patterns=patterns,
-        predicted=predicted,
+        plane=plane(groups, 0.15), limit=read_groups(runs["limit"]), patterns=patterns, predicted=predicted,
         disagreements={
             kind: agreement.most_disagreements(x, H).astype(np.float64)
             for kind, H in (("w", groups.W), ("u", groups.U))
         },
         shares=groups.par_shares,
         exposed=agreement.wrongly_classifiable(x, y),
-    )
+    )  # fmt: skip
 
 
 def claims(e: Evidence) -> list[kit.Claim]:

@@ -200,15 +200,9 @@ def draw(e: Evidence) -> kit.Drawing:
         lines.append(line)
     for shallow, deep in zip(e.curves[:2], e.curves[2:], strict=True):
         (mark,) = axes[1].plot(
-            *overtaking(shallow, deep),
-            "x",
-            color="black",
-            ms=5,
-            mew=1.1,
-            zorder=5,
-            ls="none",
+            *overtaking(shallow, deep), "x", color="black", ms=5, mew=1.1, zorder=5, ls="none",
             label="deeper gets ahead",
-        )
+        )  # fmt: skip
     axes[1].axhline(1.0, color=kit.PALETTE.muted, lw=0.5)
     for panel, label in zip(axes, ("logit $u(t)$", "confidence $P_t$"), strict=True):
         panel.set(xlim=(0, end), xlabel="time $t$", ylabel=label)

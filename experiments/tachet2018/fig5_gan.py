@@ -80,12 +80,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     shown = {"data": data, **{loss: several[0].samples for loss, several in histories.items()}}
     width = BANDWIDTH * first.deviation
     return Evidence(
-        centres=first.centres(),
-        data=data,
-        histories=histories,
-        extent=extent,
+        centres=first.centres(), data=data, histories=histories, extent=extent,
         densities={name: density(samples, extent, width) for name, samples in shown.items()},
-    )
+    )  # fmt: skip
 
 
 def _history(run: kit.Run) -> History:

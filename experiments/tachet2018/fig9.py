@@ -61,12 +61,9 @@ def evidence(runs: kit.Runs) -> Evidence:
     dying = runs["c_3"]
     y = layers(dying)[0][:, 0, 0] * float(dying.dataset().x[0, 0])
     return Evidence(
-        diagram=diagram(runs),
-        outputs=outputs(run, x),
-        theory=hinge_class(t, x, w0, z0),
-        printed=_printed(t, x, w0, z0),
-        death=crossing(times(dying), -y, 0.0),
-    )
+        diagram=diagram(runs), outputs=outputs(run, x), theory=hinge_class(t, x, w0, z0),
+        printed=_printed(t, x, w0, z0), death=crossing(times(dying), -y, 0.0),
+    )  # fmt: skip
 
 
 def _printed(t: kit.Floats, x: kit.Floats, w0: kit.Floats, z0: float) -> kit.Floats:

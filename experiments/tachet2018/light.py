@@ -165,11 +165,8 @@ CATS_AND_DOGS = kit.Figure(
     configs=wanted("tachet2018/cats_and_dogs.yaml"),
     presets={
         "full": wanted(
-            "tachet2018/cats_and_dogs.yaml",
-            "dataset.size=64",
-            "architecture.image=[3, 64, 64]",
-            "architecture.width_multiplier=0.5",
-            "record.snapshots.interval=1500",
+            "tachet2018/cats_and_dogs.yaml", "dataset.size=64", "architecture.image=[3, 64, 64]",
+            "architecture.width_multiplier=0.5", "record.snapshots.interval=1500",
         )
     },
     origin={

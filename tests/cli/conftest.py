@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,30 @@ def dyn() -> Dyn:
 def environment(**more: str) -> dict[str, str]:
     # -W error stays out: what a user's interpreter warns of must not be an error here
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
+
+
+def start(place: Path, *arguments: object, **pipes: Any) -> subprocess.Popen[str]:
+    """Begin `python -m dynamics_cli` in a process of its own; what it says is piped unless `pipes` say otherwise."""
+    command = [sys.executable, "-m", "dynamics_cli", *map(str, arguments)]
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **pipes}
+    return subprocess.Popen(command, cwd=place, env=environment(), text=True, **piped)
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, limit: float = 240) -> None:
+    """Return once a condition holds, while a process goes on; fail after `limit` seconds."""
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def two(dyn: Dyn) -> tuple[Path, Path]:
+    """A complete and a diverged run."""
+    complete = dyn("train", "toy.yaml", "--json").json["path"]
+    wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
+    return Path(complete), Path(dyn("train", "toy.yaml", "--json", *wild).json["path"])
 
 
 @pytest.fixture

@@ -4,21 +4,11 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
 from dynamics_cli.runs import run_lock
 
 from .conftest import Dyn
 
 ROOT = Path("outputs/runs")
-
-
-@pytest.fixture
-def two(dyn: Dyn) -> tuple[Path, Path]:
-    """A complete and a diverged run."""
-    complete = dyn("train", "toy.yaml", "--json").json["path"]
-    wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
-    return Path(complete), Path(dyn("train", "toy.yaml", "--json", *wild).json["path"])
 
 
 def test_prune_asks(dyn: Dyn, two: tuple[Path, Path]) -> None:

@@ -6,9 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ import pytest
 from dynamics_cli.runs import load_run, verify_run
 from tests.training.kill_script import BASE, CONVOLUTIONAL, RUNS
 
-from .conftest import Answer, environment
+from .conftest import Answer, start, wait_until
 
 LIMIT = 240.0
 ENDLESS = {"kind": "gd", "lr": 1e-6, "iterations": 10**9}
@@ -64,20 +61,6 @@ def config(place: Path, name: str) -> Path:
     file = place / f"{name}.json"
     file.write_text(json.dumps({**BASE, **CASES[name], "name": name.replace(" ", "-"), "record": LIGHT}))
     return file
-
-
-def start(place: Path, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "dynamics_cli", *map(str, arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=place, env=environment(), text=True, **pipes)
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert process is None or process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def answer(process: subprocess.Popen[str]) -> Answer:

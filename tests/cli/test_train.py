@@ -3,9 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,7 @@ import pytest
 
 from dynamics_cli.runs import load_run, run_lock
 
-from .conftest import Dyn, environment
+from .conftest import Dyn, start, wait_until
 
 KEYS = ["path", "status", "iterations", "final_loss", "seconds", "device", "backend"]
 
@@ -137,20 +134,12 @@ def test_resume_and_force_exclude_each_other(dyn: Dyn) -> None:
     assert "--resume continues a run and --force starts over; give one of them" in answer.err
 
 
-def start(place: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", "--out", "long", *options],
-        cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+LONG = ("train", "toy.yaml", "--out", "long")
 
 
-def wait_for_losses(place: Path) -> None:
+def has_losses(place: Path) -> bool:
     losses = place / "long/losses.npy"
-    for _ in range(600):
-        if losses.exists() and losses.stat().st_size > 1000:
-            return
-        time.sleep(0.05)
-    raise AssertionError("the run did not begin")
+    return losses.exists() and losses.stat().st_size > 1000
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -158,8 +147,8 @@ def test_a_signal_saves_the_state_and_resume_continues_it(
     number: signal.Signals, code: int, place: Path, dyn: Dyn
 ) -> None:
     long = ["--set", "optimizer.iterations=4000", "--backend", "autograd"]
-    process = start(place, *long, "--json")
-    wait_for_losses(place)
+    process = start(place, *LONG, *long, "--json")
+    wait_until(lambda: has_losses(place), process)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code
@@ -190,7 +179,7 @@ def test_no_wait_refuses_a_run_in_use(dyn: Dyn, place: Path) -> None:
 
 def test_a_second_process_waits_and_says_so(dyn: Dyn, place: Path) -> None:
     with run_lock(place / "long"):
-        process = start(place)
+        process = start(place, *LONG)
         assert process.stderr is not None
         told = process.stderr.readline()
     process.communicate(timeout=60)
@@ -242,8 +231,8 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
 
 def test_dry_run_of_an_unfinished_run(dyn: Dyn, place: Path) -> None:
     long = ["--set", "optimizer.iterations=100000", "--backend", "autograd"]
-    process = start(place, *long)
-    wait_for_losses(place)
+    process = start(place, *LONG, *long)
+    wait_until(lambda: has_losses(place), process)
     process.kill()
     process.communicate(timeout=60)
     options = ["train", "toy.yaml", "--out", "long", *long, "--dry-run", "--json"]

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from dynamics_cli.reproduction.document import read_document, sha256
 from dynamics_cli.runs import is_locked, load_run, run_lock, verify_run
 
-from .conftest import Dyn, environment
+from .conftest import Dyn, environment, start, wait_until
 
 SCRIPT = Path(__file__).with_name("together_script.py")
 LONG = ["--set", "optimizer.iterations=400000", "--set", "record.snapshots={kind: every, interval: 20000}"]
@@ -60,19 +59,15 @@ def test_one_figure_by_many(place: Path) -> None:
 def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: Dyn) -> None:
     settings = ["--set", "optimizer.iterations=30000000", "--set", "record.loss_every=100000"]
     settings += ["--set", "record.snapshots={kind: every, interval: 1000000}"]
-    command = [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", *settings]
-    quietly = {"cwd": place, "env": environment(), "stdout": subprocess.DEVNULL}
-    first = subprocess.Popen([*command, "--out", "run", "--quiet"], **quietly)
-    deadline = time.monotonic() + 120
-    while not (place / "run/trajectory/iterations.npy").exists():
-        assert first.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    second = subprocess.Popen([*command, "--out", "run"], text=True, stderr=subprocess.PIPE, **quietly)
+    command = ["train", "toy.yaml", *settings, "--out", "run"]
+    first = start(place, *command, "--quiet")
+    wait_until((place / "run/trajectory/iterations.npy").exists, first)
+    second = start(place, *command, stdout=subprocess.DEVNULL)
     assert second.stderr is not None
     assert "waiting for it to finish" in second.stderr.readline()
     first.kill()
-    assert first.wait() == -signal.SIGKILL
+    first.communicate()
+    assert first.returncode == -signal.SIGKILL
     second.communicate()
     assert second.returncode == 0
     assert load_run(place / "run").status == "complete"
@@ -115,9 +110,7 @@ def test_figures_of_runs_that_are_started_over(place: Path, dyn: Dyn, rounds: in
 )
 def test_twenty_processes(place: Path, dyn: Dyn, arguments: list[str]) -> None:
     """Real ones: the interpreter, imports and compiled kernels of each are its own."""
-    command = [sys.executable, "-m", "dynamics_cli", *arguments]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    processes = [subprocess.Popen(command, cwd=place, env=environment(), text=True, **pipes) for _ in range(20)]
+    processes = [start(place, *arguments, stdout=subprocess.DEVNULL) for _ in range(20)]
     said = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 20, said
     if arguments[0] == "train":
@@ -128,20 +121,17 @@ def test_twenty_processes(place: Path, dyn: Dyn, arguments: list[str]) -> None:
 
 
 def test_the_lock_of_a_killed_process_is_free_whatever_lives_under_its_number(place: Path, dyn: Dyn) -> None:
-    command = [sys.executable, "-m", "dynamics_cli", "train", "toy.yaml", "--out", "run", "--quiet"]
+    command = ["train", "toy.yaml", "--out", "run", "--quiet"]
     command += ["--set", "optimizer.iterations=1000000000", "--set", "record.loss_every=100000"]
-    process = subprocess.Popen([*command, "--set", "record.snapshots={kind: list}"], cwd=place, env=environment())
-    run, deadline = place / "run", time.monotonic() + 120
-    while not (run / "trajectory/iterations.npy").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    process = start(place, *command, "--set", "record.snapshots={kind: list}")
+    run = place / "run"
+    wait_until((run / "trajectory/iterations.npy").exists, process)
     assert is_locked(run)
     refused = dyn("train", "toy.yaml", "--out", "run", "--no-wait")
     assert refused.code == 7
     assert f"run is in use by process {process.pid} on" in refused.err
     process.kill()
-    process.wait()
+    process.communicate()
     assert not is_locked(run)
     for number in (process.pid, os.getpid(), 1):  # dead, alive, and the first of all
         holder = json.loads((run / "lock.json").read_text())

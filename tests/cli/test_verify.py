@@ -54,14 +54,6 @@ def drawn(dyn: Dyn, small: str, place: Path) -> Path:
     return place / "outputs/figures/small-fig1.json"
 
 
-@pytest.fixture
-def two(dyn: Dyn) -> tuple[Path, Path]:
-    """A complete and a diverged run."""
-    complete = dyn("train", "toy.yaml", "--json").json["path"]
-    wild = ["--set", "architecture.activation=linear", "--set", "optimizer.lr=10"]
-    return Path(complete), Path(dyn("train", "toy.yaml", "--json", *wild).json["path"])
-
-
 def flip(file: Path, position: int = -5) -> None:
     data = bytearray(file.read_bytes())
     data[position] ^= 1

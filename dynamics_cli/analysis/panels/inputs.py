@@ -213,14 +213,9 @@ def _no_linear_pieces(view: View) -> str | None:
 
 
 @panel(
-    "regions",
-    "exact decision regions of a classifier of two inputs",
-    no_data,
-    _no_classes,
-    _not_two_inputs,
-    _no_linear_pieces,
-    no_network,
-)
+    "regions", "exact decision regions of a classifier of two inputs", no_data, _no_classes, _not_two_inputs,
+    _no_linear_pieces, no_network,
+)  # fmt: skip
 def regions_figure(view: View, iteration: int | None) -> Figure:
     """Draw the decision regions at the state nearest to `iteration`, or at four states."""
     x = view.dataset.x[:, :2]

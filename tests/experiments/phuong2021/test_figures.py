@@ -201,32 +201,3 @@ def test_more_deaths_than_the_bound_allows_are_not_reproduced() -> None:
         stated = verdicts(figure.claims(Evidence(side, good, plane, 0)))
         assert {stated[key] for key in ("bound", "attained", "stays", "decided")} == {expected}
     assert bad[0].excess == pytest.approx(0.5 / np.sqrt(0.25 / 100))
-
-
-def test_a_neuron_dies_with_probability_one_half_where_the_bound_is_attained() -> None:
-    """One point of each class, orthogonal: a_j > 0 survives exactly when <w_j, x+> > 0 (proof of Theorem 1)."""
-    from dynamics_cli.config import load_config
-    from dynamics_cli.training.backends import build_stepper, choose
-    from dynamics_cli.training.problem import build_problem
-
-    config = load_config(
-        {
-            "name": "orthogonal",
-            "dtype": "float64",
-            "dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 1.0]], "y": [1, -1]},
-            "architecture": {"kind": "two_layer", "width": 2000},
-            "initialization": {"kind": "balanced", "scale": 1e-6},
-            "loss": {"kind": "logistic", "reduction": "sum"},
-            "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 4000},
-        }
-    )
-    problem = build_problem(config)
-    stepper = build_stepper([problem], choose([problem]))
-    start = problem.initial_parameters()
-    stepper.advance(4000)
-    weights = stepper.parameters()
-    grown = np.linalg.norm(weights["hidden_weight"], axis=1) > 10 * np.linalg.norm(start["hidden_weight"], axis=1)
-    assert np.mean(~grown) == pytest.approx(0.5, abs=0.05)
-    W, a = start["hidden_weight"], start["output_weight"]
-    lives = np.where(a > 0, W[:, 0], W[:, 1]) > 0
-    np.testing.assert_array_equal(grown, lives)
