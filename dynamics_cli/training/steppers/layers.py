@@ -315,7 +315,7 @@ class LayersStepper(SideBySide):
 
 
 def _aligned(array: Weights) -> Weights:
-    """Return a copy that begins with a line of the cache; products of arrays that do not take up to 1.3 times as long."""
+    """Return a copy that begins with a line of the cache; other products take up to 1.3 times as long."""
     raw = np.zeros(array.nbytes + _LINE, np.uint8)
     start = -raw.ctypes.data % _LINE
     copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
