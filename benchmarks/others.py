@@ -11,15 +11,22 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from dynamics_cli.config.bases import State
+from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.problem import Problem
 
 Timed = Callable[[int], float]
+
+
+LANCZOS = 4
+"""Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a residual, after as many."""
 
 
 def ours(problem: Problem, backend: str) -> Timed:
@@ -28,8 +35,14 @@ def ours(problem: Problem, backend: str) -> Timed:
 
     def run(count: int) -> float:
         stepper.load_state_dict(start)
+        memory: dict[str, np.ndarray] = {}
         began = time.perf_counter()
-        stepper.advance(count)
+        if not problem.config.record.measures:
+            stepper.advance(count)
+        for t in range(count if problem.config.record.measures else 0):
+            for measure in problem.config.record.measures or ():
+                measure.measure(State(problem, stepper.parameters(), problem.initial_parameters, t, memory))
+            stepper.advance(1)
         return time.perf_counter() - began
 
     return run
@@ -75,6 +88,9 @@ def plain(problem: Problem, threads: int) -> Timed:
 
     def run(count: int) -> float:
         net, criterion, losses = Network(problem), torch.nn.MSELoss(), []
+        vector, weights = np.random.default_rng(0).standard_normal(sum(p.numel() for p in net.parameters())), []
+        if problem.config.record.measures:
+            weights = list(net.parameters())
         optimizer = make(net.parameters(), lr=chosen.lr)  # type: ignore[union-attr]
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
@@ -84,6 +100,10 @@ def plain(problem: Problem, threads: int) -> Timed:
             xb, yb = (x, y) if size == 0 else (x[k], y[k])
             optimizer.zero_grad()
             loss = criterion(net(xb), yb)
+            if weights:  # sharpness
+                slopes = torch.autograd.grad(loss, weights, create_graph=True)
+                vector = largest_eigenvalues(partial(hessian_product, slopes, weights), vector)[1][:, 0]
+                loss = criterion(net(xb), yb)
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -92,6 +112,35 @@ def plain(problem: Problem, threads: int) -> Timed:
         return seconds
 
     return run
+
+
+def hessian_product(slopes: tuple[torch.Tensor, ...], weights: list[torch.Tensor], v: np.ndarray) -> np.ndarray:
+    parts = torch.from_numpy(v.astype(np.float32)).split([w.numel() for w in weights])
+    inner = sum((g.flatten() @ part for g, part in zip(slopes, parts, strict=True)), torch.zeros(()))
+    return torch.cat([p.flatten() for p in torch.autograd.grad(inner, weights, retain_graph=True)]).double().numpy()
+
+
+def jax_sharpness(loss_of, w, vector):  # type: ignore[no-untyped-def]
+    import jax
+    import jax.flatten_util
+    import jax.numpy as jnp
+
+    at, unravel = jax.flatten_util.ravel_pytree(w)
+    gradient = jax.grad(lambda flat: loss_of(unravel(flat)))
+
+    def one(j, carry):  # type: ignore[no-untyped-def]
+        Q, alpha, beta = carry
+        v = jax.jvp(gradient, (at,), (Q[j],))[1]
+        alpha = alpha.at[j].set(v @ Q[j])
+        for _ in range(2):
+            v = v - (Q @ v) @ Q
+        size = jnp.linalg.norm(v)
+        return Q.at[j + 1].set(v / size), alpha, beta.at[j].set(size)
+
+    Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
+    Q, alpha, beta = jax.lax.fori_loop(0, LANCZOS, one, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS)))
+    values, vectors = jnp.linalg.eigh(jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1))
+    return values[-1], vectors[:, -1] @ Q[:-1]
 
 
 def jax_scan(problem: Problem) -> Timed | None:
@@ -106,6 +155,7 @@ def jax_scan(problem: Problem) -> Timed | None:
     sigma = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda z: z}[problem.config.architecture.sigma.kind]  # type: ignore[attr-defined]
     depth = getattr(problem.config.architecture, "depth", None)
     lr, adam = problem.config.optimizer.lr, problem.config.optimizer.kind == "adam"  # type: ignore[union-attr]
+    measured = bool(problem.config.record.measures)
     size, order = problem.batch_size or 0, jnp.array(np.random.default_rng(0).permutation(len(x)))
 
     def loss_of(w, xb, yb):  # type: ignore[no-untyped-def]
@@ -119,6 +169,9 @@ def jax_scan(problem: Problem) -> Timed | None:
 
     def step(carry, t):  # type: ignore[no-untyped-def]
         w, m, v = carry
+        top = None
+        if measured:
+            top, m = jax_sharpness(lambda w: loss_of(w, x, y), w, m)
         k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
         xb, yb = (x, y) if size == 0 else (x[k], y[k])
         loss, g = jax.value_and_grad(loss_of)(w, xb, yb)
@@ -127,10 +180,16 @@ def jax_scan(problem: Problem) -> Timed | None:
             v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, g)
             one, two = 1 - 0.9 ** (t + 1), 1 - 0.999 ** (t + 1)
             g = jax.tree.map(lambda a, b: a / one / (jnp.sqrt(b / two) + 1e-8), m, v)
-        return (jax.tree.map(lambda a, b: a - lr * b, w, g), m, v), loss
+        return (jax.tree.map(lambda a, b: a - lr * b, w, g), m, v), (loss, top)
 
     zero = jax.tree.map(jnp.zeros_like, weights)
     start, compiled = (weights, zero, zero) if adam else (weights, None, None), {}
+    if measured:
+        start = (
+            weights,
+            jnp.array(np.random.default_rng(0).standard_normal(sum(w.size for w in weights.values()))),
+            None,
+        )
 
     def run(count: int) -> float:
         if count not in compiled:

@@ -70,7 +70,9 @@ def _idx(directory: Path, name: str, header: int) -> NDArray[np.uint8]:
     return np.frombuffer(raw, np.uint8, offset=header)
 
 
-def deep(n: int, d: int, widths: list[int], activation: str = "relu", **optimizer: object) -> Callable[[Path], Problem]:
+def deep(
+    n: int, d: int, widths: list[int], activation: str = "relu", measures: tuple[str, ...] = (), **optimizer: object
+) -> Callable[[Path], Problem]:
     """Return what makes a problem of a fully connected network; of a diagonal one without `widths`."""
     architecture = {"kind": "fully_connected", "widths": widths, "activation": activation}
     initialization: dict[str, object] = {"kind": "default_scaled"}
@@ -84,6 +86,7 @@ def deep(n: int, d: int, widths: list[int], activation: str = "relu", **optimize
         "initialization": initialization,
         "loss": {"kind": "mse"},
         "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 1_000_000, **optimizer},
+        "record": {"measures": list(measures)},
     }
     x, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     return lambda mnist: build_problem(load_config(config), dataset=Samples(x, y))
@@ -102,6 +105,7 @@ PROBLEMS: dict[str, Callable[[Path], Problem]] = {
     "relu_sgd": deep(2000, 100, [100, 100], kind="sgd", batch_size=32),
     "relu_large": deep(2000, 784, [200, 200]),
     "diagonal": deep(100, 1000, []),
+    "tanh_sharpness": deep(20, 1, [100], "tanh", ("sharpness",), lr=0.01),
 }
 TARGETS = {
     "orthogonal": (300.0, 4.0),
@@ -116,5 +120,6 @@ TARGETS = {
     "relu_sgd": (4.0, 1.0),
     "relu_large": (2.5, 1.0),
     "diagonal": (8.0, 1.0),
+    "tanh_sharpness": (4.0, 1.0),
 }
 """Least ratios to the plain loop and to JAX that must be seen."""

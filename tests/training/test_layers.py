@@ -239,6 +239,23 @@ def test_centred_networks_begin_at_zero_exactly() -> None:
     assert stepper(problem).loss() == pytest.approx(float(np.mean(problem.dataset.y.astype(np.float32) ** 2)), rel=1e-6)
 
 
+@pytest.mark.parametrize("name", ["adam in batches", "momentum"])
+def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
+    """Otherwise it would be stuck at denormal numbers, on which an update takes twice as long."""
+    architecture = {"kind": "fully_connected", "widths": [5, 4], "activation": "relu"}
+    optimizer = {**OPTIMIZERS[name], "weight_decay": None, "iterations": 1000}
+    current = stepper(deep(optimizer, architecture=architecture, dtype="float32"))
+    state = current.state_dict()
+    state["parameter/bias_2"] = np.full_like(state["parameter/bias_2"], -1e3)  # no unit of the second layer is active
+    (key,) = [key for key in state if key.endswith("momentum/weight_1")]
+    state[key] = np.full_like(state[key], 1e-30)
+    current.load_state_dict(state)
+    current.advance(50)
+    assert np.all(current.state_dict()[key] > 1e-35)
+    current.advance(150)
+    assert np.all(current.state_dict()[key] == 0)
+
+
 def test_what_it_does_not_know_trains_by_autograd() -> None:
     for optimizer in ({"kind": "gd", "label_noise": 0.1}, {"kind": "normalized_gd", "layer_lr": {"weight_1": 2.0}}):
         assert [c.backend for c in possible(deep(optimizer))] == ["autograd"]

@@ -228,8 +228,8 @@ def diagonal(net, at, sigma, alpha, theta, x, y, base, weight, loss, H, S, T, g,
     f, delta = H[:n], S[:n]
     beta, u, v = T[:d], T[d : 2 * d], T[2 * d : 3 * d]  # u^(D-1), v^(D-1)
     for i in range(d):
-        u[i], v[i] = one, one
-    for _ in range(int(alpha) - 1):
+        u[i], v[i] = (theta[i], theta[d + i]) if alpha > one else (one, one)
+    for _ in range(int(alpha) - 2):
         for i in range(d):
             u[i] *= theta[i]
             v[i] *= theta[d + i]

@@ -33,6 +33,8 @@ CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and what is subtracted from the outputs (Q, n, C)."""
 _SLOTS = ("momentum", "square")
+_LINE = 64
+"""Bytes."""
 _NONE: NDArray[np.int64] = np.empty((1, 0), np.int64)
 
 
@@ -67,9 +69,10 @@ class LayersStepper(SideBySide):
         sigmas = [c.sigma for c in architectures if isinstance(c, FullyConnected | TwoLayer | LinearModel)]
         self._sigmas = np.array([ACTIVATIONS[type(sigma)] for sigma in sigmas])
         self._alphas = self._each([_alpha(c) for c in architectures])
-        self._theta = np.stack([self._flat(p.initial_parameters()) for p in problems])  # (R, P)
+        self._theta = _aligned(np.stack([self._flat(p.initial_parameters()) for p in problems]))  # (R, P)
         self._gradient = np.zeros_like(self._theta[0])
-        self._memory = np.zeros((R, 2, P if remembers else 0), self.dtype)
+        self._memory = _aligned(np.zeros((R, 2, P if remembers else 0), self.dtype))
+        self.x = _aligned(self.x)
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
         C = int(self._net[0][-1])
         n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
@@ -159,7 +162,7 @@ class LayersStepper(SideBySide):
             P,
             *((picked, one.shape[2]) for one in (self.x, self.y, self._base)),
         ]
-        return tuple(np.zeros(shape, self.dtype) for shape in shapes)
+        return tuple(_aligned(np.zeros(shape, self.dtype)) for shape in shapes)
 
     # -- training
 
@@ -320,6 +323,15 @@ class LayersStepper(SideBySide):
                 own = {name: state[f"{self._kind}/{label}/{name}"][r] for name in self._at}
                 self._memory[r, slot] = self._flat(own)
         self._go_on(state)
+
+
+def _aligned(array: Weights) -> Weights:
+    """Return a copy that begins with a line of the cache; other products take up to 1.3 times as long."""
+    raw = np.zeros(array.nbytes + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _alpha(architecture: Any) -> float:
