@@ -68,6 +68,13 @@ def test_the_product_of_balanced_layers_is_gaussian() -> None:
     )  # fmt: skip
 
 
+def test_balanced_layers_may_start_at_the_identity() -> None:
+    drawn, _ = start({"kind": "balanced_product", "scale": 0.1, "start": "identity"}, architecture=LINEAR)
+    *below, last = (value.reshape(-1, value.shape[-1]) for value in drawn.values())
+    product = np.linalg.multi_dot([last, *below[::-1]])
+    np.testing.assert_allclose(product, 0.1 * np.eye(*product.shape), atol=1e-15)
+
+
 def streams(seed: int) -> Any:
     from dynamics_cli.config.streams import Streams
 

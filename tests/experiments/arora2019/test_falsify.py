@@ -32,7 +32,7 @@ CHANGES = {
     "arora2019-fig3": [
         Change("two matrices for one", ("architecture.depth=2",), ("unseen", "ranks"), ("N = 1",)),
         Change("one matrix for three", ("architecture.depth=1",), ("gaps",), ("N = 3",)),
-        Change("a large Gaussian start", ("initialization={kind: balanced_product, scale: 1.0}",), ("diagonal",),
+        Change("a large Gaussian start", ("initialization={kind: balanced_product, scale: 0.5}",), ("diagonal",),
                ("N = 2",)),
         Change("layers that are not balanced", ("initialization={kind: lecun, scale: 1.0}",),
                tuple(f"{what}-{depth}" for what in ("theorem", "balance") for depth in (2, 3, 4)),
