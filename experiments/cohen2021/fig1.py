@@ -82,7 +82,7 @@ def draw(e: Evidence) -> kit.Drawing:
             kit.set_time_axis(panel, longest)
         loss.legend(loc="best")
         sharp.set_ylim(0, 1.08 * max(one.sharpness.max() for one in edges))
-        kit.set_axis_label(sharp.yaxis, "not in paper", sharp.get_ylim())
+        kit.set_axis_label(sharp.yaxis, "", sharp.get_ylim())
         kit.panel_label(loss, column, NAMES[key])
         kit.panel_label(sharp, 3 + column)
     axes[0].set_ylabel("training loss")
