@@ -102,7 +102,7 @@ def draw_prediction(prediction: Prediction) -> Figure:
     columns = min(count, 2)
     figure, axes = new_figure(columns, -(-count // columns), aspect=0.85 if count > 1 else 0.72, extra_height=0.2)
     for k, curve in enumerate(prediction.curves.values()):
-        _draw(axes[k], curve, "theory" if not prediction.violated else "theory (assumptions fail)")
+        _draw(axes[k], curve, "theory, " if not prediction.violated else "theory (assumptions fail),\n")
         if count > 1:
             panel_label(axes[k], k)
     for unused in axes[count:]:
@@ -120,7 +120,7 @@ def _draw(axes: Axes, curve: Curve, name: str) -> None:
     for k in range(measured.shape[1]):
         look = {"color": SERIES[k % len(SERIES)], "lw": 2.2, "alpha": 0.75, "label": "measured"}
         handles.append(draw_curve(axes, curve.x, visible(measured[:, k], log=log), log_time=scale == "log", **look))
-    text = f"{name}, off by {curve.deviation:.2g} of the largest"
+    text = f"{name}off by {curve.deviation:.2g} of the largest"
     for k in range(measured.shape[1]):
         look = {"color": PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "label": text}
         line = draw_curve(axes, curve.x, visible(predicted[:, k], log=log), log_time=scale == "log", **look)

@@ -8,7 +8,7 @@ from dynamics_cli import kit
 
 from .edge import BAND, Edge, draw_sharpness, edge
 
-STEPS = {("polyak", "0.9"): ("0.19", 4000), ("nesterov", "0.9"): ("0.07", 4000),
+STEPS = {("polyak", "0.9"): ("0.15", 4000), ("nesterov", "0.9"): ("0.07", 4000),
          ("polyak", "0.5"): ("0.2", 3750), ("nesterov", "0.5"): ("0.15", 5000)}  # fmt: skip
 """Kind and momentum -> step size on the Chebyshev polynomial, iterations."""
 WORDS = {"polyak": "(2 + 2 beta)/eta", "nesterov": "(2 + 2 beta)/(eta (1 + 2 beta))"}

@@ -120,11 +120,12 @@ def draw(e: Evidence) -> kit.Drawing:
     for panel, (model, title) in enumerate(((e.before, "Before the edge"), (e.peak, "At the edge"))):
         shown = model.losses[: int(np.argmax(model.losses > GROWTH * model.losses[0])) or None]
         x = model.iteration + np.arange(STEPS + 1)
-        axes[panel].semilogy(x[: len(model.actual)], model.actual, color=kit.PALETTE.measured, label="gradient descent")
-        axes[panel].semilogy(x[: len(shown)], shown, color=kit.PALETTE.rank, ls="--", label="on its quadratic model")
+        axes[panel].plot(x[: len(model.actual)], model.actual, color=kit.PALETTE.measured, label="gradient descent")
+        axes[panel].plot(x[: len(shown)], shown, color=kit.PALETTE.rank, ls="--", label="on its quadratic model")
         kit.set_time_axis(axes[panel], x)
         kit.panel_label(axes[panel], panel, title)
     axes[0].set_ylabel("training loss")
+    axes[1].set_yscale("log")
     draw_sharpness(axes[2], e.cut.iterations, e.cut, kit.SERIES[0])
     axes[2].axhline(2 * e.cut.bound, color=kit.SERIES[1], ls=(0, (4, 2)), lw=0.8)
     axes[2].axvline(CUT, color=kit.PALETTE.muted, ls=":")
