@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from others import ours
+from others import ours, plain
 from problems import CONFIGS, PROBLEMS, random_problem
 
 from dynamics_cli.sweeps.grid import parse_axis
@@ -164,6 +164,18 @@ def compilation() -> Table:
     return table
 
 
+def autograd() -> Table:
+    """Autograd forced, against the plain loop; one thread each, in turns, of each the fastest."""
+    table = {}
+    for name in ("deep_linear", "relu", "relu_adam", "relu_sgd"):
+        problem = PROBLEMS[name](Path())
+        runs, count = (plain(problem, 1), ours(problem, "autograd")), 50
+        turns = [[run(count) / count * 1e6 for run in runs] for _ in range(30)][1:]
+        loop, mine = (min(one) for one in zip(*turns, strict=True))
+        table[f"us per iteration, {name}: plain loop, dyn by autograd"] = f"{loop:.0f}, {mine:.0f}"
+    return table
+
+
 def _python(*arguments: str, **environment: str) -> str:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
@@ -182,4 +194,5 @@ EXTRAS: dict[str, Callable[[], Table]] = {
     "sweeps": sweeps,
     "commands": commands,
     "compilation": compilation,
+    "autograd": autograd,
 }
