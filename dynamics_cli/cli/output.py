@@ -147,8 +147,7 @@ class CountBar(_Bar):
         with self.heard():
             bar = self._bar
             if bar is None or label != self._label:
-                unit = self.unit if self.unit == "B" else f" {self.unit}"
                 options = {"initial": done if self._bar is None else 0, "unit_scale": self.unit == "B"}
-                bar = self.begin(total=total, desc=label or None, unit=unit, **options)
+                bar = self.begin(total=total, desc=label or None, unit=self.unit, **options)
                 self._label = label
             bar.update(done - bar.n)

@@ -90,17 +90,18 @@ def _run_text(run: Run) -> str:
 
 def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int] | None = None) -> None:
     """Print how far a sweep is, and how many jobs of its job array are in the `queue`, by their state."""
-    from dynamics_cli.sweeps.directory import RESULTS
+    from dynamics_cli.sweeps.directory import RESULTS, SHARDS
 
     if as_json:
         emit_json({**found, **({"queue": queue} if queue else {})})
         return
     ended = ", ".join(f"{found[name]} {name}" for name in ("complete", "diverged", "failed") if found[name])
+    whole = (found["path"] / RESULTS).exists()  # of shards each has a table of its own
     lines = {
         "sweep": str(found["path"]),
         "status": found["status"],
         "jobs": f"{found['ended']} of {found['jobs']}" + (f": {ended}" if ended else ""),
-        **({"table": str(found["path"] / RESULTS)} if found["ended"] else {}),
+        **({"table": str(found["path"] / (RESULTS if whole else SHARDS))} if found["ended"] else {}),
         **{key: shorten(", ".join(map(cell, values)), 80) for key, values in found["settings"].items()},
         **{key: f"= {expression}" for key, expression in found["computed"].items()},
         "seeds": str(found["seeds"]),

@@ -471,7 +471,7 @@ def _say(figure: Figure, axes: Axes, note: str, width: float, *, top: bool = Fal
     """Write a note above a picture, in as many lines as it takes."""
     if not note:
         return
-    text = textwrap.fill(note, round(17 * width))
+    text = textwrap.fill(note, round(14.5 * width))
     if top:
         figure.suptitle(text, fontsize=SMALL, color=PALETTE.unsigned)
     else:

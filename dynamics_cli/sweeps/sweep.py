@@ -263,20 +263,20 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     directory = sweep_directory(described, out)
     tasks = Tasks(planned, known_sweep(directory, described))
     results = Results(planned, tasks)
-    batches, alone = range(tasks.batches), range(tasks.batches, len(tasks))
-    some = alone[:: max(1, len(alone) // LOOKED_AT)]  # of many jobs some stand for the others
     seconds, disk, messages = 0.0, 0.0, [message for _, message in tasks.refused]
     left = {number for number in range(len(tasks)) if not results.read(tasks[number], directory)}
-    for number in [*batches, *some]:
-        task = tasks[number]
-        count = len(task.numbers) if number in batches else len(alone) / len(some)
-        try:
-            one = needs(planned, task)
-        except DynError as error:
-            messages.append(str(error))
-            continue
-        disk += count * one.disk_bytes
-        seconds += count * one.seconds * (number in left)
+    for together, numbers in tasks.kinds():  # of many jobs some stand for the others
+        some = numbers[: 1 if together else None : max(1, len(numbers) // LOOKED_AT)]
+        jobs = {number: len(tasks[number].numbers) for number in numbers}
+        for number in some:
+            try:
+                one = needs(planned, tasks[number])
+            except DynError as error:
+                messages.append(str(error))
+                continue
+            disk += one.disk_bytes * sum(jobs.values()) / len(some)
+            seconds += one.seconds * sum(jobs[k] for k in left & jobs.keys()) / len(some)
+    batches = sum(len(numbers) for together, numbers in tasks.kinds() if together)
     refused = sum(len(numbers) for numbers, _ in tasks.refused)
     return SweepProspect(directory, len(planned), len(results) - refused, list(dict.fromkeys(messages)),
-                         len(batches), len(alone), seconds, round(disk))  # fmt: skip
+                         batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip

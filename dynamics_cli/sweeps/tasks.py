@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -106,10 +106,10 @@ class Tasks(Sequence[Task]):
         first = size * (k - (self._ends[part - 1] if part else 0))
         return Task(f"{folder}/{numbers[first]:06d}", numbers[first : first + size])
 
-    @property
-    def batches(self) -> int:
-        """Number of tasks of several jobs."""
-        return sum(-(-len(numbers) // size) for folder, numbers, size in self._parts if folder == "batches")
+    def kinds(self) -> Iterator[tuple[bool, range]]:
+        """Yield the tasks of each kind of batches, which need equally much, and last those of jobs trained alone."""
+        for (folder, _, _), first, end in zip(self._parts, [0, *self._ends], self._ends, strict=False):
+            yield folder == "batches", range(first, end)
 
 
 def _alike(planned: PlannedSweep) -> Sequence[Numbers]:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli import api
-from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config import ConfigError, load_config, run_hash
+from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import UsageError
 from dynamics_cli.sweeps.grid import check_axes, parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -204,3 +205,14 @@ def test_what_runs_together_may_come_twice():
     assert [(j.config.optimizer.lr, j.config.architecture.width) for j in jobs] == [(0.1, 2), (0.1, 4), (0.2, 4)]
     with pytest.raises(UsageError, match="as many values each, not optimizer.lr 2, architecture.width 3"):
         api.plan_sweep(BASE, together=["optimizer.lr=0.1,0.2", "architecture.width=2,4,8"])
+
+
+def test_jobs_that_share_sections_have_the_names_that_they_have_alone(swept):
+    configs = [job.config for job in api.plan_sweep(swept)]
+    assert configs[0].loss is configs[8].loss  # which differ in the scale
+    alone = [run_hash(config, device="cpu", backend="auto") for config in configs]
+    parts = {}
+    assert [run_hash(config, device="cpu", backend="auto", parts=parts) for config in configs] == alone
+    assert len({*alone}) == len(configs)
+    read = [load_config(to_plain(config)) for config in configs]
+    assert [run_hash(config, device="cpu", backend="auto") for config in read] == alone

@@ -1,0 +1,59 @@
+"""What a sweep shows on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+import yaml
+
+from tests.sweeps.test_grid import BASE
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+
+
+def lines_of(terminal, until, seconds=120.0):
+    """Return what a terminal shows, line by line, as soon as `until` is there or the terminal is closed."""
+    text, end = "", time.monotonic() + seconds
+    while time.monotonic() < end and until not in text:
+        try:
+            text += os.read(terminal, 4096).decode(errors="replace")
+        except OSError:  # Linux says so when the other end is closed
+            break
+    return re.split(r"[\r\n]+", text)
+
+
+def test_the_bar_tells_jobs_rate_and_time_left_and_leaves_at_ctrl_c(tmp_path):
+    config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 2_000_000_000}}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    # the short jobs end at once, those of 2e9 iterations never
+    command = ["sweep", "c.yaml", "--grid", "optimizer.iterations=10,2000000000", "--seeds", "3", "--out", "s"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dynamics_cli", *command], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        shown = lines_of(ours, "3/6")
+        bar = next((line for line in shown if "3/6" in line), "")
+        assert re.search(r"50%.*3/6 \[\d+:\d+<\d+:\d+, +[\d.]+(job/s|s/job)\]", bar), shown
+        os.killpg(process.pid, signal.SIGINT)
+        left = lines_of(ours, "never shown")
+        assert process.wait(60) == 130, left
+        assert any("the same command goes on" in line for line in left)
+        assert not any("Traceback" in line for line in left)
+        assert all(len(line) <= 80 for line in shown if "job" in line)
+    finally:
+        process.kill()
+        os.close(ours)
