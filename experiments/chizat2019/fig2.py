@@ -20,7 +20,7 @@ LABELS = 100.0
 """What labels of Figure 2a are multiplied by."""
 TARGET = 200.0
 """and those of Figure 2c divided by."""
-LAST = 2000
+LAST = 1000
 """Iterations over which the loss of SGD is averaged."""
 
 
@@ -102,22 +102,24 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def _widths(widths: Iterable[int]) -> dict[str, kit.Wanted]:
+def _widths(widths: Iterable[int], *more: str) -> dict[str, kit.Wanted]:
     found = {}
     for name, power in POWERS.items():
         for m in widths:
-            lr = LABELS * (1.0 if power == 0.5 else 0.05 * m)  # released: 1/m and 0.05/m, over the square of the scale
-            changes = (f"architecture.width={m}", f"architecture.output_scale={float(m) ** -power!r}")
-            found[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, f"optimizer.lr={lr!r}"))
+            scale = float(m) ** -power  # the weights carry it: networks of degree 2
+            step = (1.0 if power == 0.5 else 0.05) / m  # released
+            changes = (f"architecture.width={m}", f"initialization.scale={(scale / LABELS) ** 0.5!r}")
+            lr = f"optimizer.lr={LABELS * step / scale!r}"
+            found[f"{name}, m = {m}"] = kit.Wanted("chizat2019/width.yaml", (*changes, lr, *more))
     return found
 
 
-def _online(taus: Iterable[float]) -> dict[str, kit.Wanted]:
+def _online(taus: Iterable[float], *more: str) -> dict[str, kit.Wanted]:
     def change(tau: float) -> tuple[str, ...]:
         lr: Any = 50 * min(0.25 / tau**2, 25.0) / TARGET  # times m: the released gradient is without 1/m
         return f"initialization.scale={tau * TARGET**0.5!r}", f"optimizer.lr={lr!r}"
 
-    return {f"SGD, tau = {tau:g}": kit.Wanted("chizat2019/online.yaml", change(tau)) for tau in taus}
+    return {f"SGD, tau = {tau:g}": kit.Wanted("chizat2019/online.yaml", (*change(tau), *more)) for tau in taus}
 
 
 FIGURE = kit.Figure(
@@ -128,8 +130,13 @@ FIGURE = kit.Figure(
         "the scale tau of the start."
     ),
     configs={**_widths(WIDTHS), **_online(TAUS)},
-    presets={"full": {**_widths(MORE_WIDTHS), **_online(MORE_TAUS)}},
-    origin={"data, teacher, starts, steps, iterations": "released", "widths, scales": "released", "seed": "assumed"},
+    presets={
+        "full": {
+            **_widths((*WIDTHS, *MORE_WIDTHS), "optimizer.iterations=25000"),
+            **_online((*TAUS, *MORE_TAUS), "optimizer.iterations=20000"),
+        }
+    },
+    origin={"data, teacher, starts, steps, widths, scales": "released", "iterations": "assumed", "seed": "assumed"},
     evidence=evidence,
     claims=claims,
     draw=draw,

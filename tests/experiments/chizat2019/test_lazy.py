@@ -66,6 +66,30 @@ def test_all_claims_of_the_theorem_are_reproduced(outputs: Path) -> None:
 
 
 @pytest.mark.long
+def test_figure_2_is_drawn_and_its_claims_come_out(outputs: Path) -> None:
+    figure = load_figure("chizat2019-fig2")
+    evidence = evidence_of(figure)
+    assert set(verdicts(figure.claims(evidence)).values()) == {"reproduced"}
+    assert titles(check_pure(figure, evidence, outputs)) == ["(a) Width", "(b) Fresh samples"]
+
+
+def test_labels_times_100_and_outputs_times_s_are_other_weights_and_steps() -> None:
+    """Weights `c w` of a network of degree 2 learn `c^2 y` as w learn y, at the step of w (see width.yaml)."""
+    rng = np.random.default_rng(0)
+    x, y, (W, b), s = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal((2, 4, 3)), 0.25
+    b, c = b[:, 0], np.sqrt(s / 100)
+
+    def step(W: np.ndarray, b: np.ndarray, s: float, y: np.ndarray, lr: float) -> tuple[np.ndarray, np.ndarray]:
+        z = np.maximum(x @ W.T, 0)
+        error = (s * z @ b - y) * s / len(x)
+        return W - lr * ((error[:, None] * (z > 0) * b).T @ x), b - lr * z.T @ error
+
+    released = step(W, b, s, 100 * y, 0.05 / s**2)
+    for ours, theirs in zip(step(c * W, c * b, 1.0, y, 100 * 0.05 / s), released, strict=True):
+        np.testing.assert_allclose(ours, c * theirs, rtol=1e-12)
+
+
+@pytest.mark.long
 def test_figure_1_is_drawn_and_its_claims_but_the_recovery_come_out() -> None:
     stated = verdicts(claims_of(load_figure("chizat2019-fig1")))
     assert {id for id, verdict in stated.items() if verdict != "reproduced"} <= {"recovered"}
@@ -76,6 +100,14 @@ CHANGES = {
     "chizat2019-scaling": [
         Change("ReLU for tanh", ("architecture.activation=relu",), ("weights", "train", "test"), TANH),
         Change("an output not centred", ("architecture.centered=false",), ("moved-tanh", "moved-relu", "weights")),
+    ],
+    "chizat2019-fig2": [
+        Change("outputs times 1/sqrt(m)", ("initialization.scale=0.05", "optimizer.lr=25.0"), ("width-16",),
+               ("1/m, m = 16",)),
+        Change("outputs times 1/sqrt(m)", ("initialization.scale=0.0353553", "optimizer.lr=12.5"), ("width-64",),
+               ("1/m, m = 64",)),
+        Change("the small scale for tau = 1", ("initialization.scale=1.4142", "optimizer.lr=6.25"),
+               ("online", "rises"), ("SGD, tau = 1",)),
     ],
     "chizat2019-fig1": [
         Change("the large scale in the plane", ("initialization.scale=2",), ("recovered",), ("tau = 0.1",)),
