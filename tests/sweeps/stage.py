@@ -32,12 +32,12 @@ BASE = {
 GRID = ("architecture.width=3,4,5,8", "optimizer.lr=0.01,0.02", "loss.kind=mse,half_mse")
 
 
-def plan():
-    """Return a sweep of 32 jobs in 8 tasks."""
-    return PlannedSweep(BASE, [], [parse_axis(text) for text in GRID], seeds=2)
+def plan(seeds=2):
+    """Return a sweep of 32 jobs, or of more `seeds`, in 8 tasks."""
+    return PlannedSweep(BASE, [], [parse_axis(text) for text in GRID], seeds=seeds)
 
 
-def drive(directory, scheduler, shard, workers, log, keep=False):
+def drive(directory, scheduler, shard, workers, log, keep=False, seeds=2):
     """Do what `dyn sweep` does; `keep` the process that calls as it is."""
     with Path(log).open("a") as stream:
         if not keep:
@@ -48,7 +48,7 @@ def drive(directory, scheduler, shard, workers, log, keep=False):
 
         engine = by_dask(scheduler) if scheduler else None
         try:
-            run_sweep(plan(), out=Path(directory), engine=engine, shard=shard, workers=workers)
+            run_sweep(plan(seeds), out=Path(directory), engine=engine, shard=shard, workers=workers)
         except RunError as error:
             print(error, file=stream)
             if keep:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from functools import partial
 
 import pytest
 
@@ -88,3 +89,17 @@ def test_shards(scene, tmp_path, whole):
 def test_dask(scene, tmp_path, whole, drivers):
     pytest.importorskip("distributed")
     play(scene, tmp_path, whole, KILLS, [dask(scene)] * drivers)
+
+
+@pytest.mark.long
+def test_two_thousand_jobs_by_one_worker_by_eight_and_after_kills(scene, tmp_path):
+    drive, log = partial(stage.drive, seeds=125), str(tmp_path / "log")
+    for workers in (1, 8):
+        drive(str(tmp_path / str(workers)), None, None, workers, log, keep=True)
+    for k in range(2):
+        scene.start(f"driver {k}", drive, str(tmp_path / "killed"), None, None, None)
+    assert scene.play(["driver 0", "driver 1"], KILLS, pause=(0.2, 2.0)), (tmp_path / "log").read_text()[-2000:]
+    print(f"{scene.kills} kills")
+    one = files_of(tmp_path / "1")
+    assert one["results.csv"].count(b"\n") == 2001
+    assert files_of(tmp_path / "8") == one == files_of(tmp_path / "killed")
