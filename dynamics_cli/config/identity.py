@@ -20,6 +20,9 @@ from dynamics_cli.config.run import RunConfig
 NUMERICS_VERSION = 3
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
 
+OF_KINDS = {(optimizer, network): 4 for optimizer in ("adam", "adamw") for network in ("convolutional", "vgg16")}
+"""The version where only the numbers of some kinds have changed: gradients of kernels used to be taken transposed."""
+
 
 class _Part(NamedTuple):
     """What a section, or a setting beside the sections, adds to the identity of a run."""
@@ -72,7 +75,8 @@ def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | No
         raise ConfigError(missing)
     texts = {key: part.text for key, part in found.items()}
     sources = {kind: sha for part in found.values() for kind, sha in part.sources.items()}
-    own = {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION} | (
+    version = OF_KINDS.get((config.optimizer.kind, config.architecture.kind), NUMERICS_VERSION)
+    own = {"device": device, "backend": backend, "numerics_version": version} | (
         {"sources": sources} if sources else {}
     )
     texts |= {key: _entry(key, value) for key, value in own.items()}

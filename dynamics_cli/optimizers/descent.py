@@ -126,6 +126,8 @@ class Adam(Minibatch, kind="adam"):
                 state[f"{k}/step"] = torch.zeros((), dtype=torch.float32, device=p.device)
                 state[f"{k}/exp_avg"], state[f"{k}/exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         steps, means, squares = ([state[f"{k}/{key}"] for k in range(len(parameters))] for key in keys)
+        # the kernel takes all arrays as they lie in memory, and gradients of convolutions have their channels last
+        gradients = [gradient.contiguous() for gradient in gradients]
         torch._foreach_add_(steps, 1)
         # what `torch.optim.adam.adam` comes to, but for a third of the time of a small update
         (torch._fused_adamw_ if self.decoupled else torch._fused_adam_)(

@@ -21,6 +21,7 @@ TRANSFORMER = {"kind": "transformer", "tokens": 2, "width": 8, "heads": 2, "outp
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "convolutional, momentum": (CONVOLUTIONAL, {"kind": "gd", "momentum": 0.9}),
     "convolutional, batches": (CONVOLUTIONAL, {"kind": "rmsprop", "batch_size": 4}),
+    "convolutional, Adam": (CONVOLUTIONAL, {"kind": "adam"}),
     "transformer": (TRANSFORMER, {"kind": "adamw", "schedule": {"kind": "cosine"}}),
     "residual": ({"kind": "residual", "width": 6, "depth": 3}, {"kind": "rmsprop", "momentum": 0.5}),
     "a step per layer": (
@@ -110,7 +111,6 @@ RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}
     [
         (RESIDUAL, {"kind": "group_rmsprop"}, {}),  # a norm of all weights, which would be that of all replicas
         (RESIDUAL, {"kind": "gd", "label_noise": 0.1}, {}),
-        (CONVOLUTIONAL, {"kind": "adam"}, {}),
         (RESIDUAL | {"centered": True}, {"kind": "gd"}, {}),
         (RESIDUAL | {"width": 4000}, {"kind": "gd"}, {}),  # the products themselves take the time
         (RESIDUAL, {"kind": "gd"}, {"backend": "gram"}),

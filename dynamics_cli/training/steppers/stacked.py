@@ -41,8 +41,6 @@ def stackable(problem: Problem) -> bool:
     architecture, optimizer = config.architecture, config.optimizer
     return (
         type(optimizer) in ELEMENTWISE
-        # Adam's kernel reads the gradients of kernels (o, c, k, k) as they lie in memory, which is another order here
-        and not (isinstance(optimizer, descent.Adam) and any(len(shape) > 2 for shape in problem.shapes.values()))
         and getattr(optimizer, "label_noise", None) is None
         and architecture.kind != "gan"  # which has a stepper of its own
         and not architecture.centered  # where every replica has a function of its own
