@@ -65,7 +65,11 @@ class Polynomial(Dataset, kind="polynomial"):
     random = False
 
     def load(self, streams: Streams) -> Samples:
-        """Return the grid and the values of the polynomial there."""
+        """Return the grid and the values of the polynomial there.
+
+        Raises InputError: they do not fit into memory.
+        """
+        check_size(self.n, 2)
         x = np.linspace(-1.0, 1.0, self.n)
         return make_samples(x[:, None], np.cos(self.degree * np.arccos(x)), append_bias=self.append_bias)
 
@@ -92,6 +96,7 @@ class LowRank(Dataset):
     def matrix(self, streams: Streams) -> np.ndarray:
         """Return `W*` (rows, columns)."""
         rng, columns = streams.rng("teacher"), self.columns or self.rows
+        check_size(self.rows, columns + self.rank)
         W = rng.standard_normal((self.rows, self.rank)) @ rng.standard_normal((self.rank, columns))
         return np.asarray(self.scale * np.sqrt(W.size) / np.linalg.norm(W) * W)
 

@@ -102,6 +102,7 @@ class SphereTeacher(Dataset, kind="sphere_teacher"):
 
     def teacher(self, streams: Streams) -> tuple[Floats, Floats]:
         """Return the directions (neurons, dim) and their signs (neurons,)."""
+        check_size(self.neurons, self.dim + self.n + (self.n_test or 0))
         rng = streams.rng("teacher")
         rows = rng.standard_normal((self.neurons, self.dim))
         return rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.choice([-1.0, 1.0], self.neurons)
@@ -199,9 +200,9 @@ initialization: {kind: unbalanced, scale: 0.01}
 
         Raises InputError: they do not fit into memory.
         """
-        n, (U, V) = self.n or self.inputs, self.vectors(streams)
-        check_size(n, self.inputs + self.outputs)
-        rng = streams.rng("data")
+        n, r = self.n or self.inputs, len(self.singular_values)
+        check_size(n + r, self.inputs + self.outputs)
+        (U, V), rng = self.vectors(streams), streams.rng("data")
         drawn = rng.standard_normal((n, self.inputs))
         x = drawn if self.n is not None else np.sqrt(n) * np.linalg.qr(drawn)[0]
         y = x @ V * np.array(self.singular_values) @ U.T
