@@ -40,7 +40,7 @@ class Sizes:
 
         Raises InputError: there is no memory for those that will be drawn.
         """
-        check_size(self.n + self.n_test, self.d)
+        check_size(self.n + self.n_test, self.d + self.outputs)
 
         def part(n: int, labels: Floats | float) -> tuple[Floats, Floats]:
             y = np.broadcast_to(np.float64(labels), (n, self.outputs) if self.outputs > 1 else (n,))
