@@ -43,12 +43,14 @@ class Evidence:
 
     def places(self, sort: str) -> kit.Floats:
         """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
-        return np.array([one.means[sort] / np.mean([*one.stds.values()]) for one in self.before])
+        with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
+            return np.array([one.means[sort] / np.mean([*one.stds.values()]) for one in self.before])
 
     def gaps(self) -> list[float]:
         """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean deviations."""
         closer = np.minimum(*(self.places(sort) for sort in CLASSES))
-        return [*map(float, closer - self.places("across"))]
+        with np.errstate(invalid="ignore"):
+            return [*map(float, closer - self.places("across"))]
 
     def right(self) -> list[tuple[float, float]]:
         """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
@@ -155,13 +157,10 @@ def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
 
 
 def remarks(e: Evidence) -> list[str]:
-    """Say what a short training decides, and rounding in it."""
+    """Say what a short training leaves open."""
     if e.updates >= UPDATES:
         return []
-    return [
-        f"Drawn {e.training}. The last layers separate after about a third of them: see --preset full.",
-        "Loss spikes of Adam amplify rounding: numbers of so short a run change with the number of threads (NOTES).",
-    ]
+    return [f"Drawn {e.training}. How far the last layers separate by then depends on the seed (NOTES)."]
 
 
 FIGURE = kit.Figure(
