@@ -74,7 +74,9 @@ def runs_begun(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", ["compiled", *(pytest.param(n, marks=pytest.mark.long) for n in CASES)])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long), (signal.SIGINT, 130)]
+)
 def test_training_saves_and_ends(place: Path, name: str, number: int, code: int) -> None:
     process = start(place, "train", config(place, name), "--out", "run", "--quiet")
     wait_until(lambda: bool(runs_begun(place)), process)

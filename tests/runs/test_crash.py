@@ -48,7 +48,8 @@ def go_on(directory: Path, config: RunConfig, toy: Any) -> None:
     assert not [p for p in directory.rglob("*") if p.name.endswith(".tmp")]
 
 
-@pytest.mark.parametrize("when", ["after", "half"])  # before one change is after another
+# before one change is after another
+@pytest.mark.parametrize("when", ["half", pytest.param("after", marks=pytest.mark.long)])
 def test_killed_at_every_change_of_a_run(finished: Path, config: RunConfig, toy: Any, faults: Any, when: str) -> None:
     tmp_path = finished.parent
     expected = arrays_of(finished)

@@ -142,7 +142,7 @@ def test_a_failing_job_does_not_stop_the_others(tmp_path):
 
 def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
     deep = [
-        "architecture={kind: fully_connected, widths: [4]}",
+        "architecture={kind: fully_connected, widths: [4], centered: true}",
         "backend=autograd",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
@@ -155,7 +155,7 @@ def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
 
 def test_spawned_processes_give_the_same_numbers(tmp_path):
     deep = [
-        "architecture={kind: fully_connected, widths: [4]}",
+        "architecture={kind: fully_connected, widths: [4], centered: true}",
         "backend=autograd",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
@@ -196,7 +196,11 @@ def attacked(tmp_path, attack):
     """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
     grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
     for name in ("s", "other"):
-        changes = ["backend=autograd", *(["initialization.scale=0.3"] if name == "other" else [])]
+        changes = [
+            "backend=autograd",
+            "architecture.centered=true",
+            *(["initialization.scale=0.3"] if name == "other" else []),
+        ]
         with ThreadPoolExecutor(1) as executor:
             sweep_of(tmp_path / name, changes, grid, seeds=2, executor=executor)
     attack(tmp_path / "s/jobs", tmp_path / "other/jobs")

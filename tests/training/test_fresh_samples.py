@@ -134,7 +134,8 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     [
         (
             {"dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]}},
-            "fresh needs dataset.kind 'linear_map', 'matrix_sensing' or 'teacher'; points has only its own samples",
+            "fresh needs dataset.kind 'linear_map', 'matrix_sensing', 'sphere_teacher' or 'teacher'; "
+            "points has only its own samples",
         ),
         ({"optimizer": SGD | {"samples": "fersh"}}, "optimizer.samples: must be 'fresh', not the text 'fersh'"),
         ({"dataset": TEACHER | {"whiten": True}}, "dataset.whiten: is of the samples as a whole"),

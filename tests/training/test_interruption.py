@@ -36,12 +36,12 @@ def kill_runs(folder: Path, kills: int, number: int, seed: int = 0) -> dict[str,
     "number",
     [
         pytest.param(signal.SIGKILL, id="SIGKILL"),
-        pytest.param(signal.SIGINT, id="SIGINT"),
-        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long),  # it takes the way of SIGINT
+        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.long),  # signals have tests of their own
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long),
     ],
 )
 def test_killed_and_resumed_runs_have_the_same_bits(tmp_path, number):
-    assert sum(kill_runs(tmp_path, 17, number).values()) >= 17  # 51 over the three signals
+    assert sum(kill_runs(tmp_path, 17, number).values()) >= 17
 
 
 @pytest.mark.long

@@ -194,7 +194,7 @@ def test_a_backend_that_cannot_is_refused_with_those_that_can():
         choose([random_problem(backend="gram")])
 
 
-@pytest.mark.parametrize("backend", ["autograd", "gram", "wide"])
+@pytest.mark.parametrize("backend", ["gram", "wide"])
 def test_a_stepper_without_replicas_says_so(backend: str) -> None:
     problems = [random_problem(**shape_for(backend), seed=seed) for seed in range(2)]
     with pytest.raises(ValueError, match=f"{backend} trains one network at a time, not 2"):
