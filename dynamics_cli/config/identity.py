@@ -44,12 +44,9 @@ def _part(config: RunConfig, key: str, value: Any, parts: Parts) -> _Part:
         return found
     if not isinstance(value, Section):  # small numbers have no `id` of their own
         return _Part(value, "" if value is None else _entry(key, value), [], {})
-    files = list(named_files({key: value}))
-    missing = [
-        Problem(MAPPING, None, key_text(path), why) for path, file in files if (why := _unusable(FilePath(file)))
-    ]
+    missing = [Problem(MAPPING, None, key_text(path), why) for path, why in check_files({key: value})]
     plain: Any = config.model_dump(include={key}, exclude_none=True)
-    for path, file in () if missing else files:
+    for path, file in () if missing else named_files({key: value}):
         *above, last = path
         reduce(getitem, above, plain)[last] = {"sha256": _file_hash(file, key_text(path))}
     sources = {kind: source.sha256 for kind, source in foreign_sources(value).items()}

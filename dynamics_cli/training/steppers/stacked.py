@@ -114,10 +114,8 @@ class StackedStepper(SideBySide, TorchStepper):
         self._epoch, self._permuted = -1, torch.empty(0, dtype=torch.long)
         n, batch = first.dataset.n, first.batch_size or first.dataset.n
         block = first.block_samples("cpu")
-        self._value, self._both = (
-            _value_of(self._module, first.loss),
-            grad_and_value(_value_of(self._module, first.loss)),
-        )
+        self._value = _value_of(self._module, first.loss)
+        self._both = grad_and_value(self._value)
         self._at_once, self._looked_at_once = max(1, block // batch), max(1, block // n)  # replicas
         self._most_threads = most_threads(first, len(problems) * batch)
 
@@ -159,10 +157,8 @@ class StackedStepper(SideBySide, TorchStepper):
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Return the samples (R, b, d) and labels (R, b) of the next update."""
         if self._fresh:
-            x, y = (
-                np.stack(one)
-                for one in list(zip(*(fresh.at(self.iteration) for fresh in self._fresh), strict=True))[:2]
-            )
+            drawn = [fresh.at(self.iteration) for fresh in self._fresh]
+            x, y = (np.stack([one[k] for one in drawn]) for k in (0, 1))
             return torch.from_numpy(x), torch.from_numpy(y).to(self._y)
         epoch, step = divmod(self.iteration, self._batches[0].steps_per_epoch)
         if epoch != self._epoch:
