@@ -12,13 +12,20 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.sweeps.test_grid import BASE
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no pseudo-terminals, no /proc")
+
+ENDLESS = {
+    **BASE,
+    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 2_000_000_000},
+    "record": {"loss_every": 1_000_000},
+}
 
 
 def lines_of(terminal, until, seconds=120.0):
@@ -33,8 +40,7 @@ def lines_of(terminal, until, seconds=120.0):
 
 
 def test_the_bar_tells_jobs_rate_and_time_left_and_leaves_at_ctrl_c(tmp_path):
-    config = {**BASE, "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 2_000_000_000}}
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(ENDLESS))
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     # the short jobs end at once, those of 2e9 iterations never
@@ -57,3 +63,21 @@ def test_the_bar_tells_jobs_rate_and_time_left_and_leaves_at_ctrl_c(tmp_path):
     finally:
         process.kill()
         os.close(ours)
+
+
+def test_ctrl_c_while_the_first_worker_begins_leaves_without_a_traceback(tmp_path):
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(ENDLESS))
+    command = ["sweep", "c.yaml", "--grid", "optimizer.iterations=10,2000000000", "--out", "s"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dynamics_cli", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    tasks, workers = f"/proc/{process.pid}/task/{process.pid}/children", []
+    while len(workers) < 2:  # one of them keeps semaphores; the other, the first worker, will now import PyTorch
+        workers = Path(tasks).read_text().split()
+        assert process.poll() is None
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
