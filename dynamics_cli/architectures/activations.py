@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import model_validator
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, Sections
-from dynamics_cli.config.bases import Activation, Architecture, Array, namespace
+from dynamics_cli.config.bases import Activation, Architecture, Array, Floats, namespace
 from dynamics_cli.config.choice import OneOf
 
 
@@ -87,6 +87,11 @@ class Tanh(Activation, kind="tanh"):
     def derivative(self, z: Array) -> Array:
         """Return `1 - tanh(z)^2`."""
         return 1 - namespace(z).tanh(z) ** 2
+
+    def second_derivative(self, z: Floats) -> Floats:
+        """Return `-2 tanh(z) (1 - tanh(z)^2)`."""
+        t = np.tanh(z)
+        return np.asarray(-2 * t * (1 - t * t))
 
 
 class Erf(Activation, kind="erf"):

@@ -23,6 +23,11 @@ NUMERICS_VERSION = 3
 OF_KINDS = {(optimizer, network): 4 for optimizer in ("adam", "adamw") for network in ("convolutional", "vgg16")}
 """The version where only the numbers of some kinds have changed: gradients of kernels used to be taken transposed."""
 
+OF_MEASURES = dict.fromkeys(
+    ("sharpness", "hessian_spectrum", "spectral_density", "hessian_trace", "gauss_newton", "directional_sharpness"), 4
+)
+"""The version where such a measure is recorded: products with the Hessian have been compiled since."""
+
 
 class _Part(NamedTuple):
     """What a section, or a setting beside the sections, adds to the identity of a run."""
@@ -72,7 +77,8 @@ def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | No
         raise ConfigError(missing)
     texts = {key: part.text for key, part in found.items()}
     sources = {kind: sha for part in found.values() for kind, sha in part.sources.items()}
-    version = OF_KINDS.get((config.optimizer.kind, config.architecture.kind), NUMERICS_VERSION)
+    versions = [OF_MEASURES.get(one.kind, NUMERICS_VERSION) for one in config.record.measures or ()]
+    version = max([OF_KINDS.get((config.optimizer.kind, config.architecture.kind), NUMERICS_VERSION), *versions])
     own = {"device": device, "backend": backend, "numerics_version": version} | (
         {"sources": sources} if sources else {}
     )

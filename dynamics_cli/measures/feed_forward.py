@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from dynamics_cli.measures.arrays import Floats
 
 if TYPE_CHECKING:
     from dynamics_cli.config.bases import Activation
+
+
+_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,6 @@ class FeedForward:
         """`sigma'(z_l)` of the hidden layers."""
         return [np.asarray(self.layers.sigma.derivative(z), np.float64) for z in self.z[:-1]]
 
-    @cached_property
-    def bends(self) -> list[Floats]:
-        """`sigma''(z_l)` of the hidden layers, by automatic differentiation of `sigma'`; kinks count as 0."""
-        import torch
-
-        bends = []
-        for z in self.z[:-1]:
-            at = torch.from_numpy(z).requires_grad_()
-            slope = self.layers.sigma.derivative(at)
-            grads = torch.autograd.grad(slope.sum(), at) if slope.requires_grad else (torch.zeros_like(at),)
-            bends.append(grads[0].numpy())
-        return bends
-
     def backward(self, delta: Floats) -> tuple[list[Floats], list[Floats]]:
         """Return `dF/dz_l` (n, m_l), and `dF/dh_l` of the hidden layers, for `delta = dF/df` (n, C)."""
         deltas, towards = [self.layers.scale * delta], []
@@ -83,33 +73,25 @@ class FeedForward:
 
     def hessian_product(self, v: Floats, delta: Floats, bend: Floats) -> Floats:
         """Return `H v` (P,) for `F(f)` with `delta = dF/df` (n, C) and `bend = d2F/df2` (n, C, C)."""
-        s, c, W = self.layers.scale, self.layers.multipliers, self.layers.weights
-        V, u = self.split(v)
-        deltas, towards = self._backward_of(delta)
-        Rh: list[Floats] = [np.zeros((1, 1))]
-        Rz: list[Floats] = []
-        for k in range(len(W)):
-            moved = self.h[k] @ V[k].T if k == 0 else self.h[k] @ V[k].T + Rh[k] @ W[k].T
-            bias = u[k]
-            Rz.append(c[k] * moved if bias is None else c[k] * moved + bias)
-            if k + 1 < len(W):
-                Rh.append(self.slopes[k] * Rz[-1])
-        Rdelta = s * s * (bend @ Rz[-1][..., None])[..., 0]
-        Rdeltas = [Rdelta]
-        for k in range(len(W) - 2, -1, -1):
-            Rtowards = c[k + 1] * (deltas[k + 1] @ V[k + 1] + Rdeltas[-1] @ W[k + 1])
-            Rdeltas.append(Rtowards * self.slopes[k] + towards[k] * self.bends[k] * Rz[k])
-        Rdeltas = Rdeltas[::-1]
-        weights, biases = self._gradients(Rdeltas, self.h)
-        for k in range(1, len(W)):
-            weights[k] += c[k] * deltas[k].T @ Rh[k]
-        return self._flat(weights, biases)
+        from dynamics_cli.measures.pearlmutter import hessian_product
 
-    def _backward_of(self, delta: Floats) -> tuple[list[Floats], list[Floats]]:
-        """Return `backward(delta)`, computed once for the same array."""
+        return np.asarray(hessian_product(*self._prepared(delta, bend), v))
+
+    def _prepared(self, delta: Floats, bend: Floats) -> tuple[Any, ...]:
+        """Return what the compiled product takes before the vector, made once for the same arrays."""
         if getattr(self, "_delta", None) is not delta:
-            self._delta, self._passed = delta, self.backward(delta)
-        return self._passed
+            layers, s = self.layers, self.layers.scale
+            deltas, towards = self.backward(delta)
+            bent = [one * layers.sigma.second_derivative(z) for one, z in zip(towards, self.z[:-1], strict=True)]
+            sizes = np.array([layers.weights[0].shape[1], *(len(W) for W in layers.weights)])
+            biased = np.array([b is not None for b in layers.biases])
+            theta = self._flat(layers.weights, layers.biases)
+            flat = [
+                np.concatenate([one.ravel() for one in (*each, _NONE)]) for each in (self.h, self.slopes, bent, deltas)
+            ]
+            self._delta: Floats = delta
+            self._inputs = sizes, biased, np.array(layers.multipliers), theta, *flat, s * s * bend
+        return self._inputs
 
     def kernel(self, trained: Sequence[tuple[bool, bool]]) -> Floats:
         """Return the tangent kernel `K = J J^T` (n, C, n, C); `trained` says by layer of which weights and biases."""

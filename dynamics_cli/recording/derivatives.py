@@ -5,12 +5,14 @@ Vectors are those of the trained weights, in the order of the network, each flat
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
@@ -48,10 +50,10 @@ class Derivatives(ABC):
         self.names = trained_names(state.problem)
         """Of the trained weights."""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number P of trained weights."""
-        return sum(int(np.prod(self.problem.shapes[name], dtype=np.int64)) for name in self.names)
+        return sum(math.prod(self.problem.shapes[name]) for name in self.names)
 
     @abstractmethod
     def gradient(self) -> Floats:
@@ -88,9 +90,14 @@ def _rows(chosen: int | Sequence[int]) -> slice | list[int]:
 
 def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
     """Return `dL/dh` (n, C) and `d2L/dh2` (n, C, C) of the reduced training loss at outputs `h` (n, C)."""
+    loss, y = problem.loss, problem.dataset.y
+    weight, columns = loss.sample_weight(len(h)), h if y.ndim == 2 else h[:, 0]
+    bends = None if loss.many_outputs else loss.second_derivatives(columns, y)
+    if bends is not None:
+        delta = weight * loss.derivatives(columns, y)
+        return delta.reshape(h.shape), (weight * bends).reshape(h.shape)[:, :, None] * np.eye(h.shape[1])
     import torch
 
-    loss, y = problem.loss, problem.dataset.y
     labels = torch.from_numpy(y.astype(np.int64) if loss.labels == "classes" else y)
     several = y.ndim == 2 or loss.many_outputs
     at = torch.from_numpy(np.ascontiguousarray(h if several else h[:, 0])).requires_grad_()
@@ -127,10 +134,7 @@ class ByHand(Derivatives):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self._state = state
-        self._mask = np.concatenate(
-            [np.full(int(np.prod(shape)), name in self.names) for name, shape in state.problem.shapes.items()]
-        )
-        self._all = bool(self._mask.all())
+        self._all = len(self.names) == len(state.problem.shapes)
 
     @cached_property
     def network(self) -> FeedForward:
@@ -149,6 +153,12 @@ class ByHand(Derivatives):
             )
         return loss_derivatives(self.problem, h)
 
+    @cached_property
+    def _mask(self) -> NDArray[np.bool_]:
+        """Which weights are trained, of a vector of all."""
+        shapes = self.problem.shapes
+        return np.concatenate([np.full(math.prod(shape), name in self.names) for name, shape in shapes.items()])
+
     def _kept(self, vector: Floats) -> Floats:
         return vector if self._all else vector[self._mask]
 
@@ -162,8 +172,11 @@ class ByHand(Derivatives):
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,): the Hessian's product where the loss has no slope."""
-        delta, bend = self._loss
-        return self._kept(self.network.hessian_product(self._full(v), np.zeros_like(delta), bend))
+        return self._kept(self.network.hessian_product(self._full(v), self._no_slope, self._loss[1]))
+
+    @cached_property
+    def _no_slope(self) -> Floats:
+        return np.zeros_like(self._loss[0])
 
     def _full(self, v: Floats) -> Floats:
         if self._all:

@@ -6,6 +6,7 @@ between backends that differ by factors, so their absolute size matters little.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,7 +24,19 @@ from dynamics_cli.optimizers.descent import (
     StochasticGradientDescent,
 )
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.training.kernels import ACTIVATIONS, LEAKY, LINEAR, UNROLLED, known, known_layers, known_online
+from dynamics_cli.training.kernels import (
+    ACTIVATIONS,
+    CHUNK_WORK,
+    CUBIC,
+    LEAKY,
+    LINEAR,
+    MOST_CHUNKS,
+    QUADRATIC,
+    UNROLLED,
+    known,
+    known_layers,
+    known_online,
+)
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
@@ -199,6 +212,13 @@ def _work(problem: Problem) -> float:
     return 2.0 * _samples(problem) * problem.multiply_adds
 
 
+def _flops(problem: Problem) -> float:
+    """Return those of the products of one iteration: forward, and backward but to the inputs."""
+    first = next(iter(problem.shapes.values()))
+    inputs = 2.0 * _samples(problem) * math.prod(first) if len(first) == 2 and problem.multiply_adds else 0.0
+    return 3 * _work(problem) - (0.0 if isinstance(problem.config.architecture, MatrixProduct) else inputs)
+
+
 def _preactivations(problem: Problem) -> float:
     return float(_samples(problem) * max(shape[0] for shape in problem.shapes.values()))
 
@@ -213,11 +233,12 @@ def _gradients(problem: Problem) -> float:
 
 
 def _gradient(problem: Problem) -> float:
-    deeper = max(0, sum(len(shape) > 1 for shape in problem.shapes.values()) - 2)  # weights beyond two layers
+    matrices = sum(len(shape) > 1 for shape in problem.shapes.values())
     architecture = problem.config.architecture
     # an update of either player of a GAN goes through both, the discriminator's on twice the batch
     trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, Gan) else 1.0
-    return trips * ((80 + 80 * deeper) * US + 2.3e-9 * _preactivations(problem) + _work(problem) / 7e10)
+    numbers = _samples(problem) * sum(problem.layer_sizes)
+    return trips * ((50 + 110 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
 
 
 def _matrix(problem: Problem) -> float:
@@ -236,14 +257,12 @@ def _compiled(problem: Problem) -> float:
 
 def _layers(problem: Problem) -> float:
     n, P = _samples(problem), problem.parameter_count
+    hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
     sigma = ACTIVATIONS[type(problem.config.architecture.sigma)]  # type: ignore[attr-defined]
-    each = 5e-10 if sigma in (LEAKY, LINEAR) else 2e-8
-    cores = 2 if n * problem.multiply_adds > 2**23 else 1  # where the samples are shared out
-    return (
-        (1 + 0.5 * len(problem.shapes)) * US
-        + P * 5e-10
-        + (n * sum(problem.layer_sizes) * each + 1.5 * _work(problem) / 3.5e10) / cores
-    )
+    each = 1e-9 if sigma in (LEAKY, LINEAR, QUADRATIC, CUBIC) else 2e-8
+    chunks = min(MOST_CHUNKS, 1 + n * problem.multiply_adds // CHUNK_WORK)  # each has a gradient of its own
+    shared = n * hidden * each + _flops(problem) / 7e10 + (chunks - 1) * P * 1.7e-9
+    return (1 + 0.5 * len(problem.shapes)) * US + P * 5e-10 + shared / min(chunks, 2)
 
 
 def _gram(problem: Problem) -> float:

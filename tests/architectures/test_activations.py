@@ -115,8 +115,13 @@ def test_smooth_activations_agree_with_torch_and_autograd(sigma: Activation, dty
     z = np.linspace(-50, 50, 2001).astype(dtype)
     tensor = torch.from_numpy(z).requires_grad_()
     value = sigma.value(tensor)
-    (expected,) = torch.autograd.grad(value.sum(), tensor)
+    (expected,) = torch.autograd.grad(value.sum(), tensor, create_graph=True)
     np.testing.assert_allclose(sigma.value(z), value.detach(), rtol=digits, atol=digits)
+    bends = torch.zeros_like(tensor)  # of what is linear
+    if expected.requires_grad:
+        (bends,) = torch.autograd.grad(expected.sum(), tensor)
+    np.testing.assert_allclose(sigma.second_derivative(z), bends, rtol=2 * digits, atol=2 * digits)
+    expected = expected.detach()
     for derivative in (sigma.derivative(tensor.detach()).numpy(), sigma.derivative(z)):
         np.testing.assert_allclose(derivative, expected, rtol=digits, atol=digits)
         assert derivative.dtype == sigma.value(z).dtype == dtype

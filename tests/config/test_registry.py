@@ -6,7 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from dynamics_cli.config.bases import State
 from dynamics_cli.errors import InputError
 from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.training.problem import build_problem
+
+pytestmark = pytest.mark.usefixtures("kinds_as_before")
 
 ALL = """
 import math
@@ -139,23 +141,6 @@ class Number(Measure, kind="number"):
     def measure(self, state):
         return {number}
 """
-
-
-@pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let what a test registers, imports and remembers be gone after it."""
-    for section in registry.SECTIONS:
-        registry.all_kinds(section)
-    monkeypatch.setattr(base_module, "_KINDS", {section: dict(of) for section, of in base_module._KINDS.items()})
-    monkeypatch.setattr(registry, "_SOURCES", {})
-    monkeypatch.setattr(registry, "_NEWEST", {})
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv(registry.WITH, "")
-    modules = set(sys.modules)
-    yield
-    for name in set(sys.modules) - modules:
-        if name.startswith(("dyn_parts_", "local_")):
-            del sys.modules[name]
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ CASES = {
         {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3},
         "mse",
     ),
+    "tanh": (POINTS, {"kind": "fully_connected", "widths": [4, 3, 5], "activation": "tanh"}, "mse"),
     "deep ReLU": (POINTS, {"kind": "fully_connected", "widths": [4, 3]}, "half_mse"),
     "NTK scaling, centred": (
         REGRESSION,

@@ -121,6 +121,7 @@ def test_the_rest_is_trained_one_by_one(architecture, optimizer, more):
     assert batch_key(build_problem(config)) is None
 
 
+@pytest.mark.usefixtures("kinds_as_before")
 def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     """Dropout is random, which no map over replicas is."""
     source = tmp_path / "parts.py"

@@ -42,6 +42,9 @@ RULES: dict[type[Optimizer], int] = {
     descent.NormalizedDescent: NORMALIZED,
 }  # fmt: skip
 """Optimizer -> its number inside `layers`."""
+CHUNK_WORK = 2**22
+"""Multiply-adds of a chunk of samples of `layers`, at least; its gradients are summed apart."""
+MOST_CHUNKS = 8
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
 

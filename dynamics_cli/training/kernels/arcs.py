@@ -19,8 +19,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from dynamics_cli.compiling import STRICT
 from dynamics_cli.training.kernels.boundaries import BOUNDARY, OFF, ON, SLIDING, settle
-from dynamics_cli.training.kernels.common import STRICT
 from dynamics_cli.training.kernels.drift import TERMS, drift
 
 ORDER = 12

@@ -7,7 +7,8 @@ import math
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
+from dynamics_cli.compiling import OPTIONS
+from dynamics_cli.training.kernels.common import loss_derivative, loss_value
 from dynamics_cli.training.kernels.full_batch import add_outer, backward, output, preactivations
 
 

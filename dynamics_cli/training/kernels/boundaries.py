@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import STRICT
+from dynamics_cli.compiling import STRICT
 
 OFF, ON, SLIDING = 0, 1, 2
 """Modes of a sample for a neuron."""

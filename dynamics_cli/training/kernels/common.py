@@ -1,66 +1,11 @@
-"""What all kernels share: compiler options, losses by number, the activation."""
+"""What kernels of two-layer networks share: losses by number."""
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache
-from numba.core.event import Listener, register
 
-
-def _can_be_kept() -> bool:
-    """Return whether compiled kernels can be kept for other processes; where they cannot, say so on stderr."""
-    try:
-        FunctionCache(_can_be_kept)  # type: ignore[no-untyped-call] # finds the directory, one for all kernels
-    except RuntimeError:
-        print(
-            "compiled kernels cannot be kept, so that every process compiles them anew: "
-            "NUMBA_CACHE_DIR can name a directory that can be written",
-            file=sys.stderr,
-        )
-        return False
-    return True
-
-
-class FirstCompilation(Listener):
-    """Says on a terminal, once a process, what it is that takes seconds before a first run begins."""
-
-    said = False
-
-    def on_start(self, event: Any) -> None:
-        """Say that kernels are being compiled; those that come from the cache are not."""
-        if not self.said and sys.stderr.isatty():
-            print("compiling kernels for this machine, which takes some seconds", file=sys.stderr, flush=True)
-        self.said = True
-
-    def on_end(self, event: Any) -> None:
-        """Say nothing."""
-
-
-register("numba:compile", FirstCompilation())  # type: ignore[no-untyped-call]
-
-OPTIONS: dict[str, Any] = {
-    # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    "error_model": "numpy",
-    "boundscheck": False,
-    "cache": _can_be_kept(),
-}
-"""Of a kernel, and of what it calls only `INLINE`."""
-
-INLINE: dict[str, Any] = {**OPTIONS, "cache": False, "inline": "always"}
-"""Of the pieces of kernels.
-
-A piece compiled by itself is linked into every kernel that calls it, and optimised once more when the kernel is loaded
-from the cache: where sums may be reordered, a run in the process that compiled it and its resumption in another would
-round differently (tests/training/test_fresh_kernels.py). Pieces that numba inlines itself are compiled once.
-"""
-
-STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False}
-"""Of kernels made of many functions: every sum in the order of the program, whatever is compiled with what."""
+from dynamics_cli.compiling import INLINE
 
 
 @numba.njit(**INLINE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from dynamics_cli.compiling import STRICT
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING, slides_along, solve_symmetric
-from dynamics_cli.training.kernels.common import STRICT
 
 TERMS = 3
 """Coefficients of the polynomials of time."""

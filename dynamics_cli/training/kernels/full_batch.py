@@ -5,7 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import INLINE, OPTIONS, loss_derivative, loss_value
+from dynamics_cli.compiling import INLINE, OPTIONS
+from dynamics_cli.training.kernels.common import loss_derivative, loss_value
 
 
 @numba.njit(inline="always", **OPTIONS)

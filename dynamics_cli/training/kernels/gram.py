@@ -10,7 +10,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.training.kernels.common import OPTIONS, loss_derivative, loss_value
+from dynamics_cli.compiling import OPTIONS
+from dynamics_cli.training.kernels.common import loss_derivative, loss_value
 
 
 @numba.njit(**OPTIONS)

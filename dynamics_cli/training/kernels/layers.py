@@ -15,8 +15,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from dynamics_cli.compiling import STRICT
 from dynamics_cli.training import kernels as number
-from dynamics_cli.training.kernels.common import STRICT
 
 FREE: dict[str, Any] = {**STRICT, "nogil": True}
 """Of kernels that Python's threads call side by side."""

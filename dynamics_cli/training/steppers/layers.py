@@ -18,16 +18,22 @@ from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.optimizers import descent
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
-from dynamics_cli.training.kernels import ACTIVATIONS, ADAM, GROUP_RMSPROP, LAYER_LOSSES, RMSPROP, RULES
+from dynamics_cli.training.kernels import (
+    ACTIVATIONS,
+    ADAM,
+    CHUNK_WORK,
+    GROUP_RMSPROP,
+    LAYER_LOSSES,
+    MOST_CHUNKS,
+    RMSPROP,
+    RULES,
+)
 from dynamics_cli.training.kernels.layers import run
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.compiled import chosen
 from dynamics_cli.training.steppers.side_by_side import OneBlasThread, SideBySide, Weights
 
-CHUNK_WORK = 2**22
-"""Multiply-adds of a chunk of samples, at least; its gradients are summed apart."""
-MOST_CHUNKS = 8
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 Data = tuple[Weights, ...]
