@@ -28,18 +28,16 @@ def largest_eigenvalues(
 
     Source: Golub and Van Loan, Matrix Computations, Section 10.1.
     """
-    from dynamics_cli.measures.pearlmutter import next_direction, tridiagonal
-
     P = len(start)
     limit = min(limit, P)
     Q = np.empty((limit + 1, P))
     Q[0] = start / np.linalg.norm(start)
     alpha, beta = np.zeros(limit), np.zeros(limit)
     for j in range(limit):
-        exhausted = next_direction(product(Q[j]), Q, j, alpha, beta)
+        w, exhausted = _step(product, Q, j, alpha, beta)
         done = exhausted or j + 1 == limit
         if j + 1 >= k and (done or j < 8 or j % 2):
-            values, vectors = tridiagonal(alpha, beta, j + 1)
+            values, vectors = _eigen(alpha, beta, j + 1)
             residual = float(beta[j] * np.abs(vectors[-1, -k:]).max() / max(np.abs(values).max(), 1e-300))
             if done or residual <= tolerance:
                 return values[: -k - 1 : -1], Q[: j + 1].T @ vectors[:, : -k - 1 : -1], residual
@@ -47,7 +45,10 @@ def largest_eigenvalues(
             w = np.random.default_rng(j).standard_normal(P)
             w -= (Q[: j + 1] @ w) @ Q[: j + 1]
             beta[j] = 0.0
-            Q[j + 1] = w / np.linalg.norm(w)
+            w /= np.linalg.norm(w)
+            Q[j + 1] = w
+            continue
+        Q[j + 1] = w / beta[j]
     raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
 
 
@@ -59,17 +60,17 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
 
     Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos quadrature).
     """
-    from dynamics_cli.measures.pearlmutter import next_direction, tridiagonal
-
     most = min(steps, len(start))
     Q = np.empty((most + 1, len(start)))
     Q[0] = start / np.linalg.norm(start)
     alpha, beta = np.zeros(most), np.zeros(most)
     for j in range(most):
-        if next_direction(product(Q[j]), Q, j, alpha, beta):
+        w, exhausted = _step(product, Q, j, alpha, beta)
+        if exhausted:
             most = j + 1
             break
-    values, vectors = tridiagonal(alpha, beta, most)
+        Q[j + 1] = w / beta[j]
+    values, vectors = _eigen(alpha, beta, most)
     rule = np.full((2, steps), np.nan)
     rule[:, :most] = values, vectors[0] ** 2
     return rule
@@ -84,3 +85,22 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     there = ~np.isnan(nodes)
     gaussians = np.exp(-(((at[:, None] - nodes[there]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
     return np.asarray(gaussians @ weights[there])
+
+
+def _step(product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: Floats, beta: Floats) -> tuple[Floats, bool]:
+    """Fill in `alpha_j` and `beta_j`; return the next direction (P,), of length `beta_j`, and whether it is none."""
+    w = product(Q[j])
+    alpha[j] = Q[j] @ w
+    for _ in range(2):  # twice is enough (Parlett)
+        w = w - (Q[: j + 1] @ w) @ Q[: j + 1]
+    beta[j] = np.linalg.norm(w)
+    return w, bool(beta[j] <= 1e-14 * (np.abs(alpha[: j + 1]).max() + beta[: j + 1].max()))
+
+
+def _eigen(alpha: Floats, beta: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return eigenvalues and eigenvectors of the tridiagonal matrix of the first steps."""
+    T = np.zeros((size, size))
+    T.flat[:: size + 1] = alpha[:size]
+    T.flat[size :: size + 1] = beta[: size - 1]  # below the diagonal, the half that is read
+    values, vectors = np.linalg.eigh(T)
+    return values, vectors

@@ -7,8 +7,29 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numba import types
+from numba.np.linalg import _BLAS
 
 from dynamics_cli.compiling import STRICT
+
+_gemm = _BLAS().numba_xxgemm(types.float64)  # type: ignore[no-untyped-call]
+_DOUBLE, _AS_IS, _TRANSPOSED = ord("d"), ord("n"), ord("t")
+
+
+@numba.njit(**STRICT)
+def multiply(a, a_turned, b, b_turned, m, k, n, c, add):  # type: ignore[no-untyped-def]
+    """Set `c` (m, n) to `A B`, or add it; `a` holds A (m, k), or where it is turned `A^T`, by rows, `b` B likewise.
+
+    On flat arrays, by the routine that `np.dot` calls: of every kind of `np.dot` numba compiles a function.
+    """
+    one, what = np.ones(1), np.full(1, 1.0 if add else 0.0)
+    # row by row is column by column of the transposed: C^T = B^T A^T
+    of_b, of_a = (_TRANSPOSED if b_turned else _AS_IS), (_TRANSPOSED if a_turned else _AS_IS)
+    _gemm(
+        _DOUBLE, of_b, of_a, n, m, k, one.ctypes, b.ctypes, k if b_turned else n, a.ctypes, m if a_turned else k,
+        what.ctypes, c.ctypes, n,
+    )  # fmt: skip
+    return a.size + b.size + c.size + one.size + what.size  # keeps them alive until here
 
 
 @numba.njit(**STRICT)
@@ -28,88 +49,46 @@ def hessian_product(sizes, biased, multipliers, theta, h, slopes, bent, deltas, 
         v: (P,).
     """
     n, L = curvature.shape[0], multipliers.shape[0]
-    wide, tall, total, most = np.empty(L + 1, np.int64), np.empty(L + 1, np.int64), 0, 0  # where z_l, W_l begin
-    at = 0
+    wide, tall = np.zeros(L + 1, np.int64), np.zeros(L + 1, np.int64)  # where z_l and W_l begin
     for k in range(L):
-        wide[k], tall[k] = total, at
-        total += n * sizes[k + 1]
-        at += sizes[k + 1] * (sizes[k] + biased[k])
-        most = max(most, sizes[k + 1], sizes[k])
-    Rz, Rh, scratch = np.empty(total), np.empty(total), np.empty(n * most)
-    out, first = np.zeros(at), n * sizes[0]
+        wide[k + 1] = wide[k] + n * sizes[k + 1]
+        tall[k + 1] = tall[k] + sizes[k + 1] * (sizes[k] + biased[k])
+    first, C = n * sizes[0], sizes[L]
+    Rz, Rh, towards = np.empty(wide[L]), np.empty(wide[L]), np.empty(wide[L])
+    out = np.zeros(tall[L])
     for k in range(L):
-        m, d, W = sizes[k + 1], sizes[k], tall[k]
-        before = h[first + wide[k - 1] : first + wide[k]] if k else h[:first]
-        z = Rz[wide[k] : wide[k] + n * m]
-        np.dot(before.reshape((n, d)), v[W : W + m * d].reshape((m, d)).T, z.reshape((n, m)))
+        m, d, W, c = sizes[k + 1], sizes[k], tall[k], multipliers[k]
+        z = Rz[wide[k] :]
+        multiply(h[first + wide[k - 1] if k else 0 :], False, v[W:], True, n, d, m, z, False)
         if k:
-            more = scratch[: n * m]
-            moved = Rh[wide[k - 1] : wide[k]].reshape((n, d))
-            np.dot(moved, theta[W : W + m * d].reshape((m, d)).T, more.reshape((n, m)))
-            z += more
-        if multipliers[k] != 1.0:
-            z *= multipliers[k]
-        if biased[k]:
-            b = v[W + m * d : W + m * d + m]
-            for i in range(n):
-                for j in range(m):
-                    z[i * m + j] += b[j]
+            multiply(Rh[wide[k - 1] :], False, theta[W:], True, n, d, m, z, True)
+        for i in range(n):
+            for j in range(m):
+                z[i * m + j] = c * z[i * m + j] + (v[W + m * d + j] if biased[k] else 0.0)
         if k + 1 < L:
-            for i in range(n * m):
-                Rh[wide[k] + i] = slopes[wide[k] + i] * z[i]
-    C = sizes[L]
-    f, towards = Rz[wide[L - 1] : wide[L - 1] + n * C], np.empty(n * most)
+            for i in range(wide[k], wide[k + 1]):
+                Rh[i] = slopes[i] * Rz[i]
     for i in range(n):
         for a in range(C):
-            towards[i * C + a] = 0.0
+            summed = 0.0
             for b in range(C):
-                towards[i * C + a] += curvature[i, a, b] * f[i * C + b]
+                summed += curvature[i, a, b] * Rz[wide[L - 1] + i * C + b]
+            towards[wide[L - 1] + i * C + a] = summed
     for k in range(L - 1, -1, -1):
         m, d, W, c = sizes[k + 1], sizes[k], tall[k], multipliers[k]
-        before = h[first + wide[k - 1] : first + wide[k]] if k else h[:first]
-        R = towards[: n * m].reshape((n, m))
-        g = out[W : W + m * d].reshape((m, d))
-        np.dot(R.T, before.reshape((n, d)), g)
+        R, g = towards[wide[k] :], out[W:]
+        multiply(R, True, h[first + wide[k - 1] if k else 0 :], False, m, n, d, g, False)
+        if k:
+            multiply(deltas[wide[k] :], True, Rh[wide[k - 1] :], False, m, n, d, g, True)
+            before = towards[wide[k - 1] :]
+            multiply(R, False, theta[W:], False, n, m, d, before, False)
+            multiply(deltas[wide[k] :], False, v[W:], False, n, m, d, before, True)
+            for i in range(wide[k - 1], wide[k]):
+                towards[i] = c * towards[i] * slopes[i] + bent[i] * Rz[i]
+        for i in range(m * d):
+            g[i] *= c
         if biased[k]:
             for i in range(n):
                 for j in range(m):
-                    out[W + m * d + j] += R[i, j]
-        if k:
-            delta = deltas[wide[k] : wide[k] + n * m].reshape((n, m))
-            g += np.dot(delta.T, Rh[wide[k - 1] : wide[k]].reshape((n, d)))
-            more = scratch[: n * d]
-            np.dot(R, theta[W : W + m * d].reshape((m, d)), more.reshape((n, d)))
-            other = np.dot(delta, v[W : W + m * d].reshape((m, d))).ravel()
-            for i in range(n * d):
-                p = wide[k - 1] + i
-                towards[i] = c * (more[i] + other[i]) * slopes[p] + bent[p] * Rz[p]
-        if c != 1.0:
-            g *= c
+                    g[m * d + j] += R[i * m + j]
     return out
-
-
-@numba.njit(**STRICT)
-def next_direction(w, Q, j, alpha, beta):  # type: ignore[no-untyped-def]
-    """Take `w = H q_j` for the next of Lanczos' directions, `Q[j + 1]`; fill in `alpha_j`, `beta_j`.
-
-    Return whether there is none: the space of those before is invariant.
-    """
-    P = len(w)
-    alpha[j] = np.dot(Q[j], w)
-    for _ in range(2):  # twice is enough (Parlett)
-        w -= np.dot(np.dot(Q[: j + 1], w), Q[: j + 1])
-    beta[j] = np.sqrt(np.dot(w, w))
-    if beta[j] <= 1e-14 * (np.abs(alpha[: j + 1]).max() + beta[: j + 1].max()):
-        return True
-    for i in range(P):
-        Q[j + 1, i] = w[i] / beta[j]
-    return False
-
-
-@numba.njit(**STRICT)
-def tridiagonal(alpha, beta, size):  # type: ignore[no-untyped-def]
-    """Return eigenvalues (size,), ascending, and eigenvectors of the matrix of the first `size` Lanczos steps."""
-    T = np.diag(alpha[:size])
-    for j in range(size - 1):
-        T[j, j + 1] = T[j + 1, j] = beta[j]
-    return np.linalg.eigh(T)
