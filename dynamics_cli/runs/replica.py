@@ -25,6 +25,7 @@ class ReplicaRun(Run):
             for name, key in (("final_loss", "losses"), ("iterations", "iterations"), ("status", "statuses"))
         }
         self.info = {**together.info, **{name: value for name, value in each.items() if value is not None}}
+        del self.info["replicas"]  # this is one network
         self.info["final_loss"] = each["final_loss"]
         self.status = each["status"] or together.status
 

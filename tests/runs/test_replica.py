@@ -53,6 +53,11 @@ def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
     assert repr(second) == "<Run together[1]: diverged, 3 iterations>"
 
 
+def test_a_replica_holds_none_itself(together: Path) -> None:
+    with pytest.raises(RunError, match="holds a single run"):
+        replicas_of(replicas_of(Run(together))[0])
+
+
 def test_they_have_an_order(together: Path) -> None:
     assert [run.replica for run in replicas_of(Run(together))] == [0, 1]
 
