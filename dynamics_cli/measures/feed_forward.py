@@ -75,7 +75,8 @@ class FeedForward:
         """Return `H v` (P,) for `F(f)` with `delta = dF/df` (n, C) and `bend = d2F/df2` (n, C, C)."""
         from dynamics_cli.measures.pearlmutter import hessian_product
 
-        return np.asarray(hessian_product(*self._prepared(delta, bend), v))
+        # the kernel reads its arrays as they lie
+        return np.asarray(hessian_product(*self._prepared(delta, bend), np.ascontiguousarray(v, np.float64)))
 
     def _prepared(self, delta: Floats, bend: Floats) -> tuple[Any, ...]:
         """Return what the compiled product takes before the vector, made once for the same arrays."""

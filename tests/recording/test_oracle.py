@@ -87,6 +87,7 @@ def test_products_with_both_matrices(both: tuple[State, Any, Any, float], deriva
     state, hessian, ggn, factor = both
     mine, v = derivatives(state), np.random.default_rng(1).standard_normal(hessian.shape[1])
     for product, operator in ((mine.hessian_product, hessian), (mine.gauss_newton_product, ggn)):
+        np.testing.assert_array_equal(product(np.stack([v, -v], 1)[:, 0]), product(v))  # a column of a matrix
         np.testing.assert_allclose(product(v), factor * (operator @ torch.from_numpy(v)).numpy(), atol=1e-10)
 
 
