@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "config": set(),
     "losses": {"config"},
     "optimizers": {"config"},
-    "recording": {"config", "measures", "architectures", "datasets", "optimizers"},
+    "recording": {"config", "measures", "architectures", "datasets", "losses", "optimizers"},
     "architectures": {"config"},
     "measures": set(),
     "theory": {"config", "measures"},

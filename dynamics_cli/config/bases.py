@@ -348,17 +348,11 @@ class Loss(Kind):
         if self.divide_by is None:
             return self
         cls, share = type(self), 1 / (architecture.output_scale or 1.0) ** 2
-
-        def second_derivatives(self: Loss, h: Array, y: Array) -> Array | None:
-            found = cls.second_derivatives(self, h, y)
-            return None if found is None else share * found
-
         body = {
             "__doc__": cls.__doc__,
             "__module__": __name__,
             "values": lambda self, h, y: share * cls.values(self, h, y),
             "derivatives": lambda self, h, y: share * cls.derivatives(self, h, y),
-            "second_derivatives": second_derivatives,
         }
         divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
         return divided(**self.model_dump())
@@ -373,10 +367,6 @@ class Loss(Kind):
     @abstractmethod
     def derivatives(self, h: Array, y: Array) -> Array:
         """Return `dl/dh` per sample, of the shape of `h`."""
-
-    def second_derivatives(self, h: Array, y: Array) -> Array | None:
-        """Return `d2l/dh2`, of the shape of `h`, of outputs that do not mix; None: by automatic differentiation."""
-        return None
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether the network has one output or, for losses of `many_outputs`, several."""

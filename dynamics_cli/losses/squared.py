@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
 
 from dynamics_cli.config.base import Finding, Sections
-from dynamics_cli.config.bases import Array, Loss, namespace
+from dynamics_cli.config.bases import Array, Loss
 
 
 class SquareLoss(Loss):
     """What square losses share."""
 
     vector_labels = True
-    bend: ClassVar[float]
-    """Second derivative of `squares` by `h`."""
     missing: float | None = None
     """Number that stands for unknown labels, such as -1: they count 0 (masked loss), but in means as samples."""
 
@@ -42,10 +39,6 @@ class SquareLoss(Loss):
         """Return the derivatives of `squares`, 0 where the label is missing."""
         return self._seen(self.slopes(h, y), y)
 
-    def second_derivatives(self, h: Array, y: Array) -> Array:
-        """Return the constant second derivative of `squares`, 0 where the label is missing."""
-        return self._seen(self.bend * namespace(h).ones_like(h), y)
-
     def _seen(self, numbers: Array, y: Array) -> Array:
         return numbers if self.missing is None else numbers * (y != self.missing)
 
@@ -61,8 +54,6 @@ class SquareLoss(Loss):
 class Mse(SquareLoss, kind="mse"):
     """`||h - y||^2`, the loss that released codes minimise."""
 
-    bend = 2.0
-
     def squares(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2`."""
         return (h - y) ** 2
@@ -74,8 +65,6 @@ class Mse(SquareLoss, kind="mse"):
 
 class HalfMse(SquareLoss, kind="half_mse"):
     """`||h - y||^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over samples."""
-
-    bend = 1.0
 
     def squares(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2 / 2`."""
