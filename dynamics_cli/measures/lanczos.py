@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -32,13 +33,13 @@ def largest_eigenvalues(
     limit = min(limit, P)
     Q = np.empty((limit + 1, P))
     Q[0] = start / np.linalg.norm(start)
-    alpha, beta = np.zeros(limit), np.zeros(limit)
+    alpha, beta = list[float](), list[float]()
     for j in range(limit):
         w, exhausted = _step(product, Q, j, alpha, beta)
         done = exhausted or j + 1 == limit
         if j + 1 >= k and (done or j < 8 or j % 2):
-            values, vectors = _eigen(alpha, beta, j + 1)
-            residual = float(beta[j] * np.abs(vectors[-1, -k:]).max() / max(np.abs(values).max(), 1e-300))
+            values, vectors = _eigen(alpha, beta)
+            residual = float(beta[j] * np.abs(vectors[-1, -k:]).max() / max(abs(values[0]), abs(values[-1]), 1e-300))
             if done or residual <= tolerance:
                 return values[: -k - 1 : -1], Q[: j + 1].T @ vectors[:, : -k - 1 : -1], residual
         if done:  # the start lies in an invariant space of fewer than k dimensions
@@ -63,14 +64,14 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
     most = min(steps, len(start))
     Q = np.empty((most + 1, len(start)))
     Q[0] = start / np.linalg.norm(start)
-    alpha, beta = np.zeros(most), np.zeros(most)
+    alpha, beta = list[float](), list[float]()
     for j in range(most):
         w, exhausted = _step(product, Q, j, alpha, beta)
         if exhausted:
             most = j + 1
             break
         Q[j + 1] = w / beta[j]
-    values, vectors = _eigen(alpha, beta, most)
+    values, vectors = _eigen(alpha, beta)
     rule = np.full((2, steps), np.nan)
     rule[:, :most] = values, vectors[0] ** 2
     return rule
@@ -87,20 +88,23 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     return np.asarray(gaussians @ weights[there])
 
 
-def _step(product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: Floats, beta: Floats) -> tuple[Floats, bool]:
-    """Fill in `alpha_j` and `beta_j`; return the next direction (P,), of length `beta_j`, and whether it is none."""
+def _step(
+    product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: list[float], beta: list[float]
+) -> tuple[Floats, bool]:
+    """Add `alpha_j` and `beta_j`; return the next direction (P,), of length `beta_j`, and whether it is none."""
     w = product(Q[j])
-    alpha[j] = Q[j] @ w
+    alpha.append(float(Q[j] @ w))
     for _ in range(2):  # twice is enough (Parlett)
         w = w - (Q[: j + 1] @ w) @ Q[: j + 1]
-    beta[j] = np.linalg.norm(w)
-    return w, bool(beta[j] <= 1e-14 * (np.abs(alpha[: j + 1]).max() + beta[: j + 1].max()))
+    beta.append(math.sqrt(w @ w))
+    return w, beta[j] <= 1e-14 * (max(map(abs, alpha)) + max(beta))
 
 
-def _eigen(alpha: Floats, beta: Floats, size: int) -> tuple[Floats, Floats]:
-    """Return eigenvalues and eigenvectors of the tridiagonal matrix of the first steps."""
+def _eigen(alpha: list[float], beta: list[float]) -> tuple[Floats, Floats]:
+    """Return eigenvalues and eigenvectors of the tridiagonal matrix of the steps."""
+    size = len(alpha)
     T = np.zeros((size, size))
-    T.flat[:: size + 1] = alpha[:size]
-    T.flat[size :: size + 1] = beta[: size - 1]  # below the diagonal, the half that is read
+    T.flat[:: size + 1] = alpha
+    T.flat[size :: size + 1] = beta[:-1]  # below the diagonal, the half that is read
     values, vectors = np.linalg.eigh(T)
     return values, vectors
