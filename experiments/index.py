@@ -12,9 +12,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Arora, Cohen, Hu, Luo",
         "NeurIPS 2019, arXiv:1905.13655",
         {
-            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 20, "arora2019.fig1"),
+            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 17, "arora2019.fig1"),
             "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 15, "arora2019.fig2"),
-            "arora2019-fig3": FigureEntry("Singular values along training", 10, "arora2019.fig3"),
+            "arora2019-fig3": FigureEntry("Singular values along training", 6, "arora2019.fig3"),
         },
     ),
     "boursier2022": PaperEntry(
@@ -43,9 +43,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Chizat, Oyallon, Bach",
         "NeurIPS 2019, arXiv:1812.07956",
         {
-            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 65, "chizat2019.fig1"),
-            "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 45, "chizat2019.fig2"),
-            "chizat2019-scaling": FigureEntry("Distance to the linearised model", 7, "chizat2019.scaling"),
+            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 29, "chizat2019.fig1"),
+            "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 57, "chizat2019.fig2"),
+            "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
         },
     ),
     "cohen2021": PaperEntry(
@@ -53,11 +53,11 @@ PAPERS: dict[str, PaperEntry] = {
         "Cohen, Kaur, Li, Kolter, Talwalkar",
         "ICLR 2021, arXiv:2103.00065",
         {
-            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 58, "cohen2021.fig1"),
-            "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 22, "cohen2021.flow"),
+            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 30, "cohen2021.fig1"),
+            "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 24, "cohen2021.flow"),
             "cohen2021-momentum": FigureEntry("Sharpness with momentum", 9, "cohen2021.momentum"),
             "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 6, "cohen2021.taylor"),
-            "cohen2021-central": FigureEntry("Central flow of gradient descent", 32, "cohen2021.central"),
+            "cohen2021-central": FigureEntry("Central flow of gradient descent", 20, "cohen2021.central"),
         },
     ),
     "goldt2019": PaperEntry(
@@ -65,9 +65,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Goldt, Advani, Saxe, Krzakala, Zdeborova",
         "NeurIPS 2019, arXiv:1906.08632",
         {
-            "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 20, "goldt2019.students"),
-            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 6, "goldt2019.students"),
-            "goldt2019-overparam": FigureEntry("Final error against the number of students", 5, "goldt2019.students"),
+            "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 8, "goldt2019.students"),
+            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 4, "goldt2019.students"),
+            "goldt2019-overparam": FigureEntry("Final error against the number of students", 3, "goldt2019.students"),
         },
     ),
     "gromov2023": PaperEntry(
@@ -75,11 +75,11 @@ PAPERS: dict[str, PaperEntry] = {
         "Gromov",
         "arXiv:2301.02679",
         {
-            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 11, "gromov2023.curves"),
+            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 9, "gromov2023.curves"),
             "gromov2023-ipr": FigureEntry("Inverse participation ratios of the weights", 6, "gromov2023.ipr"),
             "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 5, "gromov2023.phases"),
             "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 4, "gromov2023.analytic"),
-            "gromov2023-fraction": FigureEntry("When both splits are learnt", 50, "gromov2023.fraction"),
+            "gromov2023-fraction": FigureEntry("When both splits are learnt", 26, "gromov2023.fraction"),
         },
     ),
     "kunin2024": PaperEntry(
@@ -87,9 +87,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Kunin, Raventos, Domine, Chen, Klindt, Saxe, Ganguli",
         "NeurIPS 2024, arXiv:2406.06158",
         {
-            "kunin2024-fig1": FigureEntry("ReLU networks over scale and imbalance", 30, "kunin2024.relu"),
-            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 16, "kunin2024.neurons"),
-            "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 27, "kunin2024.neurons"),
+            "kunin2024-fig1": FigureEntry("ReLU networks over scale and imbalance", 46, "kunin2024.relu"),
+            "kunin2024-fig3": FigureEntry("One neuron: size, alignment, kernel distance", 13, "kunin2024.neurons"),
+            "kunin2024-fig4": FigureEntry("One neuron: paths of the predictor", 10, "kunin2024.neurons"),
         },
     ),
     "min2024": PaperEntry(
@@ -179,11 +179,11 @@ PAPERS: dict[str, PaperEntry] = {
         "ICLR 2014, arXiv:1312.6120; arXiv:2111.00034",
         {
             "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 4, "saxe2014.fig2"),
-            "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 18, "saxe2014.fig3"),
+            "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 9, "saxe2014.fig3"),
             "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 4, "saxe2014.fig4"),
-            "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 15, "saxe2014.fig6a"),
+            "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "saxe2014.fig6a"),
             "saxe2014-silent-alignment": FigureEntry(
-                "The kernel aligns before the loss falls", 10, "saxe2014.silent_alignment"
+                "The kernel aligns before the loss falls", 5, "saxe2014.silent_alignment"
             ),
         },
     ),
@@ -222,8 +222,8 @@ PAPERS: dict[str, PaperEntry] = {
         "Woodworth, Gunasekar, Lee, Moroshko, Savarese, Golan, Soudry, Srebro",
         "COLT 2020, arXiv:2002.09277",
         {
-            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 37, "woodworth2020.fig2"),
-            "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 5, "woodworth2020.fig3"),
+            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 57, "woodworth2020.fig2"),
+            "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 4, "woodworth2020.fig3"),
         },
     ),
 }
