@@ -53,6 +53,8 @@ class FeedForward:
                 self.h.append(layers.sigma.value(self.z[-1]))
         self.outputs: Floats = layers.scale * self.z[-1]
         """`f` (n, C)."""
+        self._made_for: tuple[Floats, Floats] = (_NONE, _NONE)
+        self._inputs: tuple[Any, ...] = ()
 
     @cached_property
     def slopes(self) -> list[Floats]:
@@ -69,7 +71,7 @@ class FeedForward:
 
     def gradient(self, delta: Floats) -> Floats:
         """Return `dF/dtheta` (P,) for `delta = dF/df` (n, C); layer by layer, `W_l` by rows, then `b_l`."""
-        return self._flat(*self._gradients(self.backward(delta)[0], self.h))
+        return self._flat(*self._gradients(self.backward(delta)[0]))
 
     def hessian_product(self, v: Floats, delta: Floats, bend: Floats) -> Floats:
         """Return `H v` (P,) for `F(f)` with `delta = dF/df` (n, C) and `bend = d2F/df2` (n, C, C)."""
@@ -80,7 +82,7 @@ class FeedForward:
 
     def _prepared(self, delta: Floats, bend: Floats) -> tuple[Any, ...]:
         """Return what the compiled product takes before the vector, made once for the same arrays."""
-        if getattr(self, "_delta", None) is not delta:
+        if self._made_for[0] is not delta or self._made_for[1] is not bend:
             layers, s = self.layers, self.layers.scale
             deltas, towards = self.backward(delta)
             bent = [one * layers.sigma.second_derivative(z) for one, z in zip(towards, self.z[:-1], strict=True)]
@@ -90,7 +92,7 @@ class FeedForward:
             flat = [
                 np.concatenate([one.ravel() for one in (*each, _NONE)]) for each in (self.h, self.slopes, bent, deltas)
             ]
-            self._delta: Floats = delta
+            self._made_for = delta, bend
             self._inputs = sizes, biased, np.array(layers.multipliers), theta, *flat, s * s * bend
         return self._inputs
 
@@ -108,20 +110,8 @@ class FeedForward:
                     K[a, :, b, :] += inner * (deltas[a][layer] @ deltas[b][layer].T)
         return K.transpose(1, 0, 3, 2)
 
-    def split(self, v: Floats) -> tuple[list[Floats], list[Floats | None]]:
-        """Return a vector (P,) as weights and biases by layer."""
-        weights: list[Floats] = []
-        biases: list[Floats | None] = []
-        at = 0
-        for W, b in zip(self.layers.weights, self.layers.biases, strict=True):
-            weights.append(v[at : at + W.size].reshape(W.shape))
-            at += W.size
-            biases.append(None if b is None else v[at : at + b.size])
-            at += 0 if b is None else b.size
-        return weights, biases
-
-    def _gradients(self, deltas: Sequence[Floats], h: Sequence[Floats]) -> tuple[list[Floats], list[Floats | None]]:
-        weights = [c * (delta.T @ one) for delta, one, c in zip(deltas, h, self.layers.multipliers, strict=True)]
+    def _gradients(self, deltas: Sequence[Floats]) -> tuple[list[Floats], list[Floats | None]]:
+        weights = [c * (delta.T @ one) for delta, one, c in zip(deltas, self.h, self.layers.multipliers, strict=True)]
         summed = [None if b is None else delta.sum(0) for delta, b in zip(deltas, self.layers.biases, strict=True)]
         return weights, summed
 

@@ -26,13 +26,12 @@ from dynamics_cli.optimizers.descent import (
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.kernels import (
     ACTIVATIONS,
-    CHUNK_WORK,
     CUBIC,
     LEAKY,
     LINEAR,
-    MOST_CHUNKS,
     QUADRATIC,
     UNROLLED,
+    chunks_of,
     known,
     known_layers,
     known_online,
@@ -215,8 +214,8 @@ def _work(problem: Problem) -> float:
 def _flops(problem: Problem) -> float:
     """Return those of the products of one iteration: forward, and backward but to the inputs."""
     first = next(iter(problem.shapes.values()))
-    inputs = 2.0 * _samples(problem) * math.prod(first) if len(first) == 2 and problem.multiply_adds else 0.0
-    return 3 * _work(problem) - (0.0 if isinstance(problem.config.architecture, MatrixProduct) else inputs)
+    of_inputs = len(first) == 2 and not isinstance(problem.config.architecture, MatrixProduct)
+    return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
 
 
 def _preactivations(problem: Problem) -> float:
@@ -260,7 +259,7 @@ def _layers(problem: Problem) -> float:
     hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
     sigma = ACTIVATIONS[type(problem.config.architecture.sigma)]  # type: ignore[attr-defined]
     each = 1e-9 if sigma in (LEAKY, LINEAR, QUADRATIC, CUBIC) else 2e-8
-    chunks = min(MOST_CHUNKS, 1 + n * problem.multiply_adds // CHUNK_WORK)  # each has a gradient of its own
+    chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
     shared = n * hidden * each + _flops(problem) / 7e10 + (chunks - 1) * P * 1.7e-9
     return (1 + 0.5 * len(problem.shapes)) * US + P * 5e-10 + shared / min(chunks, 2)
 

@@ -73,11 +73,14 @@ def test_ctrl_c_while_the_first_worker_begins_leaves_without_a_traceback(tmp_pat
         start_new_session=True,
     )  # fmt: skip
     tasks, workers = f"/proc/{process.pid}/task/{process.pid}/children", []
-    while len(workers) < 2:  # one of them keeps semaphores; the other, the first worker, will now import PyTorch
-        workers = Path(tasks).read_text().split()
-        assert process.poll() is None
-    time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    try:
+        while len(workers) < 2:  # one of them keeps semaphores; the other, the first worker, will now import PyTorch
+            workers = Path(tasks).read_text().split()
+            assert process.poll() is None
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
     assert process.returncode == 130, said
     assert "Traceback" not in said

@@ -42,11 +42,16 @@ RULES: dict[type[Optimizer], int] = {
     descent.NormalizedDescent: NORMALIZED,
 }  # fmt: skip
 """Optimizer -> its number inside `layers`."""
-CHUNK_WORK = 2**22
+_CHUNK_WORK = 2**22
 """Multiply-adds of a chunk of samples of `layers`, at least; its gradients are summed apart."""
-MOST_CHUNKS = 8
+_MOST_CHUNKS = 8
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
+
+
+def chunks_of(samples: int, multiply_adds: int) -> int:
+    """Return into how many chunks `layers` cuts samples that take so many multiply-adds each."""
+    return max(1, min(_MOST_CHUNKS, samples * multiply_adds // _CHUNK_WORK))
 
 
 def known(config: RunConfig) -> bool:

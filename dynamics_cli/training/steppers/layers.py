@@ -18,16 +18,7 @@ from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.optimizers import descent
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
-from dynamics_cli.training.kernels import (
-    ACTIVATIONS,
-    ADAM,
-    CHUNK_WORK,
-    GROUP_RMSPROP,
-    LAYER_LOSSES,
-    MOST_CHUNKS,
-    RMSPROP,
-    RULES,
-)
+from dynamics_cli.training.kernels import ACTIVATIONS, ADAM, GROUP_RMSPROP, LAYER_LOSSES, RMSPROP, RULES, chunks_of
 from dynamics_cli.training.kernels.layers import run
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
@@ -151,8 +142,8 @@ class LayersStepper(SideBySide):
         """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
         if self._places is None:
             return n
-        work, numbers = self.problems[0].multiply_adds, int(sum(self._net[0][1:]))
-        rows = -(-n // max(1, min(MOST_CHUNKS, n * work // CHUNK_WORK)))
+        numbers = int(sum(self._net[0][1:]))
+        rows = -(-n // chunks_of(n, self.problems[0].multiply_adds))
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // numbers))
 
     def _made_buffers(self, rows: int) -> tuple[Weights, ...]:
