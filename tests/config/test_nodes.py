@@ -13,7 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.nodes import MAX_ALIASED, Reading, read_text
+from dynamics_cli._bundled import bundled_configs
+from dynamics_cli.config.nodes import LARGE, MAX_ALIASED, Reading, read_text
 
 
 def read(text: str) -> Reading:
@@ -39,6 +40,21 @@ def test_scalars(text: str, value: Any) -> None:
     assert reading.problems == []
     assert reading.value["a"] == value
     assert type(reading.value["a"]) is type(value)
+
+
+def test_long_texts_are_read_as_short_ones() -> None:
+    """LibYAML reads the second of each: the same values at the same lines."""
+    for path in bundled_configs().values():
+        text = path.read_text(encoding="utf-8")
+        short, long = read(text), read(text + "#" * LARGE)
+        assert not short.problems
+        assert (long.value, long.origins) == (short.value, short.origins)
+    last = LARGE // 5
+    (problem,) = read("- 1e3\n" * last + "- [1\n").problems
+    assert problem.line == last + 2
+    assert problem.message.startswith("not valid YAML: while parsing a flow sequence, did not find expected ',' or ']'")
+    (problem,) = read("- 1e3\n" * last + "- \0\n").problems
+    assert (problem.line, problem.message) == (last + 1, "not valid YAML: the character #x0000 is not allowed")
 
 
 def test_nan() -> None:
