@@ -23,10 +23,10 @@ NUMERICS_VERSION = 3
 OF_KINDS = {(optimizer, network): 4 for optimizer in ("adam", "adamw") for network in ("convolutional", "vgg16")}
 """The version where only the numbers of some kinds have changed: gradients of kernels used to be taken transposed."""
 
-OF_MEASURES = dict.fromkeys(
-    ("sharpness", "hessian_spectrum", "spectral_density", "hessian_trace", "gauss_newton", "directional_sharpness"), 4
+OF_MEASURES = dict.fromkeys(("hessian_spectrum", "hessian_trace", "directional_sharpness"), 4) | dict.fromkeys(
+    ("sharpness", "spectral_density", "gauss_newton"), 5
 )
-"""The version where such a measure is recorded: products with the Hessian have been compiled since."""
+"""The version where such a measure is recorded: products with the Hessian, then Lanczos iterations were compiled."""
 
 
 class _Part(NamedTuple):

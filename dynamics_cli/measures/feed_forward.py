@@ -6,10 +6,10 @@ state share what is computed here once; a Hessian-vector product then costs a fe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,8 +53,6 @@ class FeedForward:
                 self.h.append(layers.sigma.value(self.z[-1]))
         self.outputs: Floats = layers.scale * self.z[-1]
         """`f` (n, C)."""
-        self._made_for: tuple[Floats, Floats] = (_NONE, _NONE)
-        self._inputs: tuple[Any, ...] = ()
 
     @cached_property
     def slopes(self) -> list[Floats]:
@@ -73,28 +71,23 @@ class FeedForward:
         """Return `dF/dtheta` (P,) for `delta = dF/df` (n, C); layer by layer, `W_l` by rows, then `b_l`."""
         return self._flat(*self._gradients(self.backward(delta)[0]))
 
-    def hessian_product(self, v: Floats, delta: Floats, bend: Floats) -> Floats:
-        """Return `H v` (P,) for `F(f)` with `delta = dF/df` (n, C) and `bend = d2F/df2` (n, C, C)."""
+    def hessian(self, delta: Floats, bend: Floats) -> Callable[[Floats], Floats]:
+        """Return `v -> H v` (P,) for `F(f)` with `delta = dF/df` (n, C) and `bend = d2F/df2` (n, C, C)."""
         from dynamics_cli.measures.pearlmutter import hessian_product
 
+        layers, s = self.layers, self.layers.scale
+        deltas, towards = self.backward(delta)
+        bent = [one * layers.sigma.second_derivative(z) for one, z in zip(towards, self.z[:-1], strict=True)]
+        inputs = (
+            np.array([layers.weights[0].shape[1], *(len(W) for W in layers.weights)]),
+            np.array([b is not None for b in layers.biases]),
+            np.array(layers.multipliers),
+            self._flat(layers.weights, layers.biases),
+            *(np.concatenate([one.ravel() for one in (*each, _NONE)]) for each in (self.h, self.slopes, bent, deltas)),
+            s * s * bend,
+        )
         # the kernel reads its arrays as they lie
-        return np.asarray(hessian_product(*self._prepared(delta, bend), np.ascontiguousarray(v, np.float64)))
-
-    def _prepared(self, delta: Floats, bend: Floats) -> tuple[Any, ...]:
-        """Return what the compiled product takes before the vector, made once for the same arrays."""
-        if self._made_for[0] is not delta or self._made_for[1] is not bend:
-            layers, s = self.layers, self.layers.scale
-            deltas, towards = self.backward(delta)
-            bent = [one * layers.sigma.second_derivative(z) for one, z in zip(towards, self.z[:-1], strict=True)]
-            sizes = np.array([layers.weights[0].shape[1], *(len(W) for W in layers.weights)])
-            biased = np.array([b is not None for b in layers.biases])
-            theta = self._flat(layers.weights, layers.biases)
-            flat = [
-                np.concatenate([one.ravel() for one in (*each, _NONE)]) for each in (self.h, self.slopes, bent, deltas)
-            ]
-            self._made_for = delta, bend
-            self._inputs = sizes, biased, np.array(layers.multipliers), theta, *flat, s * s * bend
-        return self._inputs
+        return lambda v: hessian_product(*inputs, np.ascontiguousarray(v, np.float64))
 
     def kernel(self, trained: Sequence[tuple[bool, bool]]) -> Floats:
         """Return the tangent kernel `K = J J^T` (n, C, n, C); `trained` says by layer of which weights and biases."""

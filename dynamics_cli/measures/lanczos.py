@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -33,23 +32,21 @@ def largest_eigenvalues(
     limit = min(limit, P)
     Q = np.empty((limit + 1, P))
     Q[0] = start / np.linalg.norm(start)
-    alpha, beta = list[float](), list[float]()
+    alpha, beta = np.empty(limit), np.empty(limit)
     for j in range(limit):
-        w, exhausted = _step(product, Q, j, alpha, beta)
+        exhausted = _step(product, Q, j, alpha, beta)
         done = exhausted or j + 1 == limit
         if j + 1 >= k and (done or j < 8 or j % 2):
-            values, vectors = _eigen(alpha, beta)
-            residual = float(beta[j] * np.abs(vectors[-1, -k:]).max() / max(abs(values[0]), abs(values[-1]), 1e-300))
+            values, vectors = _eigen(alpha, beta, j + 1)
+            last = max(map(abs, vectors[-1, -k:].tolist()))
+            residual = float(beta[j] * last / max(abs(values[0]), abs(values[-1]), 1e-300))
             if done or residual <= tolerance:
                 return values[: -k - 1 : -1], Q[: j + 1].T @ vectors[:, : -k - 1 : -1], residual
         if done:  # the start lies in an invariant space of fewer than k dimensions
             w = np.random.default_rng(j).standard_normal(P)
             w -= (Q[: j + 1] @ w) @ Q[: j + 1]
             beta[j] = 0.0
-            w /= np.linalg.norm(w)
-            Q[j + 1] = w
-            continue
-        Q[j + 1] = w / beta[j]
+            Q[j + 1] = w / np.linalg.norm(w)
     raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
 
 
@@ -64,14 +61,12 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
     most = min(steps, len(start))
     Q = np.empty((most + 1, len(start)))
     Q[0] = start / np.linalg.norm(start)
-    alpha, beta = list[float](), list[float]()
+    alpha, beta = np.empty(most), np.empty(most)
     for j in range(most):
-        w, exhausted = _step(product, Q, j, alpha, beta)
-        if exhausted:
+        if _step(product, Q, j, alpha, beta):
             most = j + 1
             break
-        Q[j + 1] = w / beta[j]
-    values, vectors = _eigen(alpha, beta)
+    values, vectors = _eigen(alpha, beta, most)
     rule = np.full((2, steps), np.nan)
     rule[:, :most] = values, vectors[0] ** 2
     return rule
@@ -88,23 +83,23 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     return np.asarray(gaussians @ weights[there])
 
 
-def _step(
-    product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: list[float], beta: list[float]
-) -> tuple[Floats, bool]:
-    """Add `alpha_j` and `beta_j`; return the next direction (P,), of length `beta_j`, and whether it is none."""
-    w = product(Q[j])
-    alpha.append(float(Q[j] @ w))
-    for _ in range(2):  # twice is enough (Parlett)
-        w = w - (Q[: j + 1] @ w) @ Q[: j + 1]
-    beta.append(math.sqrt(w @ w))
-    return w, beta[j] <= 1e-14 * (max(map(abs, alpha)) + max(beta))
+def _step(product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: Floats, beta: Floats) -> bool:
+    """Set `alpha_j`, `beta_j` and, unless there is none, the next direction `Q_{j+1}`; return whether there is none."""
+    from dynamics_cli.measures.blas import lanczos_step
+
+    w = np.array(product(Q[j]), np.float64, order="C")  # a copy: it is changed
+    return bool(lanczos_step(Q.reshape(-1), w, j, alpha, beta))
 
 
-def _eigen(alpha: list[float], beta: list[float]) -> tuple[Floats, Floats]:
-    """Return eigenvalues and eigenvectors of the tridiagonal matrix of the steps."""
-    size = len(alpha)
-    T = np.zeros((size, size))
-    T.flat[:: size + 1] = alpha
-    T.flat[size :: size + 1] = beta[:-1]  # below the diagonal, the half that is read
-    values, vectors = np.linalg.eigh(T)
-    return values, vectors
+def _eigen(alpha: Floats, beta: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return eigenvalues, ascending, and eigenvectors of the tridiagonal matrix of so many steps.
+
+    Raises:
+        numpy.linalg.LinAlgError: it has entries that are not finite.
+    """
+    from dynamics_cli.measures.blas import tridiagonal_eigen
+
+    values, vectors = np.empty(size), np.empty((size, size))
+    if tridiagonal_eigen(alpha, beta, size, values, vectors.reshape(-1)):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    return values, vectors.T

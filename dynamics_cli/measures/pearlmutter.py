@@ -7,29 +7,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import types
-from numba.np.linalg import _BLAS
 
 from dynamics_cli.compiling import STRICT
-
-_gemm = _BLAS().numba_xxgemm(types.float64)  # type: ignore[no-untyped-call]
-_DOUBLE, _AS_IS, _TRANSPOSED = ord("d"), ord("n"), ord("t")
-
-
-@numba.njit(**STRICT)
-def multiply(a, a_turned, b, b_turned, m, k, n, c, add):  # type: ignore[no-untyped-def]
-    """Set `c` (m, n) to `A B`, or add it; `a` holds A (m, k), or where it is turned `A^T`, by rows, `b` B likewise.
-
-    On flat arrays, by the routine that `np.dot` calls: of every kind of `np.dot` numba compiles a function.
-    """
-    one, what = np.ones(1), np.full(1, 1.0 if add else 0.0)
-    # row by row is column by column of the transposed: C^T = B^T A^T
-    of_b, of_a = (_TRANSPOSED if b_turned else _AS_IS), (_TRANSPOSED if a_turned else _AS_IS)
-    _gemm(
-        _DOUBLE, of_b, of_a, n, m, k, one.ctypes, b.ctypes, k if b_turned else n, a.ctypes, m if a_turned else k,
-        what.ctypes, c.ctypes, n,
-    )  # fmt: skip
-    return a.size + b.size + c.size + one.size + what.size  # keeps them alive until here
+from dynamics_cli.measures.blas import multiply
 
 
 @numba.njit(**STRICT)

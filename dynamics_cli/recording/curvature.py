@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,6 +25,12 @@ KERNEL = 2000
 """Most outputs of samples, all together, for which the Gauss-Newton matrix is taken from the tangent kernel."""
 _NUDGE = 1e-2
 """Size of the random part of the vector where Lanczos iterations begin, beside that of the last state."""
+
+
+@lru_cache(8)
+def _first(P: int) -> Floats:
+    """Return the random vector (P,) of the first Lanczos iterations: along every eigenvector it has a part."""
+    return np.random.default_rng(0).standard_normal(P)
 
 
 class Curvature(Measure):
@@ -92,10 +99,9 @@ class Sharpness(Curvature, kind="sharpness"):
         if self.exact:
             values = np.linalg.eigvalsh(derivatives.hessian())[: -k - 1 : -1]
         else:
-            start = np.random.default_rng(state.iteration).standard_normal(derivatives.size)
+            start = _first(derivatives.size)
             if "vectors" in state.memory:
-                start *= _NUDGE / np.sqrt(derivatives.size)
-                start += state.memory["vectors"].sum(1)
+                start = start * (_NUDGE / np.sqrt(derivatives.size)) + state.memory["vectors"].sum(1)
             values, state.memory["vectors"], _ = largest_eigenvalues(derivatives.hessian_product, start, k)
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 

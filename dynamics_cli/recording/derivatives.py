@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -171,15 +171,19 @@ class ByHand(Derivatives):
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        return self._kept(self.network.hessian_product(self._full(v), *self._loss))
+        return self._kept(self._hessian(self._full(v)))
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,): the Hessian's product where the loss has no slope."""
-        return self._kept(self.network.hessian_product(self._full(v), self._no_slope, self._loss[1]))
+        return self._kept(self._gauss_newton(self._full(v)))
 
     @cached_property
-    def _no_slope(self) -> Floats:
-        return np.zeros_like(self._loss[0])
+    def _hessian(self) -> Callable[[Floats], Floats]:
+        return self.network.hessian(*self._loss)
+
+    @cached_property
+    def _gauss_newton(self) -> Callable[[Floats], Floats]:
+        return self.network.hessian(np.zeros_like(self._loss[0]), self._loss[1])
 
     def _full(self, v: Floats) -> Floats:
         if self._all:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.optimizers.descent import GradientDescent
@@ -25,15 +25,15 @@ class OneBlasThread:
 
     def __init__(self) -> None:
         self._libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
-        self._before: list[int] = []
+        self._before: list[tuple[LibController, int]] = []
 
     def __enter__(self) -> None:
-        self._before = [one.get_num_threads() for one in self._libraries]
-        for one in self._libraries:
+        self._before = [(one, threads) for one in self._libraries if (threads := one.get_num_threads()) != 1]
+        for one, _ in self._before:
             one.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
-        for one, threads in zip(self._libraries, self._before, strict=True):
+        for one, threads in self._before:
             one.set_num_threads(threads)
 
 
