@@ -68,7 +68,7 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
             break
     values, vectors = _eigen(alpha, beta, most)
     rule = np.full((2, steps), np.nan)
-    rule[:, :most] = values, vectors[0] ** 2
+    rule[:, :most] = values, vectors[0] ** 2 + 0.0 * values  # no weight where there is no node
     return rule
 
 

@@ -1,4 +1,4 @@
-"""Singular values of a hidden layer and its picture in the plane of the leading ones."""
+"""Eigenvalues, singular values of a hidden layer and its picture in the plane of the leading ones."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def singular_values(W: ArrayLike) -> Floats:
     weights, largest = _scaled(W)
     result: Floats = largest * np.linalg.svd(weights, compute_uv=False)
     return result
+
+
+def eigenvalues(A: Floats) -> Floats:
+    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending; NaN when it holds one that is not finite."""
+    if not np.isfinite(A).all():
+        return np.full(len(A), np.nan)
+    return np.asarray(np.linalg.eigvalsh(A)[::-1], np.float64)
 
 
 def stable_rank(W: ArrayLike) -> Floats:

@@ -13,6 +13,7 @@ from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.config.streams import stream
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.lanczos import largest_eigenvalues, quadrature
+from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
 
@@ -97,7 +98,7 @@ class Sharpness(Curvature, kind="sharpness"):
         derivatives = derivatives_of(state)
         k = min(self.top, derivatives.size)
         if self.exact:
-            values = np.linalg.eigvalsh(derivatives.hessian())[: -k - 1 : -1]
+            values = eigenvalues(derivatives.hessian())[:k]
         else:
             start = _first(derivatives.size)
             if "vectors" in state.memory:
@@ -144,7 +145,7 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
 
     def measure(self, state: State) -> Floats:
         """Return the eigenvalues (P,)."""
-        return np.asarray(np.linalg.eigvalsh(derivatives_of(state).hessian())[::-1], np.float64)
+        return eigenvalues(derivatives_of(state).hessian())
 
 
 class SpectralDensity(Curvature, kind="spectral_density"):
@@ -246,7 +247,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         n, C = values.shape
         K = derivatives.kernel(n).reshape(n, C, n, C)
         small = np.einsum("iac,iajb,jbd->icjd", root, K, root).reshape(n * C, n * C)
-        return float(np.linalg.eigvalsh(small)[-1])
+        return float(eigenvalues(small)[0])
 
 
 class DirectionalSharpness(Curvature, kind="directional_sharpness"):

@@ -11,7 +11,7 @@ from pydantic import Field
 from dynamics_cli.config.base import PositiveInt
 from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.spectra import effective_rank
+from dynamics_cli.measures.spectra import effective_rank, eigenvalues
 from dynamics_cli.recording.derivatives import derivatives_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class KernelEigenvalues(TangentKernel, kind="kernel_eigenvalues"):
 
     def measure(self, state: State) -> Floats:
         """Return (top,) eigenvalues; NaN beyond the size of the kernel."""
-        values = np.linalg.eigvalsh(self.kernel(state))[: -self.top - 1 : -1]
+        values = eigenvalues(self.kernel(state))[: self.top]
         return np.pad(values, (0, self.top - len(values)), constant_values=np.nan)
 
 
@@ -111,4 +111,4 @@ class KernelRank(TangentKernel, kind="kernel_effective_rank"):
 
     def measure(self, state: State) -> float:
         """Return a number between 1 and the size of the kernel."""
-        return effective_rank(np.maximum(np.linalg.eigvalsh(self.kernel(state)), 0.0))
+        return effective_rank(np.maximum(eigenvalues(self.kernel(state))[::-1], 0.0))

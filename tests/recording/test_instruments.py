@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,6 +195,22 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
         if not np.array_equal(start, vectors[:, 0]):  # an eigenvector spans no more than itself
             np.testing.assert_allclose(found, values[: -k - 1 : -1], rtol=1e-6)
             np.testing.assert_allclose(A @ directions, directions * found, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("sharpness", {}), ("sharpness", {"top": 3}), ("sharpness", {"exact": True}), ("hessian_spectrum", {}),
+        ("spectral_density", {"steps": 3}), ("gauss_newton", {}), ("hessian_trace", {}), ("kernel_eigenvalues", {}),
+        ("kernel_effective_rank", {}),
+    ],
+)  # fmt: skip
+def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(kind: str, settings: dict[str, Any]) -> None:
+    problem = problem_of("two layers")
+    start = problem.initial_parameters()
+    state = State(problem, {name: np.full_like(value, 1e250) for name, value in start.items()}, lambda: start, 1)
+    with np.errstate(all="ignore"):
+        assert np.isnan(get_kind("measure", kind)(**settings).measure(state)).all()
 
 
 def test_kernels_move_from_their_start_and_align_with_labels() -> None:
