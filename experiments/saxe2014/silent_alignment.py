@@ -12,7 +12,7 @@ from dynamics_cli.theory.ntk import ntk
 
 SMALL, DEEP = ("0.1", "0.0316", "0.01", "0.001"), ("0.1", "0.0316")
 """sigma of the networks of two and of three matrices."""
-DEEPER = {4: ("optimizer.lr=0.1", "optimizer.iterations=1000"), 5: ("optimizer.lr=0.2", "optimizer.iterations=2500")}
+DEEPER = {4: ("optimizer.lr=0.1", "optimizer.iterations=1000"), 5: ("optimizer.lr=0.2", "optimizer.iterations=3000")}
 """Matrices of the deeper networks, from sigma = 0.1 -> how they are trained."""
 D = 30
 
