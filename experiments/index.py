@@ -180,10 +180,10 @@ PAPERS: dict[str, PaperEntry] = {
         {
             "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 4, "saxe2014.fig2"),
             "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 9, "saxe2014.fig3"),
-            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 4, "saxe2014.fig4"),
+            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 5, "saxe2014.fig4"),
             "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "saxe2014.fig6a"),
             "saxe2014-silent-alignment": FigureEntry(
-                "The kernel aligns before the loss falls", 5, "saxe2014.silent_alignment"
+                "The kernel aligns before the loss falls", 6, "saxe2014.silent_alignment"
             ),
         },
     ),

@@ -124,8 +124,8 @@ FIGURE = kit.Figure(
     configs={**{lr: _descent(lr, count) for lr, count in STEPS.items()}, "flow": "cohen2021/chebyshev_flow.yaml"},
     presets={
         "full": {
-            "0.1": _descent("0.1", 15000),
-            "flow": kit.Wanted("cohen2021/chebyshev_flow.yaml", ("optimizer.until=1500.0", "optimizer.points=150")),
+            "0.1": _descent("0.1", 18000),
+            "flow": kit.Wanted("cohen2021/chebyshev_flow.yaml", ("optimizer.until=1800.0", "optimizer.points=180")),
         }
     },
     origin={"data and network": "released", "step sizes": "assumed", "integrator": "assumed"},

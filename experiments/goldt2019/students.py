@@ -172,7 +172,7 @@ def draw_size(rms: dict[int, float]) -> kit.Drawing:
     (line,) = axes.plot(sizes, last * (sizes / sizes[-1]) ** -0.5, ls="--", lw=0.9, **look)
     axes.set(xscale="log", yscale="log", xlabel="input dimension $N$", ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$")
     axes.set_xticks(sizes, labels=[str(N) for N in rms])
-    axes.minorticks_off()
+    axes.set_xticks([], minor=True)
     kit.figure_legend(figure, [dots, line])
     return figure
 

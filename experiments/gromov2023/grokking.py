@@ -24,7 +24,7 @@ RUNS: dict[str, kit.Wanted] = {
     ADAMW: kit.Wanted("gromov2023/adamw.yaml"),
 }  # fmt: skip
 PAPER: dict[str, kit.Wanted] = {
-    GD: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=5.155", "optimizer.iterations=900")),
+    GD: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=5.155")),
     MOMENTUM: kit.Wanted("gromov2023/addition.yaml", (*FULL, "optimizer.lr=3.093", "optimizer.momentum=0.9", "optimizer.iterations=200")),  # noqa: E501
     ADAMW: kit.Wanted("gromov2023/adamw.yaml", (*FULL, "optimizer.iterations=200")),
 }  # fmt: skip

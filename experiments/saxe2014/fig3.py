@@ -139,8 +139,11 @@ def draw(e: Evidence) -> kit.Drawing:
 
 
 def _more_seeds() -> dict[str, kit.Wanted]:
+    longer = ("optimizer.iterations=2500", "record.snapshots.interval=10")  # till the slowest learn half of mode 31
     return {
-        f"{kind} + {seed}": kit.Wanted("saxe2014/tree.yaml", (f"architecture.activation={kind}", f"seed={seed}"))
+        f"{kind} + {seed}": kit.Wanted(
+            "saxe2014/tree.yaml", (f"architecture.activation={kind}", f"seed={seed}", *longer)
+        )
         for kind in KINDS for seed in range(1, SEEDS)
     }  # fmt: skip
 

@@ -12,6 +12,8 @@ from dynamics_cli.theory.ntk import ntk
 
 SMALL, DEEP = ("0.1", "0.0316", "0.01", "0.001"), ("0.1", "0.0316")
 """sigma of the networks of two and of three matrices."""
+DEEPER = {4: ("optimizer.lr=0.1", "optimizer.iterations=1000"), 5: ("optimizer.lr=0.2", "optimizer.iterations=3000")}
+"""Matrices of the deeper networks, from sigma = 0.1 -> how they are trained."""
 D = 30
 
 
@@ -68,6 +70,7 @@ class Evidence:
 
     two: list[Silent]
     three: list[Silent]
+    deeper: list[Silent]
     last: float
     """Relative distance of the trained ReLU network from regression with its last kernel,"""
     start: float
@@ -111,9 +114,9 @@ def evidence(runs: kit.Runs) -> Evidence:
         K = ntk(x, x, W, a)
         here = ntk(new, x, W, a) @ np.linalg.lstsq(K, y, rcond=1e-12)[0]
         errors.append(float(np.linalg.norm(here - f) / np.linalg.norm(f)))
-    return Evidence(
-        [silent(runs[f"2 {s}"]) for s in SMALL], [silent(runs[f"3 {s}"]) for s in DEEP], errors[1], errors[0]
-    )
+    roles = [f"2 {s}" for s in SMALL], [f"3 {s}" for s in DEEP], [f"{L} matrices" for L in DEEPER]
+    two, three, deeper = ([silent(runs[role]) for role in some] for some in roles)
+    return Evidence(two, three, deeper, errors[1], errors[0])
 
 
 def final_alignment(depth: int, dimension: int = D) -> float:
@@ -144,6 +147,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   max(abs(one.final / final_alignment(2) - 1) for one in small)),
         kit.claim("final-3", "Three matrices (relative error at sigma^2 = 1e-3)", "A, Eq. 10", kit.at_most(0.02),
                   abs(e.three[-1].final / final_alignment(3) - 1)),
+        *[kit.claim(f"final-{one.depth}", f"{word} matrices (relative error at sigma^2 = 1e-2)", "A, Eq. 10",
+                    kit.at_most(0.02), abs(one.final / final_alignment(one.depth) - 1))
+          for word, one in zip(("Four", "Five"), e.deeper, strict=True)],
         kit.claim("half", "Two matrices: half the loss when predicted (largest relative error)", "A, C.1",
                   kit.at_most(0.02), max(abs(one.half / one.predicted - 1) for one in e.two)),
         kit.claim("slope", "later by 1/2 for each unit of ln sigma^-2 (slope)", "A, C.1", kit.near(0.5, 0.01),
@@ -170,8 +176,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw loss and alignment over time for two and three matrices."""
-    figure, axes = kit.new_figure(2, aspect=0.8, extra_height=0.3)
+    """Draw loss and alignment over time for two and three matrices, and the alignment in the end over depth."""
+    figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
     for panel, runs in enumerate((e.two, e.three)):
         for color, one in zip(kit.SERIES, runs, strict=False):
             label = rf"$\sigma^2 = 10^{{{2 * np.log10(one.sigma):.0f}}}$"
@@ -179,23 +185,36 @@ def draw(e: Evidence) -> kit.Drawing:
             axes[panel].plot(one.times, one.alignment, color=color, ls="--", lw=1.0)
         axes[panel].axhline(final_alignment(runs[0].depth), color=kit.PALETTE.theory, ls=":", lw=0.9)
         kit.set_time_axis(axes[panel], max((one.times for one in runs), key=lambda t: float(t[-1])), label="time")
-    axes[0].set_ylabel("loss; dashed: kernel alignment")
+    axes[0].set_ylabel("loss; dashed: $A$")
     kit.panel_label(axes[0], 0, r"$L = 2$; dotted: $A_{\mathrm{final}}$")
     kit.panel_label(axes[1], 1, "$L = 3$")
+    last = [e.two[-1], e.three[-1], *e.deeper]
+    axes[2].plot(
+        [one.depth for one in last], [one.final for one in last], color=kit.PALETTE.measured, marker="o", ls=""
+    )
+    axes[2].plot(range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":")
+    axes[2].set(xlabel="matrices $L$", ylabel="$A$ in the end", xticks=range(2, 6), ylim=(0, 0.75))
+    kit.panel_label(axes[2], 2, "Smallest scales")
     kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
     return figure
 
 
 def _wanted() -> dict[str, str | kit.Wanted]:
     config = "saxe2014/whitened.yaml"
-    three = "architecture={kind: fully_connected, widths: [50, 50], activation: linear, bias: false}"
+    deep = "architecture={{kind: fully_connected, widths: {}, activation: linear, bias: false}}".format
     ends = {"0.1": ("optimizer.lr=0.01", "optimizer.iterations=2500"), "0.0316": ("optimizer.lr=0.02", "optimizer.iterations=3000")}  # noqa: E501  # fmt: skip
     relu = ("dataset.n=200", "dataset.whiten=true", "architecture.width=100", "architecture.activation=relu",
             "initialization.scale=0.01", "optimizer.lr=0.05", "optimizer.iterations=2000",
             "record.measures=[]")  # fmt: skip
     return {
         **{f"2 {s}": kit.Wanted(config, (f"initialization.scale={s}",)) for s in SMALL},
-        **{f"3 {s}": kit.Wanted(config, (three, f"initialization.scale={s}", *ends[s])) for s in DEEP},
+        **{f"3 {s}": kit.Wanted(config, (deep([50, 50]), f"initialization.scale={s}", *ends[s])) for s in DEEP},
+        **{
+            f"{L} matrices": kit.Wanted(
+                config, (deep([50] * (L - 1)), "initialization.scale=0.1", *more, "record.snapshots.interval=50")
+            )
+            for L, more in DEEPER.items()
+        },
         "relu": kit.Wanted(config, relu),
     }
 
@@ -204,8 +223,9 @@ FIGURE = kit.Figure(
     id="saxe2014-silent-alignment",
     caption=(
         "A linear teacher on whitened inputs, linear networks of two and three matrices from several scales: loss over "
-        "the first (full), alignment of the tangent kernel with the labels (dashed), and the alignment of the final "
-        "kernel in theory (dotted). From small scales the kernel turns before the loss falls."
+        "the first (full), alignment A of the tangent kernel with the labels (dashed), and the alignment of the final "
+        "kernel in theory (dotted). From small scales the kernel turns before the loss falls. Right: the alignment in "
+        "the end of two to five matrices."
     ),
     configs=_wanted(),
     origin={"D, N, loss, scales": "stated", "samples, step": "assumed", "ReLU network": "assumed"},

@@ -175,7 +175,7 @@ def draw(e: Evidence) -> kit.Drawing:
     kit.place_legend(axes[3], list(axes[3].lines), "inside")
     for one in (axes[0], axes[1], axes[3]):
         one.set_xlabel(r"scale of the start $\alpha$")
-    names = ("Population error", "Excess norms", "Sample complexity", "Trained networks, 60 dimensions")
+    names = ("Population error", "Excess norms", "Sample complexity", f"Trained, {len(trained[0].beta)} dimensions")
     for k, name in enumerate(names):
         kit.panel_label(axes[k], k, name)
     kit.figure_legend(figure, handles)
@@ -187,7 +187,7 @@ FIGURE = kit.Figure(
     caption=(
         "Sparse regression in 1000 dimensions, 5 relevant: limits of gradient flow of a diagonal linear network "
         "(D = 2) against the scale of its start, from least L2 to least L1 norm, by the convex program; N = 100 in (a) "
-        "and (b). In (d) networks that were trained, on 20 samples in 60 dimensions."
+        "and (b). In (d) networks that were trained, on fewer samples in fewer dimensions."
     ),
     configs={**wanted(RICH), **wanted(LAZY)},
     presets={"full": wanted((*SMALLEST, *RICH, *LAZY), more=FULL)},

@@ -65,15 +65,17 @@ def test_errors_at_the_papers_size_are_those_of_an_independent_prototype() -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("figure", "panels"), [("woodworth2020-fig2", 4), ("woodworth2020-fig3", 3)])
-def test_all_claims_are_reproduced(figure: str, panels: int, outputs: Path) -> None:
+@pytest.mark.parametrize(
+    ("figure", "last"), [("woodworth2020-fig2", "(d) Trained, 60 dimensions"), ("woodworth2020-fig3", "(c) Samples")]
+)
+def test_all_claims_are_reproduced(figure: str, last: str, outputs: Path) -> None:
     from dynamics_cli.reproduction.catalogue import load_figure
 
     thresholds.cache_clear()
     loaded = load_figure(figure)
     evidence = evidence_of(loaded)
     assert set(verdicts(loaded.claims(evidence)).values()) == {"reproduced"}
-    assert len(titles(check_pure(loaded, evidence, outputs))) == panels
+    assert titles(check_pure(loaded, evidence, outputs))[-1] == last
 
 
 CHANGES = {
