@@ -15,8 +15,7 @@ from dynamics_cli.config.errors import ConfigError, Path, Problem
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
-from dynamics_cli.config.overrides import Assignment, apply, apply_settings
-from dynamics_cli.config.reader import read_file, read_mapping
+from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
 from dynamics_cli.config.registry import find_kind
 from dynamics_cli.config.run import RunConfig, SweepSection
 from dynamics_cli.config.source import Source

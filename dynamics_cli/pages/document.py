@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -209,8 +209,3 @@ class Page:
         """Show the page in a notebook, in a frame of its own that may run its script and nothing else."""
         frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": 800}
         return tag("iframe", srcdoc=Html(self.html()), title=self.title, **frame)
-
-
-def pairs(numbers: Mapping[str, object], caption: str) -> Html:
-    """Return names and values as a table."""
-    return table([], numbers.items(), caption)

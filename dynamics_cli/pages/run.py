@@ -13,8 +13,7 @@ from pydantic import BaseModel
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.overlay import curve_of, labels_of
-from dynamics_cli.analysis.panels.neurons import layer_title, no_layers
-from dynamics_cli.analysis.panels.spectrum import read_spectrum
+from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_spectrum
 from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, measured, values_of
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.theories import predictions

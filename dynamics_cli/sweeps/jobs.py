@@ -19,7 +19,7 @@ from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_config, load_sweep, self_contained, written_config
-from dynamics_cli.config.overrides import Assignment
+from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
