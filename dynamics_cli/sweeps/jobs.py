@@ -204,11 +204,12 @@ class PlannedSweep(Sequence[Job]):
 
     def _swept(self, point: int) -> dict[str, Any]:
         """Return the swept settings of a point, in the order of the axes."""
-        chosen = {axis.key: axis.values[k] for group, k in self._placed(point) for axis in group}
+        chosen = {
+            axis.key: axis.values[k]
+            for group, k in zip(self.groups, self._places(point), strict=True)
+            for axis in group
+        }
         return {axis.key: chosen[axis.key] for axis in self.axes}
-
-    def _placed(self, point: int) -> Iterator[tuple[list[Axis], int]]:
-        return zip(self.groups, self._places(point), strict=True)
 
     def _at(self, point: int) -> tuple[dict[str, Any], RunConfig]:
         """Return the computed settings of a point, and its config."""

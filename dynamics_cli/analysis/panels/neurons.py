@@ -194,8 +194,11 @@ def directions_figure(view: View, iteration: int | None) -> Figure:
     m, d = view.hidden_shape
     states, drawn = view.curve_states(m * d), some_neurons(m)
     kind: Literal["angle", "cosine"] = "angle" if d == 2 else "cosine"
-    curves = _angles(view, states, drawn) if d == 2 else _cosines(view, states, drawn)
-    references = _data_angles(view) if d == 2 else {}
+    if d == 2:
+        angles = np.stack([angle_of(view.weights(i)[drawn]) for i in states])  # (k, m)
+        curves, references = {"direction of $w_j^t$ (degrees)": angles}, _data_angles(view)
+    else:
+        curves, references = _cosines(view, states, drawn), {}
     signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
     scale = time_scale(steps, *curves.values(), asked=view.log)
 
@@ -210,11 +213,6 @@ def directions_figure(view: View, iteration: int | None) -> Figure:
     figure = draw_over_training(view, iteration, [drawer(label) for label in curves], extra_height=0.25)
     figure_legend(figure, [sign_handle(value) for value in (1, -1) if (signs == value).any()])
     return figure
-
-
-def _angles(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
-    """Return the angles (k, m) of the neurons in degrees, by what the axis calls them."""
-    return {"direction of $w_j^t$ (degrees)": np.stack([angle_of(view.weights(i)[drawn]) for i in states])}
 
 
 def _data_angles(view: View) -> dict[str, float]:
