@@ -16,7 +16,7 @@ from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
 from dynamics_cli.runs import outputs_root
-from dynamics_cli.runs.provenance import provenance
+from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.text import Table, duration, html_table

@@ -17,8 +17,7 @@ from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import FORMAT, Info, Status, owner, read_config, read_info, write_info
-from dynamics_cli.runs.provenance import provenance
+from dynamics_cli.runs.info import FORMAT, Info, Status, owner, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
