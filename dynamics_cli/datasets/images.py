@@ -86,11 +86,12 @@ class Digits(Dataset):
             InputError: a digit has fewer images than asked for, or a file is damaged.
         """
         self = self.resolve()  # noqa: PLW0642 - with the source that is used
+        assert self.source != "auto"
         mnist = load_mnist(self.source, digits=self.chosen(), parts=("train", "test") if self.test else ("train",))
-        x, y = self._rows(_first(mnist.train, self.per_class, "per_class", mnist.source))
+        x, y = self._rows(_first(mnist.train, self.per_class, "per_class", self.source))
         x_test, y_test = None, None
         if self.test:
-            x_test, y_test = self._rows(_first(mnist.test, self.test_per_class, "test_per_class", mnist.source))
+            x_test, y_test = self._rows(_first(mnist.test, self.test_per_class, "test_per_class", self.source))
         if self.center:
             mean = x.mean(axis=0)  # (784,)
             x -= mean

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, Protocol, SupportsFloat, get_args
+from typing import Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.store import files
@@ -21,18 +21,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Verdict = Literal["reproduced", "not reproduced", "shown"]
 
 
-class Expected(Protocol):
-    """What a claim expects of a measured number: a text for the table and a test."""
-
-    def holds(self, measured: float) -> bool:
-        """Return whether the measured number is as expected; never true for a number that is not finite."""
-
-    def __str__(self) -> str: ...
-
-
 @dataclass(frozen=True)
 class Interval:
-    """All numbers from `low` to `high`, both included; an absent end is no limit."""
+    """What a claim expects of a number: to be from `low` to `high`, both included; an absent end is no limit."""
 
     low: float | None = None
     high: float | None = None
@@ -46,7 +37,7 @@ class Interval:
             raise ValueError(f"no number lies between {self.low} and {self.high}")
 
     def holds(self, measured: float) -> bool:
-        """Return whether `low <= measured <= high`."""
+        """Return whether `low <= measured <= high`; never true for a number that is not finite."""
         above = self.low is None or measured >= self.low
         below = self.high is None or measured <= self.high
         return math.isfinite(measured) and above and below
@@ -127,14 +118,14 @@ class Claim:
         return asdict(self)
 
 
-def claim(id: str, statement: str, source: str, expected: Expected, measured: SupportsFloat) -> Claim:
+def claim(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
     """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced."""
     value = float(measured)
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     return Claim(id, statement, source, str(expected), value if math.isfinite(value) else None, verdict)
 
 
-def theory(id: str, statement: str, source: str, expected: Expected, measured: SupportsFloat) -> Claim:
+def theory(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
     """Compare as `claim` does, for a sentence that formulas or data decide: no network can make it fail."""
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
