@@ -172,11 +172,6 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
         yield from kind.check(sections)
 
 
-def check_config(config: RunConfig) -> Iterator[Finding]:
-    """Yield what is wrong with a config built in Python, which `load_config` would have refused."""
-    yield from check_sections(dict(config))
-
-
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:
     """Return the sections that are right by themselves, so that they are checked further even if others are wrong."""
     sections = {}

@@ -30,15 +30,17 @@ class RunWriter:
         directory: the run directory.
         config: the resolved config.
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
+        losses, snapshots: the arrays, whose `rows` are the numbers of those recorded.
+        last_loss, last_snapshot: iteration of the last one recorded; -1 before the first.
     """
 
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
         self._info = info
-        self._losses = ArrayGroup(directory, layout.LOSSES, info)
-        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
-        self._last_loss = self._last_snapshot = -1
+        self.losses = ArrayGroup(directory, layout.LOSSES, info)
+        self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
+        self.last_loss = self.last_snapshot = -1
 
     @classmethod
     def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
@@ -110,35 +112,15 @@ class RunWriter:
     def _reopen_arrays(self, rows: Mapping[str, int]) -> None:
         losses = {name: count for name, count in rows.items() if name in layout.LOSS_GROUP}
         rest = {name: count for name, count in rows.items() if name not in layout.LOSS_GROUP}
-        self._losses.reopen(layout.loss_arrays(self.directory), losses)
-        self._snapshots.reopen(layout.snapshot_arrays(self.directory), rest)
-        self._last_loss = self._losses.last(layout.LOSS_ITERATIONS)
-        self._last_snapshot = self._snapshots.last(layout.SNAPSHOT_ITERATIONS)
+        self.losses.reopen(layout.loss_arrays(self.directory), losses)
+        self.snapshots.reopen(layout.snapshot_arrays(self.directory), rest)
+        self.last_loss = self.losses.last(layout.LOSS_ITERATIONS)
+        self.last_snapshot = self.snapshots.last(layout.SNAPSHOT_ITERATIONS)
 
     @property
     def resumed_at(self) -> int:
         """Iteration from which the run goes on; 0 for one that starts."""
         return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
-
-    @property
-    def loss_rows(self) -> int:
-        """Number of recorded losses."""
-        return self._losses.rows
-
-    @property
-    def snapshot_rows(self) -> int:
-        """Number of recorded snapshots."""
-        return self._snapshots.rows
-
-    @property
-    def last_loss(self) -> int:
-        """Iteration of the last recorded loss; -1 before the first."""
-        return int(self._last_loss)
-
-    @property
-    def last_snapshot(self) -> int:
-        """Iteration of the last recorded snapshot; -1 before the first."""
-        return int(self._last_snapshot)
 
     def note(self, message: str) -> None:
         """Keep a message in `run.json`, which is written with the next change of status."""
@@ -159,13 +141,13 @@ class RunWriter:
         steps = np.atleast_1d(np.asarray(iterations, np.int64))
         if len(steps) == 0:
             return
-        self._check_increase(steps, self._last_loss)
+        self._check_increase(steps, self.last_loss)
         blocks = {layout.LOSS_ITERATIONS: steps}
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
         blocks[layout.LOSSES] = np.atleast_1d(np.asarray(values, np.float64))
-        self._losses.append(blocks)
-        self._last_loss = int(steps[-1])
+        self.losses.append(blocks)
+        self.last_loss = int(steps[-1])
 
     def append_snapshot(
         self, iteration: int, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, ArrayLike] | None = None
@@ -182,7 +164,7 @@ class RunWriter:
             ValueError: another dtype, shape or set of names than before, or an iteration that does not increase.
             RunError: the disk is full, not writable or failing.
         """
-        self._check_increase(np.array([iteration]), self._last_snapshot)
+        self._check_increase(np.array([iteration]), self.last_snapshot)
         blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
             layout.check_array_name(name)
@@ -195,8 +177,8 @@ class RunWriter:
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
         blocks[layout.SNAPSHOT_ITERATIONS] = np.array([iteration], np.int64)
-        self._snapshots.append(blocks)
-        self._last_snapshot = iteration
+        self.snapshots.append(blocks)
+        self.last_snapshot = int(iteration)
 
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
@@ -204,7 +186,7 @@ class RunWriter:
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
         self._sync()
-        rows = self._losses.counts() | self._snapshots.counts()
+        rows = self.losses.counts() | self.snapshots.counts()
         save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
         if not self._info.get("checkpointed"):  # from now on one that is missing was deleted
             self._info["checkpointed"] = True
@@ -220,23 +202,23 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
-        self._losses.align()
-        self._snapshots.align()
+        self.losses.align()
+        self.snapshots.align()
         self._sync()
-        rows = self._losses.counts() | self._snapshots.counts()
+        rows = self.losses.counts() | self.snapshots.counts()
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
         with files.os_errors_as_run_errors(self.directory):
-            seals = self._losses.seals() | self._snapshots.seals()
+            seals = self.losses.seals() | self.snapshots.seals()
         self._info |= {"status": status, **final, **numbers, "rows": rows, "seals": seals}
         write_info(self.directory, self._info)
         self.close()
 
     def close(self) -> None:
         """Close the files; without `finish` before, the run reads as interrupted once its lock is free."""
-        self._losses.close()
-        self._snapshots.close()
+        self.losses.close()
+        self.snapshots.close()
 
     def __enter__(self) -> Self:
         return self
@@ -247,8 +229,8 @@ class RunWriter:
         self.close()
 
     def _sync(self) -> None:
-        self._losses.sync()
-        self._snapshots.sync()
+        self.losses.sync()
+        self.snapshots.sync()
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts
-from dynamics_cli.config.load import SWEEP, check_config, load_sweep, self_contained, written_config
+from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained, written_config
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import DynError, UsageError
@@ -359,7 +359,7 @@ class _Template:
             for key, value in changes.items():
                 _set(data, key.split("."), value)
             config = RunConfig.model_validate(data)
-            valid = next(check_config(config), None) is None
+            valid = next(check_sections(dict(config)), None) is None
         except (ValidationError, LookupError, TypeError, ValueError):
             valid = False
         return computed, config if valid else self._read(changes)
