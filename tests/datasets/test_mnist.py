@@ -54,7 +54,6 @@ def test_the_subset_is_the_beginning_of_each_digit(shared: Path) -> None:
 
 def test_the_subset_holds_all_digits() -> None:
     subset = mnist.load_mnist("subset")
-    assert subset.source == "subset"
     assert {digit: images.shape for digit, images in subset.train.items()} == dict.fromkeys(range(10), (1000, 28, 28))
     assert {digit: images.shape for digit, images in subset.test.items()} == dict.fromkeys(range(10), (200, 28, 28))
     assert list(mnist.load_mnist("subset", digits=[3, 8], parts=["train"]).train) == [3, 8]
