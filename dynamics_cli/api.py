@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
-    from dynamics_cli.sweeps.compare import SweepComparison
+    from dynamics_cli.sweeps.directory import SweepComparison
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
     from dynamics_cli.sweeps.slurm import JobArray
@@ -232,8 +232,7 @@ def sweep(
         ConfigError: a point of the grid is not a valid config.
         UsageError: the grid makes no sense, or the directory holds another sweep.
     """
-    from dynamics_cli.sweeps.engines import by_dask, by_executor
-    from dynamics_cli.sweeps.sweep import run_sweep
+    from dynamics_cli.sweeps.sweep import by_dask, by_executor, run_sweep
 
     planned = plan_sweep(config, grid, **plan)
     total = len(planned) if shard is None else None
@@ -388,9 +387,9 @@ def compare(a: Which, b: Which) -> Comparison:
 def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
     """Compare two sweeps, unfinished ones too, by the final numbers of the jobs that both have: `dyn compare`.
 
-    Raises as `dynamics_cli.sweeps.compare.compare_sweeps`.
+    Raises as `dynamics_cli.sweeps.directory.compare_sweeps`.
     """
-    from dynamics_cli.sweeps.compare import compare_sweeps
+    from dynamics_cli.sweeps.directory import compare_sweeps
 
     first, second = (sweep_directory(which) or Path(str(which)) for which in (a, b))
     return compare_sweeps(first, second)
@@ -578,7 +577,7 @@ def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -
 def _pictures_of_sweep(
     directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str], log: LogAxes | None
 ) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, panels_of_sweep
+    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of
 
     results = SweepTable(directory, log)
     if columns:
@@ -586,7 +585,7 @@ def _pictures_of_sweep(
             raise UsageError("a panel has its own columns; give either panels, or x, y and color")
         yield "-".join(columns.values()), draw_columns(results, **columns, measure=measure)
         return
-    for name in panels or panels_of_sweep(results):
+    for name in panels or pictures_of(results):
         yield (name if measure == "final_loss" else f"{name}-{measure}"), draw_sweep(results, name, measure)
 
 
@@ -636,11 +635,10 @@ def list_panels(run: Drawn) -> Table:
         return Table({"name": name, "description": f"{name.replace('_', ' ')} of all runs"} for name in names)
     directory = sweep_directory(run)
     if directory is not None:
-        from dynamics_cli.sweeps.pictures import SweepTable, panels_of_sweep
+        from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
 
-        return Table(
-            {"name": name, "description": text} for name, text in panels_of_sweep(SweepTable(directory)).items()
-        )
+        offered = pictures_of(SweepTable(directory)).items()
+        return Table({"name": name, "description": picture.description} for name, picture in offered)
     from dynamics_cli.analysis import panels_of
     from dynamics_cli.runs import named
 

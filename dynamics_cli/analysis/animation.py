@@ -223,7 +223,7 @@ def choose_frames(iterations: ArrayLike, seen: Seen, count: int = FRAMES) -> lis
         return list(range(len(steps)))
     candidates = _candidates(steps)
     pictures = [seen(int(i)) for i in candidates]
-    changes = np.array([_changes(a, b) for a, b in pairwise(pictures)])  # (c - 1, groups)
+    changes = np.array([list(map(_change, a, b)) for a, b in pairwise(pictures)])  # (c - 1, groups)
     totals = np.maximum(changes.sum(axis=0), 1e-12)
     pace = (changes / totals * np.minimum(totals, 1.0)).sum(axis=1) + EVEN / len(changes)
     walked = np.concatenate([[0.0], np.cumsum(pace)])
@@ -247,12 +247,8 @@ def _candidates(steps: Floats) -> Ints:
     return np.union1d(spread(len(steps), CANDIDATES // 2), growing)
 
 
-def _changes(before: Sequence[Floats], after: Sequence[Floats]) -> list[float]:
-    """Return the root mean square change of every group; a position moves by 1 at most, and by 0 if not finite."""
-    return [_change(a, b) for a, b in zip(before, after, strict=True)]
-
-
 def _change(before: Floats, after: Floats) -> float:
+    """Return the root mean square change of a group; a position moves by 1 at most, and by 0 if not finite."""
     with np.errstate(invalid="ignore"):
         moved = np.abs(after - before)
     moved = np.where(np.isfinite(moved), moved, 0.0).clip(max=1.0)

@@ -11,14 +11,12 @@ import torch
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures.convolutional import Convolutional
-    from dynamics_cli.architectures.fully_connected import FullyConnected
+    from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
+    from dynamics_cli.architectures.fully_connected import FullyConnected, Residual
     from dynamics_cli.architectures.gan import Gan
     from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
-    from dynamics_cli.architectures.residual import Residual
     from dynamics_cli.architectures.transformer import Transformer
     from dynamics_cli.architectures.two_layer import TwoLayer
-    from dynamics_cli.architectures.vgg16 import Vgg16
 
 
 class TwoLayerNetwork(nn.Module):

@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, Sections
 from dynamics_cli.config.bases import Activation, Architecture, Array, Floats, namespace
-from dynamics_cli.config.choice import OneOf
+from dynamics_cli.config.registry import OneOf
 
 
 class Relu(Activation, kind="relu"):

@@ -69,7 +69,7 @@ def read_config(text: str, overrides: tuple[str, ...] = (), **settings: str | in
     """
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError
-    from dynamics_cli.config.overrides import SETTINGS
+    from dynamics_cli.config.reader import SETTINGS
 
     try:
         return api.load_config(text, overrides, **settings)

@@ -13,7 +13,7 @@ from dynamics_cli.text import cell, number, shorten, text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.runs.compare import Comparison
-    from dynamics_cli.sweeps.compare import SweepComparison
+    from dynamics_cli.sweeps.directory import SweepComparison
 
 SHOWN = 48
 """Characters of a setting that a line shows."""

@@ -12,7 +12,7 @@ from dynamics_cli.cli.arguments import complete_figure, complete_run, json_optio
 from dynamics_cli.cli.output import emit, emit_json, say
 from dynamics_cli.text import size
 
-EXAMPLES = """\\b
+EXAMPLES = """\b
 Examples:
   dyn page latest
   dyn page boursier2022-orthogonal -o orthogonal.html

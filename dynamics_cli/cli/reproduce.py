@@ -72,7 +72,7 @@ def reproduce(
     elif len(chosen) > 1:
         _summarize(results)
     if notes is not None:
-        from dynamics_cli.reproduction.notes import rewrite
+        from dynamics_cli.reproduction.claims import rewrite
 
         rewrite(notes, {one: out.over_seeds for one, out in results.items() if not isinstance(out, DynError)})
     _leave(results, strict=strict)

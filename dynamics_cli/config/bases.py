@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dynamics_cli.config.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.choice import OneOf
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.config.registry import OneOf, all_kinds
 from dynamics_cli.config.text import alternatives
 from dynamics_cli.errors import InputError
 

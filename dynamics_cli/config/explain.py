@@ -61,13 +61,9 @@ def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[tuple[Pa
     details = error.errors(include_url=False, include_context=False)
     for detail in details[:MAX_EXPLAINED]:
         path, takes_list = _path(detail["loc"])
-        if takes_list is not None and takes_list != _is_list(path, data):
+        if takes_list is not None and takes_list != isinstance(_value(_without_places(path), data), list):
             continue  # the other alternative of the union is the one to talk about
         yield _message(detail, path, data)
-
-
-def _is_list(path: Path, data: dict[str, Any]) -> bool:
-    return isinstance(_value(_without_places(path), data), list)
 
 
 def _path(loc: tuple[int | str, ...]) -> tuple[Path, bool | None]:

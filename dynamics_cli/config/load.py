@@ -10,14 +10,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Section, Sections, kinds_in
-from dynamics_cli.config.choice import one_of
 from dynamics_cli.config.errors import ConfigError, Path, Problem
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
-from dynamics_cli.config.overrides import Assignment, apply, apply_settings
-from dynamics_cli.config.reader import read_file, read_mapping
-from dynamics_cli.config.registry import find_kind
+from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
+from dynamics_cli.config.registry import find_kind, one_of
 from dynamics_cli.config.run import RunConfig, SweepSection
 from dynamics_cli.config.source import Source
 
@@ -172,11 +170,6 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
     """Yield where and why the given sections do not make sense, alone or together."""
     for _, kind in kinds_in(sections):
         yield from kind.check(sections)
-
-
-def check_config(config: RunConfig) -> Iterator[Finding]:
-    """Yield what is wrong with a config built in Python, which `load_config` would have refused."""
-    yield from check_sections(dict(config))
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:

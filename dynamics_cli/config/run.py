@@ -8,8 +8,7 @@ from pydantic import Field
 
 from dynamics_cli.config.base import PositiveInt, Section
 from dynamics_cli.config.bases import Architecture, Dataset, Initialization, Loss, Measure, Optimizer, Snapshots
-from dynamics_cli.config.choice import OneOf
-from dynamics_cli.config.registry import get_kind
+from dynamics_cli.config.registry import OneOf, get_kind
 
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]

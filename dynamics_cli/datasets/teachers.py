@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.config.bases import Architecture, Dataset, Floats
-from dynamics_cli.config.choice import OneOf
+from dynamics_cli.config.registry import OneOf
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -53,15 +53,12 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     stands without a value, False and None are left out.
     """
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(_whole(value))}"')
+        f" {key.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{escape(value if isinstance(value, Html) else shown(value))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     return Html(f"<{name}{written}>" + ("" if name in _VOID else f"{joined(children)}</{name}>"))
-
-
-def _whole(value: object) -> str:
-    return value if isinstance(value, Html) else shown(value)
 
 
 def joined(children: Iterable[object]) -> Html:
@@ -76,16 +73,13 @@ def joined(children: Iterable[object]) -> Html:
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "", **attributes: object) -> Html:
     """Return a table whose first cells head their rows, in a frame that scrolls where it is too wide."""
     head = tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in header))) if header else None
-    body = [
-        tag("tr", tag("th", first, scope="row"), *(cell if _is_cell(cell) else tag("td", cell) for cell in rest))
-        for first, *rest in rows
-    ]
+
+    def placed(cell: object) -> Html:
+        return cell if isinstance(cell, Html) and cell.startswith("<td") else tag("td", cell)
+
+    body = [tag("tr", tag("th", first, scope="row"), *map(placed, rest)) for first, *rest in rows]
     whole = tag("table", tag("caption", caption) if caption else None, head, tag("tbody", *body), **attributes)
     return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption or "table")
-
-
-def _is_cell(cell: object) -> bool:
-    return isinstance(cell, Html) and cell.startswith("<td")
 
 
 def folded(title: object, *children: object, opened: bool = False, printed: bool = False) -> Html:
@@ -209,8 +203,3 @@ class Page:
         """Show the page in a notebook, in a frame of its own that may run its script and nothing else."""
         frame: dict[str, object] = {"sandbox": "allow-scripts", "width": "100%", "height": 800}
         return tag("iframe", srcdoc=Html(self.html()), title=self.title, **frame)
-
-
-def pairs(numbers: Mapping[str, object], caption: str) -> Html:
-    """Return names and values as a table."""
-    return table([], numbers.items(), caption)

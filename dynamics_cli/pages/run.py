@@ -13,8 +13,7 @@ from pydantic import BaseModel
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.overlay import curve_of, labels_of
-from dynamics_cli.analysis.panels.neurons import layer_title, no_layers
-from dynamics_cli.analysis.panels.spectrum import read_spectrum
+from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_spectrum
 from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, measured, values_of
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.theories import predictions
@@ -98,24 +97,22 @@ def _pictures(page: Page, run: Run) -> Iterator[Html]:
     numbers = _numbers(view, states) if len(states) else {}
     kept = [{"name": name, "y": page.array(values)} for name, values in numbers.items()]
     page.groups.append({"x": page.array(steps), "numbers": kept})
-    yield _headline(run)
+    loss = "" if np.isnan(run.final_loss) else f", final loss {cell(run.final_loss)}"
+    yield tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
     if len(states):
         yield _slider(group, steps)
     panels = [*_curves(page, view, group)]
     if len(states):
         shown = Shown(view, states, group)
-        panels[1:1] = [*state_panels(page, shown), _state_table(group, list(numbers))]
+        rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
+        in_numbers = table([], rows, "This state in numbers", class_="state", data_group=group)
+        panels[1:1] = [*state_panels(page, shown), tag("div", in_numbers, class_="panel")]
         panels += _spectra(page, view, group)
     yield tag("div", *panels, class_="panels")
     if len(states) < view.states:
         yield tag("p", f"The slider goes through {len(states)} of {view.states} recorded states.")
     if view.states < len(view.iterations):
         yield tag("p", f"From iteration {view.iterations[view.states]} on the weights are not finite.")
-
-
-def _headline(run: Run) -> Html:
-    loss = "" if np.isnan(run.final_loss) else f", final loss {cell(run.final_loss)}"
-    return tag("p", f"{run.status}, {run.iterations:,} iterations{loss}")
 
 
 def _slider(group: int, steps: Floats) -> Html:
@@ -130,11 +127,6 @@ def _slider(group: int, steps: Floats) -> Html:
     slider = tag("input", type="range", min=0, max=last, step=1, value=last, aria_label=label, autocomplete="off")
     shown = tag("output", f"iteration {steps[-1]:.0f}")
     return tag("div", *buttons, slider, shown, class_="time", data_group=group, role="group", aria_label=label)
-
-
-def _state_table(group: int, names: Sequence[str]) -> Html:
-    rows = [[name, tag("td", "")] for name in ["iteration", *names]]
-    return tag("div", table([], rows, "This state in numbers", class_="state", data_group=group), class_="panel")
 
 
 def _numbers(view: View, states: Any) -> dict[str, Floats]:

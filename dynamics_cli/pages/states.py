@@ -15,7 +15,7 @@ from dynamics_cli.analysis.panels import inputs
 from dynamics_cli.analysis.panels.neurons import common_limit, plane_of
 from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View, no_network, spread
-from dynamics_cli.datasets.digits import Digits
+from dynamics_cli.datasets.images import Digits
 from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import norms

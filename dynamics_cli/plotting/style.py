@@ -172,16 +172,21 @@ def replacing(target: Path) -> Iterator[Path]:
             yield temporary
 
 
+def check_formats(formats: Sequence[str]) -> None:
+    """Raise UsageError for a format of pictures other than pdf, png and svg."""
+    for name in formats:
+        if name not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise UsageError(f"no picture format {name!r}: choose from {known}{did_you_mean(name, FORMATS)}")
+
+
 def save(figure: Figure, stem: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
     """Write `figure` as `<stem>.<format>` for every format and return the paths in that order.
 
     The layout is fixed first. The same figure gives the same bytes, today and tomorrow. Each file appears whole or not
     at all. Raises UsageError for a format other than pdf, png and svg, and RunError when a file cannot be written.
     """
-    for name in formats:
-        if name not in FORMATS:
-            known = ", ".join(FORMATS)
-            raise UsageError(f"no picture format {name!r}: choose from {known}{did_you_mean(name, FORMATS)}")
+    check_formats(formats)
     settle(figure)
     paths = []
     with style():

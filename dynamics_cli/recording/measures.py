@@ -42,13 +42,6 @@ def right(problem: Problem, h: Floats, y: Floats) -> float:
     return float(np.mean(h.argmax(-1) == y.argmax(-1) if y.ndim == 2 else np.sign(h) == y))
 
 
-def class_names(sections: Sections) -> list[str]:
-    """Return what the classes of a config are called: numbers from 0 on, or the labels -1 and 1."""
-    outputs = getattr(sections["architecture"], "outputs", None) or 1
-    several = sections["loss"].labels == "classes" or outputs > 1
-    return [f"class {label}" for label in (range(outputs) if several else (-1, 1))]
-
-
 class OfSamples(Measure):
     """What losses and accuracies share: the samples that they are of, all together or class by class."""
 
@@ -72,8 +65,12 @@ class OfSamples(Measure):
         return 0 if (y := self._chosen(problem)[1]) is None else len(y)
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return the names of the classes."""
-        return class_names(sections) if self.by_class else ()
+        """Return the names of the classes: numbers from 0 on, or the labels -1 and 1."""
+        if not self.by_class:
+            return ()
+        outputs = getattr(sections["architecture"], "outputs", None) or 1
+        several = sections["loss"].labels == "classes" or outputs > 1
+        return [f"class {label}" for label in (range(outputs) if several else (-1, 1))]
 
     @abstractmethod
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:

@@ -1,14 +1,18 @@
-"""Claims of a paper as measurements with a verdict, for one seed or several."""
+"""Claims of a paper as measurements with a verdict, for one seed or several; the table of them in the notes."""
 
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from statistics import median
-from typing import Any, Literal, Protocol, SupportsFloat, get_args
+from typing import Any, Literal, SupportsFloat, get_args
 
+from dynamics_cli.errors import InputError
+from dynamics_cli.runs.store import files
 from dynamics_cli.text import number, text_table
 
 Kind = Literal["claim", "theory", "finding"]
@@ -17,18 +21,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Verdict = Literal["reproduced", "not reproduced", "shown"]
 
 
-class Expected(Protocol):
-    """What a claim expects of a measured number: a text for the table and a test."""
-
-    def holds(self, measured: float) -> bool:
-        """Return whether the measured number is as expected; never true for a number that is not finite."""
-
-    def __str__(self) -> str: ...
-
-
 @dataclass(frozen=True)
 class Interval:
-    """All numbers from `low` to `high`, both included; an absent end is no limit."""
+    """What a claim expects of a number: to be from `low` to `high`, both included; an absent end is no limit."""
 
     low: float | None = None
     high: float | None = None
@@ -42,7 +37,7 @@ class Interval:
             raise ValueError(f"no number lies between {self.low} and {self.high}")
 
     def holds(self, measured: float) -> bool:
-        """Return whether `low <= measured <= high`."""
+        """Return whether `low <= measured <= high`; never true for a number that is not finite."""
         above = self.low is None or measured >= self.low
         below = self.high is None or measured <= self.high
         return math.isfinite(measured) and above and below
@@ -123,14 +118,14 @@ class Claim:
         return asdict(self)
 
 
-def claim(id: str, statement: str, source: str, expected: Expected, measured: SupportsFloat) -> Claim:
+def claim(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
     """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced."""
     value = float(measured)
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     return Claim(id, statement, source, str(expected), value if math.isfinite(value) else None, verdict)
 
 
-def theory(id: str, statement: str, source: str, expected: Expected, measured: SupportsFloat) -> Claim:
+def theory(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
     """Compare as `claim` does, for a sentence that formulas or data decide: no network can make it fail."""
     return replace(claim(id, statement, source, expected, measured), kind="theory")
 
@@ -261,3 +256,47 @@ def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
     verdict = f"{one.verdict} (theory)" if claim.kind == "theory" else one.verdict
     cells = [claim.statement, claim.source, claim.expected, number(one.measured), verdict]
     return [*cells, one.count] if seeds else cells
+
+
+HEADING = "## Measured"
+HEADER = "| figure | id | claim | paper or theory | measured | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
+_SECTION = re.compile(rf"^{HEADING}.*?$(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
+
+
+def rewrite(path: str | Path, results: Mapping[str, Sequence[ClaimOverSeeds]]) -> None:
+    """Put claims into the first table of the section `## Measured` of a Markdown file.
+
+    Rows of figures that are not among `results` (figure id -> claims) stay; all else in the file does.
+
+    Raises:
+        InputError: the file is missing, or has no such section.
+        RunError: it cannot be written.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    section = _SECTION.search(text)
+    if section is None:
+        raise InputError(f"{path} has no section `{HEADING}` whose table could be rewritten")
+    table = _TABLE.search(section["body"])
+    rows: dict[str, list[str]] = {}
+    for line in table[0].splitlines()[2:] if table is not None and table[0].startswith(HEADER) else ():
+        rows.setdefault(line.split("|")[1].strip(), []).append(line)
+    for figure, claims in results.items():
+        name = figure.partition("-")[2]
+        rows[name] = [_notes_row(name, one) for one in claims]
+    new = HEADER + "".join(f"{line}\n" for lines in rows.values() for line in lines)
+    first = section.start("body")
+    begin, end = (first + table.start(), first + table.end()) if table is not None else (first + 1, first + 1)
+    files.save(path, (text[:begin] + new + text[end:]).encode())
+
+
+def _notes_row(figure: str, one: ClaimOverSeeds) -> str:
+    claim = one.first
+    measured = number(one.measured) + (f" ({one.count})" if one.count else "")
+    verdict = f"{one.verdict} (theory)" if claim.kind == "theory" else one.verdict
+    cells = [figure, claim.id, claim.statement, claim.expected, measured, verdict]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -16,7 +16,7 @@ from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
 from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
 from dynamics_cli.runs import outputs_root
-from dynamics_cli.runs.provenance import provenance
+from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.text import Table, duration, html_table
@@ -209,18 +209,14 @@ def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[
 
 def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> None:
     """Refuse what makes no sense before any run is trained."""
-    from dynamics_cli.plotting.style import FORMATS
+    from dynamics_cli.plotting.style import check_formats
 
     known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
     if preset not in known:
         raise UsageError(f"no preset {preset!r}: choose from {', '.join(known)}{did_you_mean(preset, known)}")
     if seeds < 1:
         raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
-    for name in formats:
-        if name not in FORMATS:
-            raise UsageError(
-                f"no picture format {name!r}: choose from {', '.join(FORMATS)}{did_you_mean(name, FORMATS)}"
-            )
+    check_formats(formats)
 
 
 def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str]) -> dict[str, Any]:

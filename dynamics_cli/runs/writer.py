@@ -1,4 +1,4 @@
-"""The one writer of a run directory."""
+"""The one writer of a run directory, and its arrays that grow together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.group import ArrayGroup
-from dynamics_cli.runs.info import FORMAT, Info, Status, read_config, read_info, write_info
-from dynamics_cli.runs.provenance import provenance
+from dynamics_cli.runs.info import FORMAT, Info, Status, owner, provenance, read_config, read_info, write_info
 from dynamics_cli.runs.store import files, layout
+from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 
 
@@ -31,15 +30,17 @@ class RunWriter:
         directory: the run directory.
         config: the resolved config.
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
+        losses, snapshots: the arrays, whose `rows` are the numbers of those recorded.
+        last_loss, last_snapshot: iteration of the last one recorded; -1 before the first.
     """
 
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
         self._info = info
-        self._losses = ArrayGroup(directory, layout.LOSSES, info)
-        self._snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
-        self._last_loss = self._last_snapshot = -1
+        self.losses = ArrayGroup(directory, layout.LOSSES, info)
+        self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
+        self.last_loss = self.last_snapshot = -1
 
     @classmethod
     def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
@@ -111,35 +112,15 @@ class RunWriter:
     def _reopen_arrays(self, rows: Mapping[str, int]) -> None:
         losses = {name: count for name, count in rows.items() if name in layout.LOSS_GROUP}
         rest = {name: count for name, count in rows.items() if name not in layout.LOSS_GROUP}
-        self._losses.reopen(layout.loss_arrays(self.directory), losses)
-        self._snapshots.reopen(layout.snapshot_arrays(self.directory), rest)
-        self._last_loss = self._losses.last(layout.LOSS_ITERATIONS)
-        self._last_snapshot = self._snapshots.last(layout.SNAPSHOT_ITERATIONS)
+        self.losses.reopen(layout.loss_arrays(self.directory), losses)
+        self.snapshots.reopen(layout.snapshot_arrays(self.directory), rest)
+        self.last_loss = self.losses.last(layout.LOSS_ITERATIONS)
+        self.last_snapshot = self.snapshots.last(layout.SNAPSHOT_ITERATIONS)
 
     @property
     def resumed_at(self) -> int:
         """Iteration from which the run goes on; 0 for one that starts."""
         return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
-
-    @property
-    def loss_rows(self) -> int:
-        """Number of recorded losses."""
-        return self._losses.rows
-
-    @property
-    def snapshot_rows(self) -> int:
-        """Number of recorded snapshots."""
-        return self._snapshots.rows
-
-    @property
-    def last_loss(self) -> int:
-        """Iteration of the last recorded loss; -1 before the first."""
-        return int(self._last_loss)
-
-    @property
-    def last_snapshot(self) -> int:
-        """Iteration of the last recorded snapshot; -1 before the first."""
-        return int(self._last_snapshot)
 
     def note(self, message: str) -> None:
         """Keep a message in `run.json`, which is written with the next change of status."""
@@ -160,13 +141,13 @@ class RunWriter:
         steps = np.atleast_1d(np.asarray(iterations, np.int64))
         if len(steps) == 0:
             return
-        self._check_increase(steps, self._last_loss)
+        self._check_increase(steps, self.last_loss)
         blocks = {layout.LOSS_ITERATIONS: steps}
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
         blocks[layout.LOSSES] = np.atleast_1d(np.asarray(values, np.float64))
-        self._losses.append(blocks)
-        self._last_loss = int(steps[-1])
+        self.losses.append(blocks)
+        self.last_loss = int(steps[-1])
 
     def append_snapshot(
         self, iteration: int, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, ArrayLike] | None = None
@@ -183,7 +164,7 @@ class RunWriter:
             ValueError: another dtype, shape or set of names than before, or an iteration that does not increase.
             RunError: the disk is full, not writable or failing.
         """
-        self._check_increase(np.array([iteration]), self._last_snapshot)
+        self._check_increase(np.array([iteration]), self.last_snapshot)
         blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
             layout.check_array_name(name)
@@ -196,8 +177,8 @@ class RunWriter:
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
         blocks[layout.SNAPSHOT_ITERATIONS] = np.array([iteration], np.int64)
-        self._snapshots.append(blocks)
-        self._last_snapshot = iteration
+        self.snapshots.append(blocks)
+        self.last_snapshot = int(iteration)
 
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
@@ -205,7 +186,7 @@ class RunWriter:
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
         self._sync()
-        rows = self._losses.counts() | self._snapshots.counts()
+        rows = self.losses.counts() | self.snapshots.counts()
         save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
         if not self._info.get("checkpointed"):  # from now on one that is missing was deleted
             self._info["checkpointed"] = True
@@ -221,23 +202,23 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
-        self._losses.align()
-        self._snapshots.align()
+        self.losses.align()
+        self.snapshots.align()
         self._sync()
-        rows = self._losses.counts() | self._snapshots.counts()
+        rows = self.losses.counts() | self.snapshots.counts()
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
         with files.os_errors_as_run_errors(self.directory):
-            seals = self._losses.seals() | self._snapshots.seals()
+            seals = self.losses.seals() | self.snapshots.seals()
         self._info |= {"status": status, **final, **numbers, "rows": rows, "seals": seals}
         write_info(self.directory, self._info)
         self.close()
 
     def close(self) -> None:
         """Close the files; without `finish` before, the run reads as interrupted once its lock is free."""
-        self._losses.close()
-        self._snapshots.close()
+        self.losses.close()
+        self.snapshots.close()
 
     def __enter__(self) -> Self:
         return self
@@ -248,8 +229,8 @@ class RunWriter:
         self.close()
 
     def _sync(self) -> None:
-        self._losses.sync()
-        self._snapshots.sync()
+        self.losses.sync()
+        self.snapshots.sync()
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
@@ -298,3 +279,83 @@ def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
     if needed > free + held:
         room = f"about {_size(needed)}, and {_size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")
+
+
+class ArrayGroup:
+    """Arrays below a run directory, named `losses` or `trajectory/hidden_weight`, that grow together.
+
+    `key` names the array that acknowledges: its rows are the rows of the group.
+    """
+
+    def __init__(self, directory: Path, key: str, info: Mapping[str, Any]) -> None:
+        """Start a group without arrays of the run of `info`; they appear with the first rows, or with `reopen`."""
+        self.directory, self.key, self._info = directory, key, info
+        self._arrays: dict[str, ArrayWriter] = {}
+
+    def reopen(self, found: Sequence[str], rows: Mapping[str, int]) -> None:
+        """Open the arrays that `rows` names, cut to these numbers of rows, and delete the others that were `found`.
+
+        Raises CorruptRunError: an array has fewer intact rows.
+        """
+        for name in sorted({*found, *rows}, key=lambda n: (n != self.key, n)):
+            path = layout.array_file(self.directory, name)
+            if name in rows:
+                self._arrays[name] = open_for_append(path, rows[name], owner(self._info, name))
+                continue
+            with files.os_errors_as_run_errors(path):  # the key comes first: without it nothing is acknowledged
+                files.remove(path)
+                files.remove(path.with_suffix(layout.CHECKSUM_SUFFIX))
+
+    @property
+    def rows(self) -> int:
+        """Acknowledged rows."""
+        return self._arrays[self.key].rows if self.key in self._arrays else 0
+
+    def counts(self) -> dict[str, int]:
+        """Rows of each array after `align`."""
+        return dict.fromkeys(self._arrays, self.rows)
+
+    def seals(self) -> dict[str, str]:
+        """Checksum of each array's checksum file."""
+        return {name: sums_seal(array.path) for name, array in self._arrays.items()}
+
+    def last(self, name: str) -> int:
+        """Last acknowledged number of an array of integers (n,); -1 when there is none."""
+        return int(read_array(self._arrays[name].path, self.rows)[-1]) if self.rows else -1
+
+    def append(self, blocks: Mapping[str, NDArray[Any]]) -> None:
+        """Append one block to every array; all or none of it is acknowledged.
+
+        Raises:
+            ValueError: other arrays than before, or blocks of different lengths, or of another shape or dtype.
+            RunError: the disk is full, not writable or failing.
+        """
+        if self.rows and set(blocks) != set(self._arrays):
+            raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(self._arrays)}")
+        if self.key not in blocks or len({len(block) for block in blocks.values()}) != 1:
+            lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
+            raise ValueError(f"blocks of different lengths, or without {self.key}: {lengths}")
+        before = self.rows
+        for name in sorted(blocks, key=lambda n: n == self.key):
+            block = blocks[name]
+            if name not in self._arrays:
+                path = layout.array_file(self.directory, name)
+                self._arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype, owner(self._info, name))
+            elif self._arrays[name].rows != before:  # an earlier append failed half-way
+                self._arrays[name].truncate(before)
+            self._arrays[name].append(block)
+
+    def align(self) -> None:
+        """Cut every array to the acknowledged rows, with nothing behind them."""
+        for array in self._arrays.values():
+            array.truncate(self.rows)
+
+    def sync(self) -> None:
+        """Return when everything acknowledged is on the disk."""
+        for array in self._arrays.values():
+            array.sync()
+
+    def close(self) -> None:
+        """Close all files."""
+        for array in self._arrays.values():
+            array.close()

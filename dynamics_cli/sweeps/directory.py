@@ -1,22 +1,25 @@
-"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, and checking both."""
+"""The directory of a sweep: its description `sweep.json`, its table `results.csv`, checking both, and comparing two."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import io
+import math
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dynamics_cli.errors import RunError
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
@@ -269,3 +272,75 @@ def _running(directory: Path) -> dict[str, int]:
             with suppress(RunError):
                 reached[str(path.relative_to(directory))] = load_run(path, verify=False).iterations
     return reached
+
+
+@dataclass(frozen=True)
+class SweepComparison:
+    """Two sweeps, finished or not."""
+
+    a: Path
+    b: Path
+    settings: dict[str, tuple[list[str], list[str]]]
+    """Swept settings that differ: their values in each."""
+    statuses: dict[str, tuple[int, int]]
+    """How many jobs ended in which way."""
+    common: int
+    """Jobs that have ended in both: the same values of the settings that both sweep, and the same seed."""
+    numbers: dict[str, dict[str, Any]]
+    """Final numbers of these jobs: medians in a and b, the largest relative difference, and the job of it."""
+
+
+def compare_sweeps(a: Path, b: Path) -> SweepComparison:
+    """Compare two sweeps job by job.
+
+    The relative difference of two numbers is their distance divided by the larger absolute value.
+
+    Raises:
+        RunError: one is not a sweep, is damaged, or none of its jobs has ended.
+        UsageError: the settings that both sweep do not tell its jobs apart.
+    """
+    tables = [read_rows(path) for path in (a, b)]
+    keys = [{*(axis["key"] for axis in read_sweep(path)["axes"])} for path in (a, b)]
+    both = sorted(keys[0] & keys[1])
+    values = [
+        {key: list(dict.fromkeys(row.get(key, "") for row in rows)) for key in sorted(keys[0] | keys[1])}
+        for rows in tables
+    ]
+    settings = {key: (values[0][key], values[1][key]) for key in values[0] if values[0][key] != values[1][key]}
+    jobs = [_by_place(path, rows, both) for path, rows in zip((a, b), tables, strict=True)]
+    common = [place for place in jobs[0] if place in jobs[1]]
+    statuses = {
+        status: (counted[0], counted[1])
+        for status in ("complete", "diverged", "failed")
+        if any(counted := [sum(row["status"] == status for row in rows) for rows in tables])
+    }
+    names = [name for name in tables[0][0] if name in tables[1][0] and name not in (*FIXED, *keys[0], *keys[1])]
+    numbers = {}
+    for name in names:
+        pairs = [(jobs[0][at]["job"], number_of(jobs[0][at][name]), number_of(jobs[1][at][name])) for at in common]
+        pairs = [pair for pair in pairs if math.isfinite(pair[1]) and math.isfinite(pair[2])]
+        if pairs:
+            apart = [abs(x - y) / (max(abs(x), abs(y)) or 1.0) for _, x, y in pairs]
+            worst = max(range(len(pairs)), key=apart.__getitem__)
+            numbers[name] = {
+                "common": len(pairs), "a": median(x for _, x, _ in pairs), "b": median(y for _, _, y in pairs),
+                "relative": apart[worst], "job": int(pairs[worst][0]),
+            }  # fmt: skip
+    return SweepComparison(a, b, settings, statuses, len(common), numbers)
+
+
+def _by_place(path: Path, rows: list[dict[str, str]], keys: list[str]) -> Mapping[tuple[str, ...], dict[str, str]]:
+    found = {(*(row[key] for key in keys), row["seed"]): row for row in rows}
+    if len(found) < len(rows):
+        raise UsageError(
+            f"{path} sweeps more than the other: {', '.join(keys) or 'the seed'} do not tell its jobs apart"
+        )
+    return found
+
+
+def number_of(text: str) -> float:
+    """Return a cell of the table as a number, NaN where it holds none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.config.nodes import read_text
-from dynamics_cli.config.overrides import Assignment
+from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import UsageError
 

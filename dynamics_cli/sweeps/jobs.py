@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts
-from dynamics_cli.config.load import SWEEP, check_config, load_sweep, self_contained, written_config
-from dynamics_cli.config.overrides import Assignment
+from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained, written_config
+from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
@@ -204,11 +204,12 @@ class PlannedSweep(Sequence[Job]):
 
     def _swept(self, point: int) -> dict[str, Any]:
         """Return the swept settings of a point, in the order of the axes."""
-        chosen = {axis.key: axis.values[k] for group, k in self._placed(point) for axis in group}
+        chosen = {
+            axis.key: axis.values[k]
+            for group, k in zip(self.groups, self._places(point), strict=True)
+            for axis in group
+        }
         return {axis.key: chosen[axis.key] for axis in self.axes}
-
-    def _placed(self, point: int) -> Iterator[tuple[list[Axis], int]]:
-        return zip(self.groups, self._places(point), strict=True)
 
     def _at(self, point: int) -> tuple[dict[str, Any], RunConfig]:
         """Return the computed settings of a point, and its config."""
@@ -358,7 +359,7 @@ class _Template:
             for key, value in changes.items():
                 _set(data, key.split("."), value)
             config = RunConfig.model_validate(data)
-            valid = next(check_config(config), None) is None
+            valid = next(check_sections(dict(config)), None) is None
         except (ValidationError, LookupError, TypeError, ValueError):
             valid = False
         return computed, config if valid else self._read(changes)

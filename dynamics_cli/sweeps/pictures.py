@@ -27,7 +27,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import FIXED, check_place, read_rows, read_sweep
+from dynamics_cli.sweeps.directory import FIXED, check_place, number_of, read_rows, read_sweep
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
@@ -86,12 +86,12 @@ class SweepTable:
 
     def column(self, name: str) -> Floats:
         """Return a column as numbers, NaN where a job has none."""
-        return np.array([_number(row.get(name, "")) for row in self.rows])
+        return np.array([number_of(row.get(name, "")) for row in self.rows])
 
     def numeric(self, key: str) -> bool:
         """Whether a column holds numbers only; NaN is one, and a job that failed may have none."""
         texts = [text for text in self.values(key) if text != ""]
-        return bool(texts) and all(text == "nan" or not np.isnan(_number(text)) for text in texts)
+        return bool(texts) and all(text == "nan" or not np.isnan(number_of(text)) for text in texts)
 
     def families(self, keys: Sequence[str]) -> dict[str, list[int]]:
         """Return the rows by their values of some columns, named as a legend says them."""
@@ -135,15 +135,8 @@ class SweepTable:
         return "; ".join([*parts, *along])
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
 def _short(text: str) -> str:
-    number = _number(text)
+    number = number_of(text)
     return shorten(text, 24) if np.isnan(number) else _tick(number)
 
 
@@ -233,11 +226,6 @@ def pictures_of(table: SweepTable) -> dict[str, Picture]:
     pictures["losses"] = Picture("median and quantiles of the losses, or of a measure, by setting", _draw_losses)
     pictures["spread"] = Picture("final numbers of all jobs, sorted", _draw_spread)
     return pictures
-
-
-def panels_of_sweep(table: SweepTable) -> dict[str, str]:
-    """Return name -> description of the pictures that a sweep offers."""
-    return {name: picture.description for name, picture in pictures_of(table).items()}
 
 
 @styled
@@ -441,9 +429,9 @@ def _draw_families(
     handles = []
     for k, (name, (x, values)) in enumerate(curves.items()):
         if np.isfinite(values).any():
-            panel = draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker)
-            panel.median.set_linestyle("-" if joined else "none")
-            handles.append(panel.median)
+            median = draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker)
+            median.set_linestyle("-" if joined else "none")
+            handles.append(median)
     if any(curves):
         _legend(axes, handles)
 

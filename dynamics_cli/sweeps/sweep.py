@@ -2,20 +2,21 @@
 
 Jobs of equal shape are cut into batches by the plan alone; a batch, or a job that must be trained alone, is one task.
 A task is claimed by the lock of its run directory, done when its run is, and sealed with it: any driver, engine or
-worker may die, and several drivers may work at once.
+worker may die, and several drivers may work at once. An engine is told a directory and numbers: where tasks run.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config.registry import foreign_sources
-from dynamics_cli.errors import DynError, UsageError
+from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
@@ -35,6 +36,8 @@ LOOKED_AT = 100
 """Jobs trained alone whose needs are estimated, one by one."""
 SHORT_SECONDS = 10.0
 """Batches that take less than this together are trained without starting processes."""
+CONNECT_SECONDS = 10
+"""How long a Dask scheduler may take to answer."""
 _LOOK_SECONDS = 0.2
 """Time between two looks at what other drivers train."""
 Report = Callable[[int], object]
@@ -280,3 +283,36 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     refused = sum(len(numbers) for numbers, _ in tasks.refused)
     return SweepProspect(directory, len(planned), len(results) - refused, list(dict.fromkeys(messages)),
                          batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip
+
+
+def by_executor(executor: Executor) -> Engine:
+    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl."""
+
+    def run(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        for k, why in run_in_processes([(directory, number) for number in numbers], call=work, executor=executor):
+            yield numbers[k], why
+
+    return run
+
+
+def by_dask(scheduler: str) -> Engine:
+    """Return an engine that gives tasks to the workers of a Dask scheduler, which see the directory of the sweep.
+
+    Raises:
+        UsageError: Dask is not installed.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError("--engine dask needs dask.distributed: pip install 'dynamics-cli[dask]'") from error
+
+    def run(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        try:
+            client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        with client:
+            executor = client.get_executor(pure=False)
+            yield from by_executor(executor)(directory, numbers)
+
+    return run

@@ -19,23 +19,6 @@ from dynamics_cli.measures.two_layer import activate, activation_derivative, out
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
 
 
-def gradient_features(
-    x: ArrayLike, W: ArrayLike, a: ArrayLike, *, slope: float = 0.0, train_output: bool = True
-) -> Floats:
-    """Return `grad_theta h(x_k)` for `x (n, d)`: `(n, m d + m)`, hidden weights row by row, then output weights.
-
-    Without `train_output` the last m columns are left out. This is large: use `ntk` for the kernel itself.
-    """
-    hidden, output = as_network(W, a)
-    z = preactivations(x, hidden)  # (n, m)
-    points = as_floats(x, "x", axes=2)
-    inner = (activation_derivative(z, slope) * output)[:, :, None] * points[:, None, :]  # (n, m, d)
-    blocks = [inner.reshape(len(points), hidden.size)]
-    if train_output:
-        blocks.append(activate(z, slope))
-    return np.concatenate(blocks, axis=1)
-
-
 def ntk(
     x: ArrayLike, x_2: ArrayLike, W: ArrayLike, a: ArrayLike, *, slope: float = 0.0, train_output: bool = True
 ) -> Floats:
@@ -61,11 +44,9 @@ class NtkRegression:
     y: Floats
     W: Floats
     a: Floats
-    slope: float
-    train_output: bool
     loss_factor: float
     eigenvalues: Floats
-    """(n,) of K(X, X), descending; those below the cutoff are 0."""
+    """(n,) of K(X, X), descending; those that are 0 to rounding are 0."""
     eigenvectors: Floats
     """(n, n) in columns."""
 
@@ -80,10 +61,9 @@ class NtkRegression:
         values = self.eigenvalues[positive]
         grown = -np.expm1(-self.loss_factor * values * t / len(self.y)) / values
         vectors = self.eigenvectors[:, positive]
-        residual = self.y - outputs(self.x, self.W, self.a, self.slope)
+        residual = self.y - outputs(self.x, self.W, self.a)
         coefficients = vectors @ (grown * (vectors.T @ residual))  # (n,)
-        K = ntk(x, self.x, self.W, self.a, slope=self.slope, train_output=self.train_output)
-        result: Floats = outputs(x, self.W, self.a, self.slope) + K @ coefficients
+        result: Floats = outputs(x, self.W, self.a) + ntk(x, self.x, self.W, self.a) @ coefficients
         return result
 
     def __call__(self, x: ArrayLike) -> Floats:
@@ -92,27 +72,19 @@ class NtkRegression:
 
 
 def ntk_regression(
-    x: ArrayLike,
-    y: ArrayLike,
-    W: ArrayLike,
-    a: ArrayLike,
-    *,
-    slope: float = 0.0,
-    train_output: bool = True,
-    loss_factor: float = 1.0,
-    cutoff: float = 1e-12,
+    x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, *, loss_factor: float = 1.0
 ) -> NtkRegression:
     """Return kernel regression with the NTK at the initial weights `W (m, d)`, `a (m,)`, the initial function included.
 
-    Eigenvalues of K(X, X) below `cutoff` times the largest count as 0 (pseudo-inverse): where K is singular the labels
+    Eigenvalues of K(X, X) below 1e-12 times the largest count as 0 (pseudo-inverse): where K is singular the labels
     are fitted in the least-squares sense. Raises ValueError for shapes that do not match.
     """
     points, labels = as_points(x, y)
     hidden, output = as_network(W, a)
-    values, vectors = np.linalg.eigh(ntk(points, points, hidden, output, slope=slope, train_output=train_output))
+    values, vectors = np.linalg.eigh(ntk(points, points, hidden, output))
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = np.where(values > cutoff * max(float(values[0]), 0.0), values, 0.0)
-    return NtkRegression(points, labels, hidden, output, slope, train_output, loss_factor, kept, vectors)
+    kept = np.where(values > 1e-12 * max(float(values[0]), 0.0), values, 0.0)
+    return NtkRegression(points, labels, hidden, output, loss_factor, kept, vectors)
 
 
 class Linearised(Theory, kind="linearised"):

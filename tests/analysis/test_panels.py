@@ -9,8 +9,7 @@ from matplotlib.collections import LineCollection
 
 from dynamics_cli.analysis.curves import mark_time
 from dynamics_cli.analysis.panels.inputs import neurons, softmax
-from dynamics_cli.analysis.panels.neurons import common_limit, plane_of
-from dynamics_cli.analysis.panels.spectrum import read_spectrum
+from dynamics_cli.analysis.panels.neurons import common_limit, plane_of, read_spectrum
 from dynamics_cli.analysis.registry import draw_panel
 from dynamics_cli.analysis.view import View
 from dynamics_cli.measures.neurons import angle_of, cosines, norms

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.architectures.convolutional import Convolutional
+from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.architectures.vgg16 import Vgg16
 from dynamics_cli.errors import InputError
 
 ACTIVATIONS = [("relu", None), ("leaky_relu", 0.2), ("linear", None)]

@@ -9,7 +9,7 @@ from torch import nn
 
 from dynamics_cli import memory as blocks
 from dynamics_cli.architectures.convolutional import Convolutional
-from dynamics_cli.architectures.residual import Residual
+from dynamics_cli.architectures.fully_connected import Residual
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.backends import build_stepper, choose

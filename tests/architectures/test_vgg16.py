@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.architectures.vgg16 import Vgg16
+from dynamics_cli.architectures.convolutional import Vgg16
 from dynamics_cli.errors import InputError
 
 

@@ -48,6 +48,7 @@ def test_help_tells_what_a_command_does_with_an_example(path: tuple[str, ...], d
     assert answer.out.startswith(f"Usage: {called} ")
     _, found, examples = answer.out.partition("Example")
     assert found
+    assert "\\b" not in answer.out  # what keeps click from wrapping examples is taken, not shown
     assert re.search(rf"\b{called}\b", examples)
     assert dyn(*path, "-h").out == answer.out
 

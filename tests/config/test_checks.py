@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.config.load import check_config
+from dynamics_cli.config.load import check_sections
 
 Problems = Callable[..., list[str]]
 DEEP = {"architecture": {"kind": "fully_connected", "widths": [4]}, "initialization": {"kind": "default_scaled"}}
@@ -158,7 +158,7 @@ def test_checks(
 
 
 def test_a_config_built_in_python_can_be_checked(base: dict[str, Any]) -> None:
-    assert list(check_config(load_config(base))) == []
+    assert list(check_sections(dict(load_config(base)))) == []
     base["dataset"]["y"] = [1.0]
-    (finding,) = check_config(RunConfig.model_validate(base))
+    (finding,) = check_sections(dict(RunConfig.model_validate(base)))
     assert finding[0] == ("dataset", "y")

@@ -34,7 +34,7 @@ import torch
 from torch import nn
 
 from dynamics_cli.config import bases
-from dynamics_cli.config.choice import OneOf
+from dynamics_cli.config.registry import OneOf
 from dynamics_cli.datasets.samples import make_samples
 
 

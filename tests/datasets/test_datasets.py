@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config.streams import Streams, stream
-from dynamics_cli.datasets.file import File
-from dynamics_cli.datasets.orthonormal import Orthonormal
-from dynamics_cli.datasets.points import Points
+from dynamics_cli.datasets.points import File, Orthonormal, Points
 from dynamics_cli.errors import DataMissingError, InputError
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets import digits
-from dynamics_cli.datasets.digits import Mnist, MnistPair
+from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files.mnist import add_mnist, load_mnist
+from dynamics_cli.datasets.images import Mnist, MnistPair
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DataMissingError, InputError
 
@@ -123,7 +123,7 @@ def test_auto_is_resolved(
             config.resolve()
     else:
         assert config.resolve() == pair(source=without, **settings)
-    monkeypatch.setattr(digits, "is_there", lambda: True)
+    monkeypatch.setattr(images, "is_there", lambda: True)
     assert config.resolve() == pair(source=with_full, **settings)
 
 

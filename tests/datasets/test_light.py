@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.datasets.light import light_effect
+from dynamics_cli.datasets.images import light_effect
 from dynamics_cli.errors import InputError
 
 

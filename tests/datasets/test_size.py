@@ -17,7 +17,7 @@ from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
 from dynamics_cli.datasets.mixture import Mixture
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.datasets.orthonormal import Orthonormal
+from dynamics_cli.datasets.points import Orthonormal
 from dynamics_cli.errors import InputError
 from dynamics_cli.training import problem
 from dynamics_cli.training.session import plan_run

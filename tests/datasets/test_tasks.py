@@ -8,8 +8,7 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
-from dynamics_cli.datasets.file import File
-from dynamics_cli.datasets.points import Points
+from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.training.problem import build_problem

@@ -16,8 +16,8 @@ import numpy as np
 import psutil
 
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.file import File
 from dynamics_cli.datasets.files.mnist import read_subset
+from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused

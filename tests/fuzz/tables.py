@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.file import File
+from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError
 from tests.fuzz.mutate import BYTES, damage
 from tests.fuzz.nasty import SCALARS

@@ -9,7 +9,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
-from dynamics_cli.initializations.independent_modes import class_points
+from dynamics_cli.initializations.given import class_points
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import Problem, build_problem
 

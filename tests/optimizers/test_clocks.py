@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config.clocks import GridClock, RescaledClock
-from dynamics_cli.optimizers.descent import GradientDescent
-from dynamics_cli.optimizers.schedules import Power
+from dynamics_cli.optimizers.descent import GradientDescent, Power
 
 
 def test_rescaled_time_is_the_sum_of_steps_over_losses():

@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.bases import Schedule
-from dynamics_cli.optimizers.schedules import Constant, Cosine, Power, Step
+from dynamics_cli.optimizers.descent import Constant, Cosine, Power, Step
 
 CONFIG: dict[str, Any] = {
     "name": "scheduled",

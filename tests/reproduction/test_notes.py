@@ -7,8 +7,17 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.reproduction.claims import ClaimOverSeeds, claim, exactly, finding, less_than, over_seeds, theory
-from dynamics_cli.reproduction.notes import HEADER, rewrite
+from dynamics_cli.reproduction.claims import (
+    HEADER,
+    ClaimOverSeeds,
+    claim,
+    exactly,
+    finding,
+    less_than,
+    over_seeds,
+    rewrite,
+    theory,
+)
 
 NOTES = """# A paper
 

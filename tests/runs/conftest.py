@@ -101,6 +101,6 @@ def unfinished(tmp_path: Path, config: RunConfig) -> Path:
         Toy.snapshot(writer, i)
         writer.checkpoint({"w": Toy.weights(i)}, {"iteration": i})
     writer.append_losses([6, 7], [Toy.loss(6), Toy.loss(7)])
-    writer._snapshots._arrays["trajectory/hidden_weight"].append(Toy.weights(7)[None])
+    writer.snapshots._arrays["trajectory/hidden_weight"].append(Toy.weights(7)[None])
     writer.close()
     return directory

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli import __version__
-from dynamics_cli.runs.provenance import commit, provenance, threads
+from dynamics_cli.runs.info import commit, provenance, threads
 
 
 def test_what_is_described() -> None:

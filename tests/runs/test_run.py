@@ -100,7 +100,7 @@ def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -
 def test_the_loss_arrays_are_equally_long_for_readers(tmp_path: Path, config: RunConfig) -> None:
     with RunWriter.create(tmp_path / "run", config) as writer:
         writer.append_losses([0, 1], [1.0, 0.5], [0.0, 0.1])
-        writer._losses._arrays["loss_iterations"].append(np.array([2]))
+        writer.losses._arrays["loss_iterations"].append(np.array([2]))
         run = load_run(tmp_path / "run")
         assert run.times is not None
         assert len(run.losses) == len(run.loss_iterations) == len(run.times) == 2

@@ -71,7 +71,7 @@ def test_a_killed_run_goes_back_to_its_checkpoint(unfinished: Path, toy: Any) ->
         assert writer.resumed is not None
         assert writer.resumed.meta == {"iteration": 6}
         np.testing.assert_array_equal(writer.resumed.arrays["w"], toy.weights(6))
-        assert (writer.loss_rows, writer.snapshot_rows) == (6, 3)
+        assert (writer.losses.rows, writer.snapshots.rows) == (6, 3)
         assert np.load(unfinished / "losses.npy").shape == (6,)
         assert np.load(unfinished / "trajectory" / "hidden_weight.npy").shape == (3, 4, 2)
         with pytest.raises(ValueError, match=r"5\.\.5 do not increase after 5"):
@@ -85,7 +85,7 @@ def test_a_damaged_checkpoint_costs_one_checkpoint(unfinished: Path) -> None:
     with RunWriter.reopen(unfinished) as writer:
         assert writer.resumed is not None
         assert writer.resumed.meta == {"iteration": 3}
-        assert (writer.loss_rows, writer.snapshot_rows) == (3, 2)
+        assert (writer.losses.rows, writer.snapshots.rows) == (3, 2)
         assert not (unfinished / "checkpoint.npz").exists()
         writer.finish("failed", iterations=3, final_loss=1, seconds=1)
     assert "checkpoint.npz was damaged" in load_run(unfinished).info["messages"][0]
@@ -99,7 +99,7 @@ def test_a_run_without_checkpoint_starts_over(tmp_path: Path, config: RunConfig,
     (run / "trajectory" / ".w.npy.99.tmp").write_text("left by a kill")
     with RunWriter.reopen(run) as writer:
         assert writer.resumed is None
-        assert (writer.loss_rows, writer.snapshot_rows) == (0, 0)
+        assert (writer.losses.rows, writer.snapshots.rows) == (0, 0)
         assert not arrays_of(run)
         assert not list((run / "trajectory").iterdir())
     assert len(load_run(run).losses) == 0

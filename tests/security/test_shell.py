@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.plotting.animation import Pixels, animate
-from dynamics_cli.runs.provenance import provenance
+from dynamics_cli.runs.info import provenance
 
 from .conftest import Harm
 

@@ -43,8 +43,7 @@ def drive(directory, scheduler, shard, workers, log, keep=False, seeds=2):
         if not keep:
             os.dup2(stream.fileno(), 2)
         from dynamics_cli.errors import RunError
-        from dynamics_cli.sweeps.engines import by_dask
-        from dynamics_cli.sweeps.sweep import run_sweep
+        from dynamics_cli.sweeps.sweep import by_dask, run_sweep
 
         engine = by_dask(scheduler) if scheduler else None
         try:

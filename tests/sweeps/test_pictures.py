@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, panels_of_sweep
+from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of
 from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
 
@@ -21,7 +21,7 @@ def table_of(directory, *grid, **options):
 
 def test_two_settings_are_a_heat_map_of_means(tmp_path):
     table = table_of(tmp_path, "architecture.width=4,8", "optimizer.lr=0.01,0.02,0.03", seeds=2)
-    assert list(panels_of_sweep(table)) == ["phase", "curve", "losses", "spread"]
+    assert list(pictures_of(table)) == ["phase", "curve", "losses", "spread"]
     mesh = draw_sweep(table, "phase").axes[0].collections[0]
     means = table.column("final_loss").reshape(2, 3, 2).mean(axis=2)
     assert np.asarray(mesh.get_array()) == pytest.approx(means.T)
@@ -36,7 +36,7 @@ def test_two_settings_are_a_heat_map_of_means(tmp_path):
                                   ("optimizer.lr=0.01,0.02", "architecture.width=4")])  # fmt: skip
 def test_a_grid_of_one_value_by_several_is_a_line(tmp_path, grid):
     table = table_of(tmp_path, *grid)
-    assert list(panels_of_sweep(table)) == ["curve", "losses", "spread"]
+    assert list(pictures_of(table)) == ["curve", "losses", "spread"]
     (axes,) = draw_sweep(table, "curve").axes
     assert axes.get_xlabel() == "optimizer.lr"
     assert axes.lines[0].get_xdata().tolist() == [0.01, 0.02]
@@ -47,7 +47,7 @@ def test_a_grid_of_one_value_by_several_is_a_line(tmp_path, grid):
 
 def test_one_job_alone(tmp_path):
     table = table_of(tmp_path, "architecture.width=4")
-    for name in panels_of_sweep(table):
+    for name in pictures_of(table):
         draw_sweep(table, name).draw_without_rendering()
 
 

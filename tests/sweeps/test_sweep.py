@@ -15,11 +15,10 @@ from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.sweeps.directory import verify_sweep
-from dynamics_cli.sweeps.engines import by_executor
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
-from dynamics_cli.sweeps.sweep import run_sweep
+from dynamics_cli.sweeps.sweep import by_executor, run_sweep
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted

@@ -5,7 +5,7 @@ import contextlib
 import numba  # noqa: F401
 import torch  # noqa: F401
 
-import dynamics_cli.sweeps.engines
+import dynamics_cli.sweeps.sweep
 import dynamics_cli.training.kernels  # noqa: F401
 from dynamics_cli.config.registry import loaded_kinds
 

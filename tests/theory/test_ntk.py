@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.ntk import gradient_features, ntk, ntk_regression
+from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
+from dynamics_cli.theory.ntk import ntk, ntk_regression
 from tests.theory.descent import descend
 
 seeds = st.integers(0, 2**32 - 1)
@@ -15,6 +15,13 @@ seeds = st.integers(0, 2**32 - 1)
 def network(seed, n=4, d=3, m=6):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=(m, d)), rng.normal(size=m)
+
+
+def gradient_features(x, W, a, *, slope=0.0, train_output=True):
+    """`grad_theta h(x_k)`: (n, m d + m), hidden weights row by row, then output weights if they are trained."""
+    z = preactivations(x, W)
+    inner = (activation_derivative(z, slope) * a)[:, :, None] * x[:, None, :]  # (n, m, d)
+    return np.concatenate([inner.reshape(len(x), W.size), activate(z, slope)[:, : len(a) * train_output]], axis=1)
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])

@@ -183,8 +183,8 @@ def _moments(patch: pytest.MonkeyPatch, log: Log, run: Path) -> list[Moment]:
             replace(
                 moments[-1],
                 changes=len(log.changes),
-                losses=writer.loss_rows,
-                snapshots=writer.snapshot_rows,
+                losses=writer.losses.rows,
+                snapshots=writer.snapshots.rows,
                 **more,
             )
         )

@@ -1,14 +1,18 @@
-"""The neurons of a two-layer network: `rays`, `polar`, `norms` and `directions`; of a deep network, norms of layers."""
+"""The neurons of a two-layer network: `rays`, `polar`, `norms` and `directions`; of a deep network, norms of layers.
+
+The spectrum of weights: `spectrum` over training, and `explained_variance` of states.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neurons, time_scale, value_scale
@@ -17,7 +21,7 @@ from dynamics_cli.analysis.states import MANY_STARS, draw_states, shown_states
 from dynamics_cli.analysis.view import View, no_states
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
-from dynamics_cli.measures.spectra import leading_directions, project
+from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values
 from dynamics_cli.plotting.layout import figure_legend, place_legend
 from dynamics_cli.plotting.panels.neurons import (
     PolarPanel,
@@ -28,8 +32,9 @@ from dynamics_cli.plotting.panels.neurons import (
     draw_rays,
     sign_handle,
 )
+from dynamics_cli.plotting.panels.spectrum import draw_explained_variance, draw_spectrum
 from dynamics_cli.plotting.style import SERIES
-from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
+from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 
 Plane = Callable[[int], Floats]
 """Index of a state -> coordinates (m, 2) of its neurons."""
@@ -189,8 +194,11 @@ def directions_figure(view: View, iteration: int | None) -> Figure:
     m, d = view.hidden_shape
     states, drawn = view.curve_states(m * d), some_neurons(m)
     kind: Literal["angle", "cosine"] = "angle" if d == 2 else "cosine"
-    curves = _angles(view, states, drawn) if d == 2 else _cosines(view, states, drawn)
-    references = _data_angles(view) if d == 2 else {}
+    if d == 2:
+        angles = np.stack([angle_of(view.weights(i)[drawn]) for i in states])  # (k, m)
+        curves, references = {"direction of $w_j^t$ (degrees)": angles}, _data_angles(view)
+    else:
+        curves, references = _cosines(view, states, drawn), {}
     signs, steps = view.signs(view.states - 1)[drawn], view.iterations[states]
     scale = time_scale(steps, *curves.values(), asked=view.log)
 
@@ -205,11 +213,6 @@ def directions_figure(view: View, iteration: int | None) -> Figure:
     figure = draw_over_training(view, iteration, [drawer(label) for label in curves], extra_height=0.25)
     figure_legend(figure, [sign_handle(value) for value in (1, -1) if (signs == value).any()])
     return figure
-
-
-def _angles(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
-    """Return the angles (k, m) of the neurons in degrees, by what the axis calls them."""
-    return {"direction of $w_j^t$ (degrees)": np.stack([angle_of(view.weights(i)[drawn]) for i in states])}
 
 
 def _data_angles(view: View) -> dict[str, float]:
@@ -233,3 +236,74 @@ def _cosines(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
         named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
     weights = [view.weights(i)[drawn] for i in states]
     return {label: np.stack([cosines(w, v) for w in weights]) for label, v in named.items()}
+
+
+SVD_SPEED = 5
+"""Multiplications of a decomposition that take as long as reading one weight."""
+
+
+class Spectrum(NamedTuple):
+    """Singular values (k, r) and stable rank (k,) of a weight matrix at k iterations."""
+
+    iterations: Ints
+    values: Floats
+    rank: Floats
+
+
+@panel("spectrum", "singular values and stable rank of weights over training", no_layers, no_states, log="xy")
+def spectrum_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the spectrum of the hidden weights, or of every layer of a deep network; `iteration` is marked."""
+    spectra = [read_spectrum(view, name) for name in view.layers]
+    titles = [layer_title(name) for name in view.layers]
+    scale: TimeScale = (
+        "log" if "log" in {time_scale(s.iterations, s.values, s.rank, asked=view.log) for s in spectra} else "linear"
+    )
+    drawn: list[list[Line2D]] = []
+
+    def drawer(spectrum: Spectrum, title: str) -> Callable[[Axes], None]:
+        of = f"({title.strip('$')})" if "$" in title else ""
+        label = rf"singular values $\sigma_i{of}$"
+        log = value_scale(spectrum.values[:, 0], view.log) == "log"
+        return lambda axes: drawn.append(draw_spectrum(axes, *spectrum, ylabel=label, log=log, time_scale=scale))
+
+    draw = [drawer(spectrum, title) for spectrum, title in zip(spectra, titles, strict=True)]
+    aspect = 0.72 if len(spectra) == 1 else 0.8
+    figure = draw_over_training(view, iteration, draw, titles=titles, aspect=aspect, extra_height=0.3)
+    figure_legend(figure, max(drawn, key=len), columns=5)
+    return figure
+
+
+def read_spectrum(view: View, name: str) -> Spectrum:
+    """Decompose a weight matrix at the recorded states, or at some of them when that takes long."""
+    m, d = view.weight_shape(name)
+    states = view.curve_states(m * d * min(m, d) // SVD_SPEED)
+    values = np.stack([singular_values(view.weights(i, name)) for i in states])  # (k, r)
+    top = values[:, :1]
+    shares = np.divide(values, top, out=np.full_like(values, np.nan), where=top > 0)
+    return Spectrum(view.iterations[states], values, np.sum(shares**2, axis=1))
+
+
+def _few_components(view: View) -> str | None:
+    m, d = view.hidden_shape
+    return f"hidden weights of shape {m} x {d} have no more than two principal components" if min(m, d) < 3 else None
+
+
+@panel("explained_variance", "explained variance of the hidden weights", no_hidden_weights, _few_components, no_states)
+def explained_variance_figure(view: View, iteration: int | None) -> Figure:
+    """Draw the ratios at the state nearest to `iteration`, or at four states on a common scale."""
+    states = shown_states(view, iteration)
+    ratios = {state.index: _ratios(view, state.index) for state in states}
+    top = 1.18 * float(np.nanmax(list(ratios.values()), initial=0.1))
+
+    def draw(axes: Axes, i: int) -> Sequence[Artist]:
+        draw_explained_variance(axes, ratios[i])
+        axes.set_ylim(0, top)
+        return ()
+
+    return draw_states(states, draw, aspect=1.1, single=0.72, extra_height=0.0)
+
+
+def _ratios(view: View, i: int) -> Floats:
+    """Return the explained variance ratios (r,) of state `i`; NaN where its weights are 0 or not finite."""
+    W = view.weights(i)
+    return explained_variance(W) if np.isfinite(W).all() else np.full(min(W.shape), np.nan)

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -208,7 +208,8 @@ def read_all(
             return Problem(error)
 
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for names in _chunks(list(files)):
+        for first in range(0, len(files), _CHUNK):
+            names = list(files)[first : first + _CHUNK]
             contents = [_content(pictures, files[name]) for name in names]
             for name, content, result in zip(names, contents, pool.map(attempt, contents), strict=True):
                 yield name, b"" if isinstance(content, Problem) else content, result
@@ -219,10 +220,6 @@ def _content(pictures: Pictures, file: str) -> bytes | Problem:
         return pictures.read(file)
     except UnreadablePictureError as error:
         return Problem(error)
-
-
-def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (names[k : k + _CHUNK] for k in range(0, len(names), _CHUNK))
 
 
 def _images(path: Path, pictures: Pictures) -> dict[str, str]:

@@ -30,7 +30,6 @@ from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.errors import DataMissingError, InputError
 
 Bytes = NDArray[np.uint8]
-Source = Literal["subset", "full"]
 Handle = IO[bytes] | gzip.GzipFile
 
 MAX_VALUES = 2**28
@@ -98,7 +97,6 @@ HOW_TO_GET = (
 class Mnist:
     """Images (n, 28, 28) of each digit, 0 the background and 255 the ink, in the order of the original files."""
 
-    source: Source
     train: dict[int, Bytes]
     test: dict[int, Bytes]
 
@@ -119,15 +117,12 @@ def missing_files(directory: Path, files: Sequence[IdxFile]) -> list[IdxFile]:
 
 
 def load_mnist(
-    which: Literal["auto", "subset", "full"] = "auto",
-    *,
-    digits: Sequence[int] = range(10),
-    parts: Sequence[str] = ("train", "test"),
+    source: Literal["subset", "full"], *, digits: Sequence[int] = range(10), parts: Sequence[str] = ("train", "test")
 ) -> Mnist:
     """Return the images of the given digits.
 
     Args:
-        which: `subset`: the embedded one; `full`: the full set; `auto`: the full set if it is there.
+        source: `subset`: the embedded one; `full`: the full set.
         digits: the digits wanted.
         parts: `train`, `test` or both; one that is not asked for comes back empty.
 
@@ -135,10 +130,9 @@ def load_mnist(
         DataMissingError: the full set is not there; the message says how to get it.
         InputError: a file is damaged.
     """
-    source: Source = ("full" if is_there() else "subset") if which == "auto" else which
     read = read_full if source == "full" else read_subset
     found = {part: read(part, digits) for part in parts}
-    return Mnist(source, found.get("train", {}), found.get("test", {}))
+    return Mnist(found.get("train", {}), found.get("test", {}))
 
 
 def read_full(part: str, digits: Sequence[int], files: Mapping[str, Part] = FILES) -> dict[int, Bytes]:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection, QuadMesh
-from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.contour import QuadContourSet
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,20 +17,11 @@ QUANTILES = ((0.05, 0.95), (0.25, 0.75))
 """The ends of each band."""
 
 
-@dataclass(frozen=True)
-class PhaseDiagramPanel:
-    """The artists of a phase diagram."""
-
-    mesh: QuadMesh
-    colorbar: Colorbar
-    contours: QuadContourSet | None
-
-
 @styled
 def draw_phase_diagram(
     axes: Axes, x: ArrayLike, y: ArrayLike, values: ArrayLike, *, xlabel: str, ylabel: str, label: str,
     log_x: bool = False, log_y: bool = False, limits: tuple[float, float] | None = None,
-) -> PhaseDiagramPanel:  # fmt: skip
+) -> None:  # fmt: skip
     """Draw `values` (len(y), len(x)) over two increasing settings; a missing value (NaN) stays white.
 
     Contours need at least three values on each axis, and none missing. `limits` are the ends of the colours, by default
@@ -57,11 +42,10 @@ def draw_phase_diagram(
     axes.set_yscale("log" if log_y else "linear")
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    contours = None
     if min(grid.shape) >= 3 and not np.ma.is_masked(shown):
         levels = (np.geomspace if log else np.linspace)(low, high, CONTOURS + 2)[1:-1]
-        contours = axes.contour(xs, ys, shown, levels=levels, colors="white", linewidths=0.6, alpha=0.8)
-    return PhaseDiagramPanel(mesh, axes.figure.colorbar(mesh, ax=axes, label=label), contours)
+        axes.contour(xs, ys, shown, levels=levels, colors="white", linewidths=0.6, alpha=0.8)
+    axes.figure.colorbar(mesh, ax=axes, label=label)
 
 
 def _limits(values: np.ma.MaskedArray) -> tuple[float, float]:
@@ -80,19 +64,13 @@ def _edges(centres: NDArray[np.float64], log: bool) -> NDArray[np.float64]:
     return np.exp(edges) if log else edges
 
 
-@dataclass(frozen=True)
-class BandsPanel:
-    """The artists of one family of curves."""
-
-    median: Line2D
-    bands: Sequence[PolyCollection]
-
-
 @styled
 def draw_bands(
     axes: Axes, x: ArrayLike, values: ArrayLike, *, label: str | None = None, color: str, marker: str = ""
-) -> BandsPanel:
-    """Draw the median of `values` (k, N) over `x` (k,) and one band for each of `QUANTILES`; NaN are left out.
+) -> Line2D:
+    """Draw the median of `values` (k, N) over `x` (k,), which is returned, and a band for each of `QUANTILES`.
+
+    NaN are left out.
 
     Raises ValueError when shapes do not match.
     """
@@ -101,11 +79,8 @@ def draw_bands(
         raise ValueError(f"values have shape {curves.shape}, needed is ({len(xs)}, N)")
     kept = np.isfinite(curves).any(axis=1)
     xs, curves = xs[kept], curves[kept]
-    bands = []
     if curves.shape[1] > 1:
         for low, high in QUANTILES:
             lower, upper = np.nanquantile(curves, [low, high], axis=1)
-            bands.append(axes.fill_between(xs, lower, upper, color=color, alpha=0.2, linewidth=0))
-    middle = np.nanmedian(curves, axis=1)
-    (median,) = axes.plot(xs, middle, color=color, label=label, marker=marker, markersize=3)
-    return BandsPanel(median, bands)
+            axes.fill_between(xs, lower, upper, color=color, alpha=0.2, linewidth=0)
+    return axes.plot(xs, np.nanmedian(curves, axis=1), color=color, label=label, marker=marker, markersize=3)[0]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
@@ -258,37 +256,25 @@ def free_angle(angles: ArrayLike, candidates: ArrayLike) -> float:
 def _draw_by_sign(
     axes: Axes, times: NDArray[np.float64], values: NDArray[np.float64], sign: NDArray[np.int64],
     time_scale: time_axis.TimeScale, *, angles: bool = False,
-) -> dict[int, LineCollection]:  # fmt: skip
-    """Draw values (k, m) over times (k,) as thin curves, paler the more there are; return the curves by sign."""
+) -> None:  # fmt: skip
+    """Draw values (k, m) over times (k,) as thin curves, paler the more there are, a collection for each sign."""
     m = values.shape[1]
     thin: dict[str, Any] = {"linewidths": 0.9 if m <= MANY else 0.4, "alpha": float(np.clip(40 / max(m, 1), 0.08, 0.8))}
-    curves = {}
     for value, group in _groups(sign):
         x, y = cut_wraps(times, values[:, group]) if angles else (times, values[:, group])
         look: dict[str, Any] = {"colors": PALETTE.sign(value), "zorder": 2, **thin}
-        curves[value] = time_axis.draw_curves(axes, x, y, log_time=time_scale == "log", **look)
-    return curves
-
-
-@dataclass(frozen=True)
-class NormsPanel:
-    """Artists of `draw_norms`, by sign; `quantiles` (5, 50 and 95 %) only for more than `MANY` neurons."""
-
-    curves: dict[int, LineCollection]
-    quantiles: dict[int, list[Line2D]] = field(default_factory=dict)
-    log: bool = True
-    legend: Legend | None = None
+        time_axis.draw_curves(axes, x, y, log_time=time_scale == "log", **look)
 
 
 @styled
 def draw_norms(
     axes: Axes, iterations: ArrayLike, norms: ArrayLike, signs: ArrayLike, *, log: bool = True,
     time_scale: time_axis.TimeScale = "linear",
-) -> NormsPanel:  # fmt: skip
+) -> None:  # fmt: skip
     """Draw `norms` (k, m) of m neurons over `iterations` (k,), coloured by `signs` (m,).
 
-    On the log axis a norm of 0 is a gap, and neurons that are 0 throughout are counted in a note. Raises ValueError for
-    shapes that differ.
+    Of more than `MANY` neurons also the 5, 50 and 95 % quantiles of each sign. On the log axis a norm of 0 is a gap,
+    and neurons that are 0 throughout are counted in a note. Raises ValueError for shapes that differ.
     """
     times, raw = time_axis.as_times(iterations), np.asarray(norms, dtype=np.float64)
     if raw.ndim != 2 or len(raw) != len(times):
@@ -297,28 +283,25 @@ def draw_norms(
     sign = as_signs(signs, m)
     is_log = time_axis.set_value_axis(axes, raw, r"norm $\Vert w_j^t\Vert$", log=log)
     values = time_axis.visible(raw, log=is_log)
-    curves = _draw_by_sign(axes, times, values, sign, time_scale)
-    quantiles = {}
-    if m > MANY:
-        for value, group in _groups(sign):
-            look = {"color": PALETTE.sign(value), "log_time": time_scale == "log"}
-            quantiles[value] = _draw_quantiles(axes, times, raw[:, group], log=is_log, **look)
+    _draw_by_sign(axes, times, values, sign, time_scale)
+    for value, group in _groups(sign) if m > MANY else ():
+        look = {"color": PALETTE.sign(value), "log_time": time_scale == "log"}
+        _draw_quantiles(axes, times, raw[:, group], log=is_log, **look)
     time_axis.set_time_axis(axes, times, time_scale)
     silent = int((~np.isfinite(values)).all(axis=0).sum())
     if is_log and silent:
         note(axes, f"{silent} of norm 0")
-    handles: list[Artist] = [sign_handle(value) for value in curves if set(curves) != {0}]
-    if quantiles:
+    handles: list[Artist] = [sign_handle(value) for value, _ in _groups(sign) if sign.any()]
+    if m > MANY:
         handles.append(Line2D([], [], color=PALETTE.theory, lw=1.7, label="median"))
         handles.append(Line2D([], [], color=PALETTE.theory, lw=1.1, ls=(0, (4, 1.5)), label="5 %, 95 %"))
-    return NormsPanel(curves, quantiles, is_log, place_legend(axes, handles))
+    place_legend(axes, handles)
 
 
 def _draw_quantiles(
     axes: Axes, times: NDArray[np.float64], norms: NDArray[np.float64], *, log: bool, **curve: Any
-) -> list[Line2D]:
+) -> None:
     """Draw the 5, 50 and 95 % quantiles over a group's finite norms (k, m_s): the median solid, the others dashed."""
-    lines = []
     clean = np.where(np.isfinite(norms), norms, np.nan)
     some = np.isfinite(clean).any(axis=1)
     for share in (0.05, 0.5, 0.95):
@@ -326,24 +309,14 @@ def _draw_quantiles(
         values[some] = np.nanquantile(clean[some], share, axis=1)
         look: dict[str, Any] = {"lw": 1.7, "ls": "-"} if share == 0.5 else {"lw": 1.2, "ls": (0, (4, 1.5))}
         look["path_effects"] = [withStroke(linewidth=look["lw"] + 1.4, foreground="white")]
-        lines.append(time_axis.draw_curve(axes, times, time_axis.visible(values, log=log), zorder=3, **look, **curve))
-    return lines
-
-
-@dataclass(frozen=True)
-class DirectionsPanel:
-    """Artists of `draw_directions`: curves by sign, dashed lines and labels by the name of the reference direction."""
-
-    curves: dict[int, LineCollection]
-    references: dict[str, Line2D]
-    labels: dict[str, Annotation]
+        time_axis.draw_curve(axes, times, time_axis.visible(values, log=log), zorder=3, **look, **curve)
 
 
 @styled
 def draw_directions(
     axes: Axes, iterations: ArrayLike, values: ArrayLike, signs: ArrayLike, *, kind: Literal["cosine", "angle"],
     ylabel: str, references: Mapping[str, float] | None = None, time_scale: time_axis.TimeScale = "linear",
-) -> DirectionsPanel:  # fmt: skip
+) -> None:  # fmt: skip
     """Draw `values` (k, m), cosines or angles in degrees, of m neurons over `iterations` (k,), by `signs` (m,).
 
     Angles are shown in (-180, 180]; where a curve passes from one end to the other it is interrupted. `references` are
@@ -358,15 +331,14 @@ def draw_directions(
     if kind == "angle":
         array = 180 - (180 - array) % 360
         known = {name: 180 - (180 - value) % 360 for name, value in known.items()}
-    curves = _draw_by_sign(axes, times, array, sign, time_scale, angles=kind == "angle")
+    _draw_by_sign(axes, times, array, sign, time_scale, angles=kind == "angle")
     time_axis.set_time_axis(axes, times, time_scale)
     reach, ticks = (190, [-180, -90, 0, 90, 180]) if kind == "angle" else (1.06, [-1, -0.5, 0, 0.5, 1])
     axes.set(ylim=(-reach, reach), yticks=ticks, ylabel=ylabel)
-    lines, labels = _draw_references(axes, known)
+    _draw_references(axes, known)
     lost = int((~np.isfinite(array)).all(axis=0).sum())
     if lost:
         note(axes, f"{lost} undirected")
-    return DirectionsPanel(curves, lines, labels)
 
 
 def cut_wraps(times: ArrayLike, angles: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -379,18 +351,16 @@ def cut_wraps(times: ArrayLike, angles: ArrayLike) -> tuple[NDArray[np.float64],
     return np.insert(x, rows + 1, (x[rows] + x[rows + 1]) / 2), np.insert(a, rows + 1, middle, axis=0)
 
 
-def _draw_references(axes: Axes, references: Mapping[str, float]) -> tuple[dict[str, Line2D], dict[str, Annotation]]:
+def _draw_references(axes: Axes, references: Mapping[str, float]) -> None:
     """Draw a dashed line for every reference and its name at the right edge, pushed apart where they would touch."""
-    lines, labels = {}, {}
     low, high = axes.get_ylim()
     height = max(axes.get_window_extent().height * 72 / axes.figure.dpi, 1.0) / (high - low)  # points a unit
     previous = -np.inf
     for name, value in sorted(references.items(), key=lambda item: item[1]):
-        lines[name] = axes.axhline(value, color=PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
+        axes.axhline(value, color=PALETTE.theory, lw=0.8, ls=(0, (4, 2)), zorder=2.5)
         at = max(value * height, previous + LABEL_HEIGHT)
         previous = at
-        labels[name] = axes.annotate(
+        axes.annotate(
             name, (1.0, value), xycoords=axes.get_yaxis_transform(), xytext=(4, at - value * height),
             textcoords="offset points", va="center", fontsize=SMALL + 0.5, color=PALETTE.theory,
         )  # fmt: skip
-    return lines, labels

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics_cli.plotting.layout import set_axis_label
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
@@ -27,27 +23,12 @@ LEADING = 2
 """Principal components that are dark and summed up."""
 
 
-@dataclass(frozen=True)
-class SpectrumPanel:
-    """Artists of `draw_spectrum`; the rank has its own axis on the right."""
-
-    singular_values: list[Line2D]
-    stable_rank: Line2D
-    rank_axes: Axes
-    log: bool
-
-    @property
-    def handles(self) -> list[Artist]:
-        """For a legend."""
-        return [*self.singular_values[: NAMED + 1], self.stable_rank]
-
-
 @styled
 def draw_spectrum(
     axes: Axes, iterations: ArrayLike, singular_values: ArrayLike, stable_rank: ArrayLike, *, ylabel: str,
     log: bool = True, time_scale: TimeScale = "linear",
-) -> SpectrumPanel:  # fmt: skip
-    """Draw `singular_values` (k, r) over `iterations` (k,), the `NAMED` largest dark, others pale.
+) -> list[Line2D]:  # fmt: skip
+    """Draw `singular_values` (k, r) over `iterations` (k,), the `NAMED` largest dark; return handles for a legend.
 
     `stable_rank` (k,) is a dashed line on a right axis that starts at 0. Singular values of 0 are gaps on the log axis.
     Raises ValueError for shapes that differ.
@@ -77,19 +58,11 @@ def draw_spectrum(
     set_axis_label(rank_axes.yaxis, "stable rank", limits)
     rank_axes.yaxis.label.set_color(PALETTE.rank)
     set_time_axis(axes, times, time_scale)
-    return SpectrumPanel(lines, rank_line, rank_axes, is_log)
-
-
-@dataclass(frozen=True)
-class ExplainedVariancePanel:
-    """Artists of `draw_explained_variance`."""
-
-    bars: BarContainer
-    labels: list[Text]
+    return [*lines[: NAMED + 1], rank_line]
 
 
 @styled
-def draw_explained_variance(axes: Axes, ratios: ArrayLike) -> ExplainedVariancePanel:
+def draw_explained_variance(axes: Axes, ratios: ArrayLike) -> None:
     """Draw the first `BARS` of `ratios` (r,), largest first, as bars; the first `LEADING` are dark and summed up.
 
     What the bars leave out is summed up too (Boursier et al. 2022, Fig. 7b). Non-finite ratios (a matrix of zeros has
@@ -100,22 +73,16 @@ def draw_explained_variance(axes: Axes, ratios: ArrayLike) -> ExplainedVarianceP
         raise ValueError(f"explained variance needs one non-empty row of ratios, not shape {all_ratios.shape}")
     heights = all_ratios[:BARS]
     colors = [PALETTE.measured if k < LEADING else "#A9C7DD" for k in range(len(heights))]
-    bars = axes.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
+    axes.bar(np.arange(1, len(heights) + 1), heights, width=0.72, color=colors)
     axes.set(xlabel="principal component", ylabel="explained variance ratio", xlim=(0.3, len(heights) + 0.7))
     axes.set_ylim(0, 1.18 * float(heights.max()) if heights.max() > 0 else 1.0)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
     axes.tick_params(axis="x", length=0)
-    return ExplainedVariancePanel(bars, _draw_sums(axes, all_ratios))
-
-
-def _draw_sums(axes: Axes, ratios: NDArray[np.float64]) -> list[Text]:
-    """Write the sums of the dark and of the hidden bars to the upper right, where bars are low."""
-    dark = min(LEADING, len(ratios))
-    lines = [(f"first {dark}: {ratios[:dark].sum():.3f}", PALETTE.measured)] if dark > 1 else []
-    if len(ratios) > BARS:
-        lines.append((f"{len(ratios) - BARS} not shown: {ratios[BARS:].sum():.3f}", PALETTE.unsigned))
+    # the sums of the dark and of the hidden bars, to the upper right, where bars are low
+    dark = min(LEADING, len(all_ratios))
+    lines = [(f"first {dark}: {all_ratios[:dark].sum():.3f}", PALETTE.measured)] if dark > 1 else []
+    if len(all_ratios) > BARS:
+        lines.append((f"{len(all_ratios) - BARS} not shown: {all_ratios[BARS:].sum():.3f}", PALETTE.unsigned))
     where: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top"}
-    return [
+    for k, (text, color) in enumerate(lines):
         axes.annotate(text, (1.0, 1.0), xytext=(-2, -3 - 11 * k), fontsize=SMALL + 0.5, color=color, **where)
-        for k, (text, color) in enumerate(lines)
-    ]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.text import Annotation, Text
 
 from dynamics_cli.plotting.layout import text_size
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
@@ -44,20 +42,11 @@ class Instant(NamedTuple):
     time: float
 
 
-@dataclass(frozen=True)
-class TimelinePanel:
-    """Artists of `draw_timeline`, each list in the order of the input, without times that are not finite."""
-
-    bars: list[Rectangle]
-    intervals: list[Text]
-    predicted: list[Annotation]
-
-
 @styled
 def draw_timeline(
     axes: Axes, intervals: Sequence[Interval], predicted: Sequence[Instant] = (), *, end: float | None = None,
     xlabel: str = "iteration", titles: tuple[str, str] = ("measured", "theory"),
-) -> TimelinePanel:  # fmt: skip
+) -> None:  # fmt: skip
     """Draw measured `intervals` as a bar and `predicted` times below it, all labelled.
 
     A label that does not fit into its interval moves above the bar. Labels never overlap: those that would take
@@ -80,14 +69,11 @@ def draw_timeline(
     width, height = _size(axes)
     unit = (axes.get_xlim()[1] - axes.get_xlim()[0]) / width  # time a point
 
-    bars, names, upper = _draw_bar(axes, intervals, min(high, axes.get_xlim()[1]), unit)
-    above, top = _draw_flags(axes, list(upper.values()), unit, 1)
-    below, bottom = _draw_flags(axes, marks, unit, -1)
-    names.update(zip(upper, above, strict=True))
-    if below:
+    upper = _draw_bar(axes, intervals, min(high, axes.get_xlim()[1]), unit)
+    top, bottom = _draw_flags(axes, upper, unit, 1), _draw_flags(axes, marks, unit, -1)
+    if marks:
         axes.set_yticks([0, -(BAR / 2 + bottom) / 2 - 2], labels=titles)
     _fit_height(axes, top, bottom, height)
-    return TimelinePanel(bars, [names[k] for k in range(len(intervals))], below)
 
 
 def _size(axes: Axes) -> tuple[float, float]:
@@ -105,30 +91,24 @@ def _root(axes: Axes) -> Figure:
     return root
 
 
-def _draw_bar(
-    axes: Axes, intervals: Sequence[Interval], end: float, unit: float
-) -> tuple[list[Rectangle], dict[int, Text], dict[int, Instant]]:
-    """Draw the phases; return them, the labels that fit inside, and as instants those that must go above."""
-    bars: list[Rectangle] = []
-    inside: dict[int, Text] = {}
-    above: dict[int, Instant] = {}
+def _draw_bar(axes: Axes, intervals: Sequence[Interval], end: float, unit: float) -> list[Instant]:
+    """Draw the phases with the labels that fit inside; return as instants those that must go above."""
+    above = []
     for k, item in enumerate(intervals):
         first, last = np.clip([item.first, item.last], None, end)
         color = PHASE_COLORS[k % len(PHASE_COLORS)]
-        bar = Rectangle((first, -BAR / 2), last - first, BAR, fc=color, ec="white", lw=0.8, zorder=3)
-        bars.append(bar)
-        axes.add_patch(bar)
+        axes.add_patch(Rectangle((first, -BAR / 2), last - first, BAR, fc=color, ec="white", lw=0.8, zorder=3))
         center = (first + last) / 2
         if text_size(item.label, FONT)[0] + 6 <= (last - first) / unit:
             look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": FONT, "color": "white", "zorder": 4}
-            inside[k] = axes.text(center, -0.5, item.label, **look)
+            axes.text(center, -0.5, item.label, **look)
         else:
-            above[k] = Instant(item.label, center)
-    return bars, inside, above
+            above.append(Instant(item.label, center))
+    return above
 
 
-def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> tuple[list[Annotation], float]:
-    """Label `marks` above (`way` 1) or below (-1) the bar; return the labels and how far from its middle they reach."""
+def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> float:
+    """Label `marks` above (`way` 1) or below (-1) the bar; return how far from its middle the labels reach."""
     sizes = [text_size(mark.label, FONT) for mark in marks]
     low, high = (limit / unit for limit in axes.get_xlim())
     flags = place_flags([mark.time / unit for mark in marks], [size[0] for size in sizes], low, high)
@@ -136,7 +116,6 @@ def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> 
         max(s[1] for s, f in zip(sizes, flags, strict=True) if f.level == k) for k in sorted({f.level for f in flags})
     ]
     starts = BAR / 2 + LEADER + np.concatenate([[0.0], np.cumsum(np.array(rows) + 4.0)])
-    labels = []
     for mark, flag, size in zip(marks, flags, sizes, strict=True):
         middle = starts[flag.level] + rows[flag.level] / 2
         tip = middle + size[1] / 2
@@ -150,14 +129,12 @@ def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> 
             "mew": 0.3,
         }
         axes.plot([mark.time], [way * (BAR / 2 + 2)], ls="none", zorder=4, **arrow)
-        labels.append(
-            axes.annotate(
-                mark.label, (mark.time, way * middle), xytext=(flag.side * OFFSET, 0), textcoords="offset points",
-                ha="left" if flag.side > 0 else "right", va="center", fontsize=FONT, color=PALETTE.theory,
-                bbox={"fc": "white", "ec": "none", "pad": 0.5}, zorder=2,
-            )
+        axes.annotate(
+            mark.label, (mark.time, way * middle), xytext=(flag.side * OFFSET, 0), textcoords="offset points",
+            ha="left" if flag.side > 0 else "right", va="center", fontsize=FONT, color=PALETTE.theory,
+            bbox={"fc": "white", "ec": "none", "pad": 0.5}, zorder=2,
         )  # fmt: skip
-    return labels, float(starts[-1]) if marks else BAR / 2
+    return float(starts[-1]) if marks else BAR / 2
 
 
 def _fit_height(axes: Axes, top: float, bottom: float, height: float) -> None:

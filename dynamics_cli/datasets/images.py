@@ -1,20 +1,26 @@
-"""Data sets made of MNIST's digits: a pair for binary classification, or all ten."""
+"""Data sets of images: MNIST's digits, a pair of them or all ten; cats and dogs; and the light effect on both.
+
+The light effect makes one class dark, the other bright (Tachet des Combes et al. 2018, Section 5 and Appendix E.2).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, PositiveInt, Sections
+from dynamics_cli.config.base import Finding, Fraction, PositiveInt, Sections
 from dynamics_cli.config.bases import Dataset, Floats
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
-from dynamics_cli.datasets.light import light_effect
-from dynamics_cli.datasets.samples import Samples, make_samples
+from dynamics_cli.datasets.samples import Samples, check_size, make_samples
 from dynamics_cli.errors import DataMissingError, InputError
+
+if TYPE_CHECKING:
+    from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet
 
 Digit = Annotated[int, Field(ge=0, le=9)]
 
@@ -80,11 +86,12 @@ class Digits(Dataset):
             InputError: a digit has fewer images than asked for, or a file is damaged.
         """
         self = self.resolve()  # noqa: PLW0642 - with the source that is used
+        assert self.source != "auto"
         mnist = load_mnist(self.source, digits=self.chosen(), parts=("train", "test") if self.test else ("train",))
-        x, y = self._rows(_first(mnist.train, self.per_class, "per_class", mnist.source))
+        x, y = self._rows(_first(mnist.train, self.per_class, "per_class", self.source))
         x_test, y_test = None, None
         if self.test:
-            x_test, y_test = self._rows(_first(mnist.test, self.test_per_class, "test_per_class", mnist.source))
+            x_test, y_test = self._rows(_first(mnist.test, self.test_per_class, "test_per_class", self.source))
         if self.center:
             mean = x.mean(axis=0)  # (784,)
             x -= mean
@@ -160,3 +167,84 @@ def _first(images: dict[int, Bytes], count: int | None, key: str, source: str) -
         if count is not None and len(found) < count:
             raise InputError(f"dataset.{key} is {count}, source {source} has {len(found)} such images of digit {digit}")
     return [found[:count] for found in images.values()]
+
+
+class DogsVsCats(Dataset, kind="dogs_vs_cats"):
+    """Kaggle's Dogs vs. Cats, which `dyn data add dogs-vs-cats` adds; cats are labelled 1, dogs -1.
+
+    Images are flat rows of numbers from 0 to 1: the red, the green, then the blue plane.
+    """
+
+    size: PositiveInt = 32
+    """Images are scaled to `size` x `size` pixels."""
+    test_fraction: Fraction = 0.25
+    """Share of each class that is held out, drawn from the data stream of the seed."""
+    light_effect: bool = True
+    """Darken cats to pixels 0..127 of 255 and brighten dogs to 128..255, held-out images included (Tachet des Combes et
+    al. 2018, Appendix E.2)."""
+    images: str | None = None
+    """SHA-256 of the images, which the run records; by default those that are there, and others are refused."""
+
+    def resolve(self) -> Self:
+        """Say which images are there.
+
+        Raises DataMissingError: none were added.
+        """
+        from dynamics_cli.datasets.files.dogs_vs_cats import find_place
+
+        return self if self.images is not None else self.model_copy(update={"images": find_place().key})
+
+    def load(self, streams: Streams) -> Samples:
+        """Return images as rows of 3 size^2 numbers from 0 to 1, training and held-out ones.
+
+        Rows are float32, half the memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
+
+        Raises:
+            DataMissingError: the images were not added, or are gone.
+            InputError: other images are there than the config names, a part would be empty, or the images do not fit
+                into memory.
+        """
+        from dynamics_cli.datasets.files.dogs_vs_cats import find_place, load_images, split_per_class
+
+        check_size(len(find_place().names), self.size**2)  # three colours in float32, and the bytes
+        found = load_images(self.size)
+        if self.images not in (None, found.key):
+            raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {found.key}")
+        train, test = split_per_class(found.labels, self.test_fraction, streams.seed)
+        y = 1.0 - 2.0 * found.labels.astype(np.float64)  # (n,)
+        return Samples(self._rows(found, train), y[train], self._rows(found, test), y[test])
+
+    def _rows(self, found: ImageSet, chosen: NDArray[np.int64]) -> Floats:
+        """Return the chosen images, flat, colour by colour (n, 3 size^2)."""
+        pixels = found.images[chosen]  # (n, size, size, 3)
+        if self.light_effect:
+            pixels = light_effect(pixels, found.labels[chosen] == 1)
+        rows = np.moveaxis(pixels, -1, 1).reshape(len(pixels), -1).astype(np.float32)
+        rows /= np.float32(255)
+        return rows  # type: ignore[return-value]
+
+
+def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, so that brightness alone tells the classes apart.
+
+    Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of the scale are used
+    fully, and what an image shows stays the same up to one part in 255. The paper states the two ranges only.
+
+    Args:
+        images: pixels (n, ...), one image a row.
+        bright: (n,) whether each image becomes bright; in the paper dogs do, cats become dark.
+
+    Returns:
+        New images of the same shape.
+
+    Raises InputError: the images are not bytes, or there is not one flag for each.
+    """
+    if images.dtype != np.uint8 or bright.shape != images.shape[:1]:
+        raise InputError(
+            f"the light effect needs bytes and one flag an image, not {images.dtype} and {bright.shape} "
+            f"for {images.shape[:1]}"
+        )
+    offset = np.where(bright, np.uint8(128), np.uint8(0)).astype(np.uint8)  # (n,)
+    halved: NDArray[np.uint8] = np.right_shift(images, np.uint8(1))
+    halved += offset.reshape(-1, *[1] * (images.ndim - 1))
+    return halved
