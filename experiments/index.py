@@ -193,8 +193,8 @@ PAPERS: dict[str, PaperEntry] = {
         "arXiv:1809.06848",
         {
             "tachet2018-fig1": FigureEntry("Network architecture", 2, "tachet2018.fig1"),
-            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "tachet2018.fig2"),
-            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "tachet2018.fig3"),
+            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "tachet2018.phase"),
+            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "tachet2018.shared"),
             "tachet2018-fig4": FigureEntry(
                 "Logit and confidence, several depths and norms", 4, "tachet2018.deep_modes"
             ),
@@ -202,14 +202,14 @@ PAPERS: dict[str, PaperEntry] = {
             "tachet2018-fig5-time": FigureEntry(
                 "Time to a confidence: hinge loss against cross-entropy", 2, "tachet2018.fig5_time"
             ),
-            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "tachet2018.fig6"),
-            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 2, "tachet2018.fig7"),
+            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "tachet2018.starving"),
+            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 2, "tachet2018.shared"),
             "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 4, "tachet2018.deep_modes"),
-            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 4, "tachet2018.fig9"),
+            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 4, "tachet2018.phase"),
             "tachet2018-fig10": FigureEntry(
-                "Gradient starvation, bound without the initial values", 3, "tachet2018.fig10"
+                "Gradient starvation, bound without the initial values", 3, "tachet2018.starving"
             ),
-            "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 2, "tachet2018.table1"),
+            "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 2, "tachet2018.starving"),
             "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "tachet2018.light"),
             "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 40, "tachet2018.light"),
             "tachet2018-extra-modes": FigureEntry(

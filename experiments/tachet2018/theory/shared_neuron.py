@@ -119,18 +119,6 @@ def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float, pair: Pa
     )
 
 
-def winner(alpha0: float, beta0: float, z0: float, pair: Pair | None = None, *, until: float = 1e4) -> int:
-    """Return which class ends up as the only one that activates the neuron: 1, 2, or 0 for none by time `until`.
-
-    0 stands for starts on the separatrix (or closer to it than rounding) and for neurons that are dead on both. A class
-    with a frozen or dying mode does not win. Raises ValueError as `shared_neuron`.
-    """
-    end = shared_neuron([until], alpha0, beta0, z0, pair)
-    if end.alpha[0] > 0 >= end.beta[0]:
-        return 1
-    return 2 if end.beta[0] > 0 >= end.alpha[0] else 0
-
-
 def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | None, float, Floats]:
     """Integrate while alpha and beta are positive: return the dense solution, when that ended, the state there.
 
