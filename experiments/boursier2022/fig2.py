@@ -41,14 +41,15 @@ def evidence(runs: kit.Runs) -> Evidence:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare the states with Sections 4.2 and 5."""
-    return [*_first_phases(e), *_end(e)]
-
-
-def _first_phases(e: Evidence) -> list[kit.Claim]:
-    """The states up to the end of the second phase."""
-    s, (start, aligned, fitted, _) = e.setting, e.states
+    s, (start, aligned, fitted, after) = e.setting, e.states
     plus, minus = least_cosines(s, aligned)
     first = s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0  # labels fitted first
+    kinks = kit.distinct_kinks(after.W).tolist()
+    angles = sorted(kit.angle_of(kit.cluster_directions(after.W, signs=after.a).directions).tolist())
+    expected = sorted((float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items())
+    grown = kit.cluster_directions(fitted.W, signs=fitted.a).labels >= 0
+    norm = float(kit.parameter_norm_squared(e.last.W, e.last.a))
+    least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
     return [
         assumption_claim(s),
         kit.claim("initial-norms",
@@ -67,19 +68,6 @@ def _first_phases(e: Evidence) -> list[kit.Claim]:
         kit.claim("one-group", "In the second phase a single group of neurons grows (groups of non-negligible norm)",
                   "Section 4.2, Appendix A.1, Figure 2(c)",
                   kit.exactly(1), kit.cluster_directions(fitted.W, signs=fitted.a).count),
-    ]  # fmt: skip
-
-
-def _end(e: Evidence) -> list[kit.Claim]:
-    """The end of the third phase."""
-    s, (_, _, before, after) = e.setting, e.states
-    kinks = kit.distinct_kinks(after.W).tolist()
-    angles = sorted(kit.angle_of(kit.cluster_directions(after.W, signs=after.a).directions).tolist())
-    expected = sorted((float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items())
-    grown = kit.cluster_directions(before.W, signs=before.a).labels >= 0
-    norm = float(kit.parameter_norm_squared(e.last.W, e.last.a))
-    least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
-    return [
         kit.claim("both-fitted", "After the third phase both labels are fitted (largest |h - y|)",
                   "Lemma 4, Figure 2(d)", kit.less_than(FITTED), np.abs(after.h - s.y).max()),
         kit.claim("two-kinks", "The estimated function has two kinks",
@@ -93,7 +81,7 @@ def _end(e: Evidence) -> list[kit.Claim]:
         kit.claim("turned",
                   "Neurons do not turn once they have grown (largest angle in degrees after the second phase)",
                   "Section 3.2 (limitations), Lemma 4 (iii)",
-                  kit.at_most(1.0), turns(before, e.last)[grown].max(initial=0.0)),
+                  kit.at_most(1.0), turns(fitted, e.last)[grown].max(initial=0.0)),
         kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator "
                   f"(sum of |a_j| ||w_j||; the linear one has {linear:.4g})",
                   "Section 5, Figure 2(d)", kit.less_than(linear), np.sum(np.abs(e.last.a) * e.last.norms)),

@@ -9,10 +9,10 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
+from .plane import at_angle, points
 from .shared import TRAINED, read_states
 from .theory.cones import DEAD, PLUS, misplaced, regions
 from .theory.early_alignment import alignment_constants, largest_log_scale, two_point_time
-from .two_points import at_angle
 
 ANGLES = (0.0005, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """mu = sin a; three decades."""
@@ -56,11 +56,6 @@ def evidence(runs: kit.Runs) -> Evidence:
         log10_scale=np.array([largest_log_scale(one, 50, 4.0) for one in constants]) / np.log(10.0),
         met=_trained(runs["met"]),
     )
-
-
-def points(angle: float) -> kit.Floats:
-    """Return the points (2, 2) of Appendix A.2, of correlation `sin angle`."""
-    return np.array([[1.0, 0.0], [np.sin(angle), np.cos(angle)]])
 
 
 def _slowest(x: kit.Floats, y: kit.Floats) -> float:

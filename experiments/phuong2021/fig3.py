@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .features import CONFIGS, ORIGIN, PRESETS, architecture_of
+from .mnist import CONFIGS, ORIGIN, PRESETS, architecture_of
 from .theory.separability import PairProducts, pair_products
 
 SORTS = {

@@ -68,11 +68,14 @@ def draw(e: Evidence) -> kit.Drawing:
     colors = (kit.PALETTE.faint, kit.PALETTE.neurons, kit.PALETTE.function)
     names = ("$x$", "$(W_t x)_+$", r"$P_t(x)=\sigma(Z_t^T(W_t x)_+)$")
     for k, (place, color, name) in enumerate(zip(places, colors, names, strict=True)):
-        axes.scatter(*place.T, s=SIZE, color=color, edgecolors=kit.PALETTE.theory, linewidths=0.7, zorder=2)
+        axes.scatter(
+            place[:, 0], place[:, 1], s=SIZE, color=color, edgecolors=kit.PALETTE.theory, linewidths=0.7, zorder=2
+        )
         axes.text(k, -half - 0.75, name, ha="center", va="top")
+    relu = np.array([[-0.05, -0.05], [0.0, -0.05], [0.045, 0.15]])
     for place in places[1]:
-        axes.plot(*(place + [[-0.05, -0.05], [0.0, -0.05], [0.045, 0.15]]).T, color="white", lw=1.2, zorder=3)
-    axes.text(*places[2][0], r"$\sigma$", ha="center", va="center", color="white", zorder=4)
+        axes.plot(*(place + relu).T, color="white", lw=1.2, zorder=3)
+    axes.text(len(places) - 1, 0.0, r"$\sigma$", ha="center", va="center", color="white", zorder=4)
     for k, name in enumerate(("$W_t$", "$Z_t$")):
         axes.text(k + 0.5, half + 0.35, name, ha="center", va="bottom")
     axes.set(xlim=(-0.4, len(places) - 0.6), ylim=(-half - 1.4, half + 0.9))

@@ -57,8 +57,6 @@ class PhaseGrid:
     """Outcomes on a grid, and the paths of the three cases."""
 
     norm: float
-    axis: kit.Floats
-    """(G,) centres of the cells along z0 and along y0."""
     trained: NDArray[np.int8]
     """(G, G) what happened, y0 down the rows; values of `Outcome`, `VANISHES` where neither came to pass."""
     theory: NDArray[np.int8]
@@ -133,7 +131,6 @@ def train_grid(run: kit.Run) -> PhaseGrid:
     )
     return PhaseGrid(
         norm=abs(x),
-        axis=axis,
         trained=ends.reshape(CELLS, CELLS).astype(np.int8),
         theory=outcome(y0, z0, abs(x)).reshape(CELLS, CELLS),
         cases=Paths(cases.t, cases.w * x, cases.z),
@@ -157,7 +154,7 @@ def draw_diagram(
 
 def _draw_grid(axes: Axes, grid: PhaseGrid) -> list[Patch]:
     """Draw regions, hyperbolas, asymptotes and the three cases; return handles for a legend."""
-    edges = np.linspace(-REACH, REACH, len(grid.axis) + 1)
+    edges = np.linspace(-REACH, REACH, CELLS + 1)
     axes.pcolormesh(edges, edges, grid.trained, cmap=ListedColormap(COLORS), vmin=-0.5, vmax=3.5, rasterized=True)
     line = np.linspace(-REACH, REACH, 400)
     for c in (0.03, 0.12, 0.3):

@@ -61,6 +61,8 @@ class ModePath:
     """Output weight."""
     label: int
     """1 for a point of class D_1, -1 for one of D_2."""
+    classes: int = 2
+    """With more, `u` is the logit of the class minus that of any other (A.2)."""
 
     @property
     def u(self) -> Floats:
@@ -69,8 +71,8 @@ class ModePath:
 
     @property
     def confidence(self) -> Floats:
-        """Probability `sigmoid(s u)` that the network gives to the class of the point."""
-        return np.asarray(expit(self.label * self.u))
+        """Probability `1 / (1 + (C - 1) exp(-s u))` that the network gives to the class of the point."""
+        return np.asarray(expit(self.label * self.u - np.log(self.classes - 1)))
 
 
 @dataclass(frozen=True)

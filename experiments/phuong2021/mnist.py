@@ -1,4 +1,4 @@
-"""Figure 4: the first fully connected layer of the convolutional network: singular values and neurons."""
+"""Table 1 and Figure 4: the convolutional network of Appendix D on two digits, and its first fully connected layer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,96 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics_cli import kit
+from dynamics_cli import _bundled, kit
+from dynamics_cli.architectures.convolutional import Convolutional, Layer
+from dynamics_cli.config import load_config
 
-from .features import CONFIGS, ORIGIN, PRESETS, architecture_of
 from .panels import draw_plane, draw_values, legend_of_colors, two_colors
+
+CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
+PRESETS = {"full": {"mnist": "phuong2021/mnist_full.yaml"}}
+ORIGIN: dict[str, kit.Origin] = {
+    "digits 0 and 1": "stated", "six convolutional, two fully connected layers, biases": "stated",
+    "W7 of 128 x 3136": "stated", "cells of Table 1": "assumed", "Adam, batch 128, 50 epochs (preset full)": "stated",
+    "batch 32, 500 images, 20 epochs (default preset)": "assumed", "step 1e-3": "assumed",
+    "weights of the fully connected layers times 0.05": "stated", "law of the initial weights": "inferred",
+    "seed": "assumed",
+}  # fmt: skip
+
+
+def architecture_of(run: kit.Run) -> Convolutional:
+    """Return the architecture of a run.
+
+    Raises InputError when it is not a convolutional one with at least two fully connected layers.
+    """
+    section = run.config.architecture
+    if not isinstance(section, Convolutional) or not section.widths:
+        raise kit.InputError(f"{run.path}: this figure needs architecture.kind convolutional with hidden widths")
+    return section
+
+
+HEADER = ["layer", "type", "output", "weights", "biases", "parameters"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The layers, and the shapes of the network that is trained."""
+
+    layers: list[Layer]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def architecture(runs: kit.Runs) -> Architecture:
+    """Read the architecture from the config of Figures 3 and 4."""
+    section = load_config(_bundled.CONFIGS / "phuong2021/mnist.yaml").architecture
+    assert isinstance(section, Convolutional)
+    channels, rows, columns = section.image
+    return Architecture(section.layers(), section.shapes(channels * rows * columns))
+
+
+def claims_of_table(e: Architecture) -> list[kit.Claim]:
+    """Compare with what Appendix D says of the architecture."""
+    kinds = [len(layer.weight) for layer in e.layers]
+    rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
+    total = sum(layer.parameters for layer in e.layers)
+    return [
+        kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
+        kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
+                  kinds[kinds.index(2) :].count(2)),
+        kit.theory("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
+        kit.theory("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
+        kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
+                  sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
+        kit.finding("parameters", "Number of parameters", "not in the paper", total),
+    ]  # fmt: skip
+
+
+def table(e: Architecture) -> tuple[list[str], list[list[str]]]:
+    """Return the architecture, a layer a row."""
+    rows = []
+    for layer in e.layers:
+        output, weights = (" x ".join(map(str, shape)) for shape in (layer.output, layer.weight))
+        rows.append([str(layer.number), layer.name, output, weights, str(layer.weight[0]), str(layer.parameters)])
+    return HEADER, rows
+
+
+def draw_architecture(e: Architecture) -> kit.Drawing:
+    """Draw the table."""
+    figure, (axes,) = kit.new_figure(width=5.5, aspect=0.4)
+    kit.draw_table(axes, *table(e))
+    return figure
+
+
+TABLE1 = kit.Figure(
+    id="phuong2021-table1",
+    caption=(
+        "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
+        "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
+    ),
+    origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
+    evidence=architecture, claims=claims_of_table, draw=draw_architecture, table=table,
+)  # fmt: skip
+
 
 SIGNIFICANT = 0.1
 """Share of the largest singular value above which one is significantly non-zero."""
@@ -26,7 +112,7 @@ NEAR = 0.25
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Connected:
     """The first fully connected layer."""
 
     values: kit.Floats
@@ -78,17 +164,17 @@ class Evidence:
         return float(hits[:n].mean() - hits[n:].mean()), float(chance)
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def connected(runs: kit.Runs) -> Connected:
     """Measure the weights of the first fully connected layer."""
     run = runs["mnist"]
     section, state = architecture_of(run), run.state(-1)
     number = len(section.convolutions) + 1
     W, a = (state[f"weight_{k}"].astype(np.float64) for k in (number, number + 1))
     points = kit.project(W, kit.leading_directions(W))
-    return Evidence(kit.singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
+    return Connected(kit.singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims_of_4(e: Connected) -> list[kit.Claim]:
     """Compare with Appendix D."""
     lengths = kit.norms(e.points)
     outer = e.outer()
@@ -133,7 +219,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw_4(e: Connected) -> kit.Drawing:
     """Draw panels a and b."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
     draw_values(axes[0], e.values)
@@ -144,11 +230,14 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-FIGURE = kit.Figure(
+FIGURE_4 = kit.Figure(
     id="phuong2021-fig4",
     caption=(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."
     ),
-    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=connected, claims=claims_of_4, draw=draw_4,
 )  # fmt: skip
+
+
+FIGURES = kit.by_id(TABLE1, FIGURE_4)
