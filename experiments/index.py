@@ -129,8 +129,12 @@ PAPERS: dict[str, PaperEntry] = {
         "Phuong, Lampert",
         "ICLR 2021",
         {
-            "phuong2021-fig1": FigureEntry("Two-layer network on orthogonally separable data", 3, "phuong2021.data"),
-            "phuong2021-fig2": FigureEntry("Residual network on orthogonally separable data", 6, "phuong2021.data"),
+            "phuong2021-fig1": FigureEntry(
+                "Two-layer network on orthogonally separable data", 3, "phuong2021.max_margin"
+            ),
+            "phuong2021-fig2": FigureEntry(
+                "Residual network on orthogonally separable data", 6, "phuong2021.max_margin"
+            ),
             "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 15, "phuong2021.fig3"),
             "phuong2021-fig4": FigureEntry(
                 "First fully connected layer of the convolutional network", 15, "phuong2021.mnist"

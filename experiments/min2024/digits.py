@@ -11,8 +11,8 @@ from dynamics_cli import kit
 from dynamics_cli.config.streams import Streams, stream
 
 from .shared import TRAINED, States, first_at, read_states, slope
-from .theory.alignment_history import AlignmentHistory, alignment_history
 from .theory.cones import Correlation, centres, correlation, misplaced, permuted_shares, regions
+from .theory.history import AlignmentHistory, alignment_history
 
 SHOWN = 120
 """Images of each digit in the heat map, evenly spread over all."""

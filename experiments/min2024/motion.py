@@ -12,7 +12,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .shared import TRAINED, first_at, read_states
-from .theory.motion import motion
+from .theory.history import motion
 
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 

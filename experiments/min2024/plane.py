@@ -11,8 +11,8 @@ import numpy as np
 from dynamics_cli import kit
 
 from .shared import TRAINED, States, read_states, slope
-from .theory.alignment_history import alignment_history
 from .theory.cones import DEAD, MINUS, PLUS, centres, correlation, misplaced, regions
+from .theory.history import alignment_history
 
 SEEDS = 200
 """Networks that claims on the number of neurons outside are decided by: it depends on the seed."""

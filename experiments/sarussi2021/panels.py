@@ -98,11 +98,7 @@ def draw_decisions(axes: kit.Axes, found: Plane) -> list[kit.Artist]:
 def draw_neurons(axes: kit.Axes, H: kit.Floats, signs: kit.Floats, what: str, **look: Any) -> list[kit.Artist]:
     """Draw neurons (m, 2) as rays; return the handles. The axes are called `<what> 1` and `<what> 2`."""
     rays = draw_rays(axes, H, signs, xlabel=f"{what} 1", ylabel=f"{what} 2", **look)
-    return [_neuron_handle(sign) for sign in rays.rays]
-
-
-def _neuron_handle(sign: int) -> Line2D:
-    """Return a legend handle in the paper's names of the two groups."""
-    handle = kit.sign_handle(sign)
-    handle.set_label("neurons $w_i$" if sign > 0 else "neurons $u_i$")
-    return handle
+    handles = [kit.sign_handle(sign) for sign in rays.rays]
+    for handle, sign in zip(handles, rays.rays, strict=True):
+        handle.set_label("neurons $w_i$" if sign > 0 else "neurons $u_i$")  # the paper's names of the two groups
+    return [*handles]
