@@ -23,7 +23,7 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2022, arXiv:2206.00939",
         {
             "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "boursier2022.fig1", FLOW),
-            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 2, "boursier2022.fig2", FLOW),
+            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 2, "boursier2022.orthogonal", FLOW),
             "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 2, "boursier2022.fig3", FLOW),
             "boursier2022-fig4": FigureEntry("States and loss profile, five points", 2, "boursier2022.five", FLOW),
             "boursier2022-fig5": FigureEntry("Large initialisation, five points", 2, "boursier2022.five"),
@@ -119,9 +119,9 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 1, "min2024.single_neuron"),
             "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 1, "min2024.single_neuron"),
             "min2024-extra-bounds": FigureEntry(
-                "Lemma 1 against the scale, times against n, random initialisation", 10, "min2024.extra_bounds"
+                "Lemma 1 against the scale, times against n, random initialisation", 10, "min2024.extra"
             ),
-            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra_mu"),
+            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra"),
         },
     ),
     "phuong2021": PaperEntry(
@@ -135,7 +135,7 @@ PAPERS: dict[str, PaperEntry] = {
             "phuong2021-fig2": FigureEntry(
                 "Residual network on orthogonally separable data", 6, "phuong2021.max_margin"
             ),
-            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 15, "phuong2021.fig3"),
+            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 15, "phuong2021.mnist"),
             "phuong2021-fig4": FigureEntry(
                 "First fully connected layer of the convolutional network", 15, "phuong2021.mnist"
             ),

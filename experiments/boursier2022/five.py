@@ -11,8 +11,18 @@ from dynamics_cli import kit
 from dynamics_cli.theory.ntk import NtkRegression, ntk_regression
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .panels import draw_profile, draw_states
-from .states import LOSS_FACTOR, ORIGIN, LineState, LossCurve, line_state, loss_curve, on_flow, turns
+from .states import (
+    LOSS_FACTOR,
+    ORIGIN,
+    LineState,
+    LossCurve,
+    draw_profile,
+    draw_states,
+    line_state,
+    loss_curve,
+    on_flow,
+    turns,
+)
 from .theory.growth import one_sign_saddle_loss
 
 ITERATIONS = (0, 15000, 94000, 150000, 300000)

@@ -10,12 +10,12 @@ from dynamics_cli import kit
 from dynamics_cli.plotting.panels.neurons import draw_polar
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance
 
-from .panels import draw_profile
 from .states import (
     LOSS_FACTOR,
     NAN,
     LossCurve,
     State,
+    draw_profile,
     horizon,
     initial_scale,
     learning_rate,

@@ -18,8 +18,7 @@ from dynamics_cli.measures.classification import normalised_margin, smoothed_mar
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.least_distance import least_distance
 
-from .groups import ORIGIN, Groups, cosine, read_groups
-from .panels import DASHED, Plane, draw_decisions, draw_neurons, plane
+from .groups import DASHED, ORIGIN, Groups, Plane, cosine, draw_decisions, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"

@@ -12,8 +12,18 @@ from dynamics_cli.measures.classification import sign_accuracy
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.least_distance import InfeasibleError
 
-from .groups import ORIGIN, Groups, read_groups
-from .panels import DASHED, Curve, Plane, draw_decisions, draw_neurons, draw_over_epochs, plane
+from .groups import (
+    DASHED,
+    ORIGIN,
+    Curve,
+    Groups,
+    Plane,
+    draw_decisions,
+    draw_neurons,
+    draw_over_epochs,
+    plane,
+    read_groups,
+)
 from .theory import agreement
 from .theory.clustering import outside_linear_regime
 

@@ -12,7 +12,7 @@ from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_direct
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.panels.inputs import draw_levels, draw_regions, tint
 
-from .panels import draw_neurons
+from .groups import draw_neurons
 from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations
 
 ALPHA_3 = 0.2
