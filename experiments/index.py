@@ -23,15 +23,15 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2022, arXiv:2206.00939",
         {
             "boursier2022-fig1": FigureEntry("Timeline of the training dynamics", 3, "boursier2022.fig1", FLOW),
-            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 2, "boursier2022.fig2", FLOW),
+            "boursier2022-fig2": FigureEntry("State of training, orthogonal data", 2, "boursier2022.orthogonal", FLOW),
             "boursier2022-fig3": FigureEntry("Training loss, orthogonal data", 2, "boursier2022.fig3", FLOW),
-            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 2, "boursier2022.fig4", FLOW),
-            "boursier2022-fig5": FigureEntry("Large initialisation, five points", 2, "boursier2022.fig5"),
+            "boursier2022-fig4": FigureEntry("States and loss profile, five points", 2, "boursier2022.five", FLOW),
+            "boursier2022-fig5": FigureEntry("Large initialisation, five points", 2, "boursier2022.five"),
             "boursier2022-fig6": FigureEntry(
-                "Neurons in high dimension, two principal components", 8, "boursier2022.fig6", FLOW
+                "Neurons in high dimension, two principal components", 8, "boursier2022.high_dim", FLOW
             ),
             "boursier2022-fig7": FigureEntry(
-                "Loss profile and explained variance, high dimension", 8, "boursier2022.fig7", FLOW
+                "Loss profile and explained variance, high dimension", 8, "boursier2022.high_dim", FLOW
             ),
             "boursier2022-extra-norm": FigureEntry(
                 "Final norm against initialisation scale", 4, "boursier2022.extra_norm"
@@ -97,15 +97,15 @@ PAPERS: dict[str, PaperEntry] = {
         "Min, Mallada, Vidal",
         "ICLR 2024, arXiv:2307.12851",
         {
-            "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 1, "min2024.fig1"),
+            "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 1, "min2024.sketches"),
             "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "min2024.fig2"),
-            "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 1, "min2024.fig3"),
+            "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 1, "min2024.sketches"),
             "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 2, "min2024.fig4"),
             "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 30, "min2024.digits"),
-            "min2024-fig6": FigureEntry("Toy data at three stages", 5, "min2024.fig6"),
-            "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 2, "min2024.two_points"),
-            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 15, "min2024.two_points"),
-            "min2024-fig9": FigureEntry("Two orthogonal points", 2, "min2024.two_points"),
+            "min2024-fig6": FigureEntry("Toy data at three stages", 5, "min2024.plane"),
+            "min2024-fig7": FigureEntry("Two points of correlation sin 0.1", 2, "min2024.plane"),
+            "min2024-fig8": FigureEntry("Two points of correlation sin 0.001", 15, "min2024.plane"),
+            "min2024-fig9": FigureEntry("Two orthogonal points", 2, "min2024.plane"),
             "min2024-fig10": FigureEntry("MNIST digits 3 and 8", 30, "min2024.digits"),
             "min2024-fig11": FigureEntry("MNIST digits 1 and 7", 30, "min2024.digits"),
             "min2024-fig12": FigureEntry("Two-phase training by SGD, both layers", 5, "min2024.motion"),
@@ -114,14 +114,14 @@ PAPERS: dict[str, PaperEntry] = {
             "min2024-fig15": FigureEntry("A measured path and the maximal path", 2, "min2024.paths"),
             "min2024-fig16": FigureEntry("Edges of a path and of the maximal path, part 1", 2, "min2024.paths"),
             "min2024-fig17": FigureEntry("Edges of a path and of the maximal path, part 2", 2, "min2024.paths"),
-            "min2024-fig18": FigureEntry("Flow around a discontinuity, Assumption 1 violated", 1, "min2024.boundary"),
-            "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 1, "min2024.boundary"),
+            "min2024-fig18": FigureEntry("Flow around a discontinuity, Assumption 1 violated", 1, "min2024.sketches"),
+            "min2024-fig19": FigureEntry("Flow around a discontinuity under Assumption 1", 1, "min2024.sketches"),
             "min2024-fig20": FigureEntry("Non-existence of a Caratheodory solution", 1, "min2024.single_neuron"),
             "min2024-fig21": FigureEntry("Non-uniqueness of Caratheodory solutions", 1, "min2024.single_neuron"),
             "min2024-extra-bounds": FigureEntry(
-                "Lemma 1 against the scale, times against n, random initialisation", 10, "min2024.extra_bounds"
+                "Lemma 1 against the scale, times against n, random initialisation", 10, "min2024.extra"
             ),
-            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra_mu"),
+            "min2024-extra-mu": FigureEntry("Alignment time against data separability", 5, "min2024.extra"),
         },
     ),
     "phuong2021": PaperEntry(
@@ -129,13 +129,17 @@ PAPERS: dict[str, PaperEntry] = {
         "Phuong, Lampert",
         "ICLR 2021",
         {
-            "phuong2021-fig1": FigureEntry("Two-layer network on orthogonally separable data", 3, "phuong2021.fig1"),
-            "phuong2021-fig2": FigureEntry("Residual network on orthogonally separable data", 6, "phuong2021.fig2"),
-            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 15, "phuong2021.fig3"),
-            "phuong2021-fig4": FigureEntry(
-                "First fully connected layer of the convolutional network", 15, "phuong2021.fig4"
+            "phuong2021-fig1": FigureEntry(
+                "Two-layer network on orthogonally separable data", 3, "phuong2021.max_margin"
             ),
-            "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 1, "phuong2021.table1"),
+            "phuong2021-fig2": FigureEntry(
+                "Residual network on orthogonally separable data", 6, "phuong2021.max_margin"
+            ),
+            "phuong2021-fig3": FigureEntry("Distributions of feature similarity, MNIST", 15, "phuong2021.mnist"),
+            "phuong2021-fig4": FigureEntry(
+                "First fully connected layer of the convolutional network", 15, "phuong2021.mnist"
+            ),
+            "phuong2021-table1": FigureEntry("Architecture of the convolutional network", 1, "phuong2021.mnist"),
             "phuong2021-extra-theorem1": FigureEntry(
                 "Distance to the limit of Theorem 1, its lemmas", 20, "phuong2021.extra_theorem1"
             ),
@@ -156,20 +160,20 @@ PAPERS: dict[str, PaperEntry] = {
                 "MNIST pairs (0, 1) and (3, 5): points outside the linear regime", 10, "sarussi2021.digits"
             ),
             "sarussi2021-fig3": FigureEntry(
-                "A linear decision boundary of an output that is not linear", 3, "sarussi2021.fig3"
+                "A linear decision boundary of an output that is not linear", 3, "sarussi2021.two_neurons"
             ),
             "sarussi2021-fig4": FigureEntry(
                 "Learned and predicted decision boundary and weights, two Gaussians", 5, "sarussi2021.fig4"
             ),
-            "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 2, "sarussi2021.fig5"),
+            "sarussi2021-fig5": FigureEntry("Two neurons: leaky ReLU against ReLU", 2, "sarussi2021.two_neurons"),
             "sarussi2021-fig6": FigureEntry(
                 "More MNIST pairs: points outside the linear regime", 11, "sarussi2021.digits"
             ),
             "sarussi2021-fig7": FigureEntry("Two measures of clustering, MNIST", 4, "sarussi2021.digits"),
             "sarussi2021-fig8": FigureEntry(
-                "Entrance into the PAR, Gaussians in many dimensions", 2, "sarussi2021.fig8"
+                "Entrance into the PAR, Gaussians in many dimensions", 2, "sarussi2021.gaussians"
             ),
-            "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 3, "sarussi2021.fig9"),
+            "sarussi2021-fig9": FigureEntry("An NAR that is not a PAR", 3, "sarussi2021.gaussians"),
             "sarussi2021-extra-convergence": FigureEntry("Epochs to a loss of eps", 3, "sarussi2021.extra_convergence"),
         },
     ),
@@ -193,8 +197,8 @@ PAPERS: dict[str, PaperEntry] = {
         "arXiv:1809.06848",
         {
             "tachet2018-fig1": FigureEntry("Network architecture", 2, "tachet2018.fig1"),
-            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "tachet2018.fig2"),
-            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "tachet2018.fig3"),
+            "tachet2018-fig2": FigureEntry("Phase diagram of one mode and learning curves", 5, "tachet2018.phase"),
+            "tachet2018-fig3": FigureEntry("A neuron that both classes activate", 4, "tachet2018.shared"),
             "tachet2018-fig4": FigureEntry(
                 "Logit and confidence, several depths and norms", 4, "tachet2018.deep_modes"
             ),
@@ -202,14 +206,14 @@ PAPERS: dict[str, PaperEntry] = {
             "tachet2018-fig5-time": FigureEntry(
                 "Time to a confidence: hinge loss against cross-entropy", 2, "tachet2018.fig5_time"
             ),
-            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "tachet2018.fig6"),
-            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 2, "tachet2018.fig7"),
+            "tachet2018-fig6": FigureEntry("Gradient starvation from a fair start", 3, "tachet2018.starving"),
+            "tachet2018-fig7": FigureEntry("A shared neuron, hyperboloid of two sheets", 2, "tachet2018.shared"),
             "tachet2018-fig8": FigureEntry("Logit and confidence, N = 4 and N = 8", 4, "tachet2018.deep_modes"),
-            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 4, "tachet2018.fig9"),
+            "tachet2018-fig9": FigureEntry("Hinge loss: diagram and learning curves", 4, "tachet2018.phase"),
             "tachet2018-fig10": FigureEntry(
-                "Gradient starvation, bound without the initial values", 3, "tachet2018.fig10"
+                "Gradient starvation, bound without the initial values", 3, "tachet2018.starving"
             ),
-            "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 2, "tachet2018.table1"),
+            "tachet2018-table1": FigureEntry("Gradient starvation: bounds of Eq. 7", 2, "tachet2018.starving"),
             "tachet2018-table2": FigureEntry("Cats and dogs with the light effect", 95, "tachet2018.light"),
             "tachet2018-table2-digits": FigureEntry("Two digits with the light effect", 40, "tachet2018.light"),
             "tachet2018-extra-modes": FigureEntry(

@@ -105,3 +105,8 @@ class Figure:
             caption=f"{self.caption} {variant.caption}", configs={**self.configs, **variant.configs},
             seed_configs=variant.seed_configs, presets={}, variants={},
         )  # fmt: skip
+
+
+def by_id(*figures: Figure) -> dict[str, Figure]:
+    """Return the figures of a module that holds several, as its `FIGURES`."""
+    return {one.id: one for one in figures}

@@ -1,16 +1,32 @@
-"""What Figures 1 to 3 share: the two directions, the sets of neurons, and what Section 4.2 predicts for them."""
+"""Figure 2: the state of training on two orthogonal points; what Figures 1 to 3 share, predictions of Section 4.2."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dynamics_cli import kit
 
-from .states import LOSS_FACTOR, NAN, State, initial_scale, learning_rate, on_flow, state_at
+from .states import (
+    LOSS_FACTOR,
+    NAN,
+    ORIGIN,
+    LineState,
+    State,
+    draw_states,
+    horizon,
+    initial_scale,
+    learning_rate,
+    line_state,
+    on_flow,
+    state_at,
+    turns,
+)
 from .theory.alignment import Assumption, D_minus, D_plus, S_minus_1, S_plus_1, check_assumptions, orthogonality
 from .theory.growth import Saddle, aligned_mass, growth_loss, intermediate_saddle, logistic_growth
+from .theory.minimum_norm import linear_norm, minimum_norm_value
 
 CONFIGS = {"orthogonal": "boursier2022/orthogonal.yaml"}
 VARIANTS = on_flow("orthogonal", "boursier2022/orthogonal_flow.yaml")
@@ -100,3 +116,108 @@ def assumption_claim(setting: Setting) -> kit.Claim:
 def violations(setting: Setting) -> list[str]:
     """Return which of Assumptions 2 and 3 the run violates (Assumption 1 asks for norms of 1 for convenience only)."""
     return [str(check) for check in setting.assumptions[1:] if not check.holds]
+
+
+ITERATIONS = (0, 4000, 8000, 15000)
+"""Of panels a to d."""
+FITTED = 0.01
+"""A label counts as fitted when the output is this close to it: about the size of a dot in the figure."""
+SAME_PLACE = 0.01
+"""Kinks are at an input when they are this close to it."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The states of training."""
+
+    setting: Setting
+    states: list[LineState]
+    """At `ITERATIONS`: the start, and the ends of phases 1, 2 and 3."""
+    last: LineState
+
+
+def evidence(runs: kit.Runs) -> Evidence:
+    """Read the states of the orthogonal run."""
+    run = runs["orthogonal"]
+    states = [line_state(run, iteration) for iteration in ITERATIONS]
+    return Evidence(read_setting(run), states, line_state(run, horizon(run)))
+
+
+def claims(e: Evidence) -> list[kit.Claim]:
+    """Compare the states with Sections 4.2 and 5."""
+    s, (start, aligned, fitted, after) = e.setting, e.states
+    plus, minus = least_cosines(s, aligned)
+    first = s.y > 0 if np.linalg.norm(s.D_plus) > np.linalg.norm(s.D_minus) else s.y < 0  # labels fitted first
+    kinks = kit.distinct_kinks(after.W).tolist()
+    angles = sorted(kit.angle_of(kit.cluster_directions(after.W, signs=after.a).directions).tolist())
+    expected = sorted((float(kit.angle_of(D)), name) for name, D in {"D+": s.D_plus, "-D-": -s.D_minus}.items())
+    grown = kit.cluster_directions(fitted.W, signs=fitted.a).labels >= 0
+    norm = float(kit.parameter_norm_squared(e.last.W, e.last.a))
+    least, linear = minimum_norm_value(s.x, s.y) if s.usable else NAN, linear_norm(s.x, s.y)
+    return [
+        assumption_claim(s),
+        kit.claim("initial-norms",
+                  "At initialisation all neurons are close to 0 (largest norm over largest final norm)",
+                  "Section 5, Figure 2(a)", kit.less_than(1e-2), start.norms.max() / e.last.norms.max()),
+        kit.claim("aligned-plus", "After the first phase every neuron of S+,1 is aligned with D+ (least cosine)",
+                  "Lemma 2 (i), Figure 2(b)", kit.more_than(0.99), plus),
+        kit.claim("aligned-minus", "After the first phase every neuron of S-,1 is aligned with -D- (least cosine)",
+                  "Lemma 2 (ii), Figure 2(b)", kit.more_than(0.99), minus),
+        kit.claim("aligned-norms", "After the first phase all norms are small (largest)",
+                  "Lemma 2 (iii), Figure 2(b)", kit.less_than(0.05), aligned.norms.max()),
+        kit.claim("positive-fitted", "After the second phase the positive label is fitted (|h - y|)",
+                  "Lemma 3, Figure 2(c)", kit.less_than(FITTED), np.abs(fitted.h - s.y)[first].max(initial=0.0)),
+        kit.claim("negative-idle", "After the second phase the network is still 0 on the negative label (|h|)",
+                  "Lemma 3 (iii), Figure 2(c)", kit.less_than(FITTED), np.abs(fitted.h)[~first].max(initial=0.0)),
+        kit.claim("one-group", "In the second phase a single group of neurons grows (groups of non-negligible norm)",
+                  "Section 4.2, Appendix A.1, Figure 2(c)",
+                  kit.exactly(1), kit.cluster_directions(fitted.W, signs=fitted.a).count),
+        kit.claim("both-fitted", "After the third phase both labels are fitted (largest |h - y|)",
+                  "Lemma 4, Figure 2(d)", kit.less_than(FITTED), np.abs(after.h - s.y).max()),
+        kit.claim("two-kinks", "The estimated function has two kinks",
+                  "Section 5, Figure 2(d)", kit.exactly(2), len(kinks)),
+        *[kit.claim(f"kink-{k + 1}", f"Kink {k + 1} lies where the active neurons are orthogonal to the other point",
+                    "Section 4.2, Figure 2(d)", kit.near(place, 0.01), kinks[k] if len(kinks) == 2 else NAN)
+          for k, place in enumerate(sorted(s.x[:, 0].tolist()))],
+        *[kit.claim(f"angle-{k + 1}", f"Group {k + 1} of active neurons points along {name} (angle in degrees)",
+                    "Lemma 4 (i), Figure 2(d)", kit.near(angle, 1.0), angles[k] if len(angles) == 2 else NAN)
+          for k, (angle, name) in enumerate(expected)],
+        kit.claim("turned",
+                  "Neurons do not turn once they have grown (largest angle in degrees after the second phase)",
+                  "Section 3.2 (limitations), Lemma 4 (iii)",
+                  kit.at_most(1.0), turns(fitted, e.last)[grown].max(initial=0.0)),
+        kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator "
+                  f"(sum of |a_j| ||w_j||; the linear one has {linear:.4g})",
+                  "Section 5, Figure 2(d)", kit.less_than(linear), np.sum(np.abs(e.last.a) * e.last.norms)),
+        kit.claim("minimum-norm", "The limit has minimal norm: final ||theta||^2 over the least one of an interpolator",
+                  "Theorem 1, Proposition 1 (orthogonal inputs of any norm)", kit.near(1.0, 1e-3), norm / least),
+        kit.finding("final-norm", "Final ||theta||^2; the least one is 2.683282", "Proposition 1", norm),
+        kit.finding("imbalance", "Largest |a_j^2 - ||w_j||^2| at the end: "
+                    "gradient descent leaves the balance that the flow conserves",
+                    "Lemma 1", np.abs(kit.balancedness(e.last.W, e.last.a)).max()),
+    ]  # fmt: skip
+
+
+def draw(e: Evidence) -> kit.Drawing:
+    """Draw panels a to d on common axes."""
+    titles = ["Initialisation", "End of first phase", "End of second phase", "End of third phase"]
+    inputs = e.setting.x[:, 0]
+    figure = draw_states(e.states, titles, inputs, e.setting.y)
+    for axes, state in zip(figure.axes, e.states, strict=False):
+        for x in inputs.tolist():
+            count = int(np.sum(np.abs(state.kinks - x) < SAME_PLACE))
+            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": kit.SMALL, "color": kit.PALETTE.neurons}
+            axes.text(x, 0.99, f"{count} stars" if count else "", transform=axes.get_xaxis_transform(), **look)
+    return figure
+
+
+FIGURE = kit.Figure(
+    id="boursier2022-fig2",
+    caption=(
+        "Green dots are the data, the green line is the estimated function. Each blue star is a neuron w_j: x is "
+        "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
+        "how many stars stand, one above another, at that input."
+    ),
+    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+    remarks=lambda e: violations(e.setting),
+)  # fmt: skip

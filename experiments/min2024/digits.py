@@ -11,27 +11,13 @@ from dynamics_cli import kit
 from dynamics_cli.config.streams import Streams, stream
 
 from .shared import TRAINED, States, first_at, read_states, slope
-from .theory.alignment_history import AlignmentHistory, alignment_history
 from .theory.cones import Correlation, centres, correlation, misplaced, permuted_shares, regions
+from .theory.history import AlignmentHistory, alignment_history
 
 SHOWN = 120
 """Images of each digit in the heat map, evenly spread over all."""
 PERMUTATIONS = 199
 """Of the labels."""
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """Vectors of 784 pixels, each (d,)."""
-
-    x_plus: kit.Floats
-    """`x_+ / |I_+|`, and so on."""
-    x_minus: kit.Floats
-    w_plus: kit.Floats
-    """The mean neuron of V_+ at the end, scaled to the norm of `x_plus`."""
-    w_minus: kit.Floats
-    mean: kit.Floats
-    """The mean image that was subtracted."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +33,10 @@ class Evidence:
     x_plus: kit.Floats
     x_minus: kit.Floats
     history: AlignmentHistory
-    pictures: Pictures
+    tiles: kit.Floats
+    """(2, 2, d) `x_+ / |I_+|` and `x_- / |I_-|`; below the mean neurons of V_+ and V_- at the end, as long as these."""
+    mean: kit.Floats
+    """(d,) the mean image that was subtracted."""
 
     def cosine_at(self, iteration: int) -> float:
         """Return the smaller of the two mean cosines at the state nearest to an iteration."""
@@ -70,7 +59,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     return Evidence(
         states=states, products=_products(states), data=data, chance=float((1 + above.max()) / (1 + PERMUTATIONS)),
         x_plus=x_plus, x_minus=x_minus, history=alignment_history(states.W, states.v, x_plus, x_minus),
-        pictures=_pictures(states, raw.x[:, : states.x.shape[1]].mean(axis=0)),
+        tiles=_tiles(states), mean=raw.x[:, : states.x.shape[1]].mean(axis=0),
     )  # fmt: skip
 
 
@@ -83,7 +72,7 @@ def _products(states: States) -> kit.Floats:
     return np.asarray(x @ x.T)
 
 
-def _pictures(states: States, mean: kit.Floats) -> Pictures:
+def _tiles(states: States) -> kit.Floats:
     W, v = np.asarray(states.W[-1], dtype=np.float64), np.asarray(states.v[-1])
     centre = [states.x[states.y > 0].mean(axis=0), states.x[states.y < 0].mean(axis=0)]
     neurons = []
@@ -91,7 +80,7 @@ def _pictures(states: States, mean: kit.Floats) -> Pictures:
         average = W[members].mean(axis=0) if members.any() else np.zeros(W.shape[1])
         length = float(np.linalg.norm(average))
         neurons.append(average * (np.linalg.norm(target) / length if length > 0 else 0.0))
-    return Pictures(centre[0], centre[1], neurons[0], neurons[1], mean)
+    return np.stack([centre, neurons])
 
 
 def claims(e: Evidence, figure: str, text: bool) -> list[kit.Claim]:
@@ -105,8 +94,7 @@ def claims(e: Evidence, figure: str, text: bool) -> list[kit.Claim]:
     states, history, losses, data = e.states, e.history, e.states.losses, e.data
     best, last = int(np.nanargmax(history.smaller)), int(states.iterations[-1])
     placed = ~misplaced(regions(states.x, states.y, np.asarray(states.W[best])), states.v[best])
-    w_plus = kit.cosines(e.pictures.w_plus[None], e.x_plus)[0]
-    w_minus = kit.cosines(e.pictures.w_minus[None], e.x_minus)[0]
+    w_plus, w_minus = (kit.cosines(w[None], x)[0] for w, x in zip(e.tiles[1], (e.x_plus, e.x_minus), strict=True))
     # how far the alignment drops from its best, and from where it is when the loss starts to decrease
     falls = {level: first_at(states.loss_iterations, losses < level) for level in (0.99, 0.95, 0.9)}
     highest, final = history.smaller[best], e.cosine_at(last)
@@ -188,7 +176,7 @@ def draw(e: Evidence) -> kit.Drawing:
     _heat_map(figure, axes[0], e.products)
     _alignment(axes[1], e)
     _convergence(axes[2], e)
-    _tiles(axes[3], e.pictures)
+    _draw_tiles(axes[3], e.tiles, e.mean)
     titles = ("Data correlation", "Alignment with $x_+$, $x_-$", "Convergence and rank", "Data and neurons")
     for k, title in enumerate(titles):
         kit.panel_label(axes[k], k, title)
@@ -239,17 +227,15 @@ def _convergence(axes: kit.Axes, e: Evidence) -> None:
     kit.place_legend(axes, axes.get_lines(), columns=3)
 
 
-def _tiles(axes: kit.Axes, p: Pictures) -> None:
+def _draw_tiles(axes: kit.Axes, tiles: kit.Floats, mean: kit.Floats) -> None:
     """Draw x_+, x_-, with and without the mean image, and the mean neurons below them."""
-    rows = [
-        [(p.x_plus, r"$\bar{x}_+$"), (p.x_minus, r"$\bar{x}_-$")],
-        [(p.w_plus, r"$\overline{w}_+$"), (p.w_minus, r"$\overline{w}_-$")],
-    ]
-    side = round(np.sqrt(len(p.mean)))
-    if side * side != len(p.mean):
-        raise ValueError(f"{len(p.mean)} inputs are not a square image")
-    for r, row in enumerate(rows):
-        for c, (vector, name) in enumerate([*row, *((v + p.mean, f"{n}$+\\bar{{x}}$") for v, n in row)]):
+    names = ((r"$\bar{x}_+$", r"$\bar{x}_-$"), (r"$\overline{w}_+$", r"$\overline{w}_-$"))
+    side = round(np.sqrt(len(mean)))
+    if side * side != len(mean):
+        raise ValueError(f"{len(mean)} inputs are not a square image")
+    for r in range(2):
+        row = [*zip(tiles[r], names[r], strict=True)]
+        for c, (vector, name) in enumerate([*row, *((v + mean, f"{n}$+\\bar{{x}}$") for v, n in row)]):
             left, top = c * (side + 4), r * (side + 13)
             extent = (left, left + side, top + side, top)
             axes.imshow(vector.reshape(side, side), cmap="gray", extent=extent, interpolation="nearest")
@@ -277,11 +263,8 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
     )  # fmt: skip
 
 
-FIGURES = {
-    figure.id: figure
-    for figure in (
-        _figure(5, "min2024/mnist_01.yaml", first_digit=1, text=True),
-        _figure(10, "min2024/mnist_38.yaml", first_digit=3),
-        _figure(11, "min2024/mnist_17.yaml", first_digit=1),
-    )
-}
+FIGURES = kit.by_id(
+    _figure(5, "min2024/mnist_01.yaml", first_digit=1, text=True),
+    _figure(10, "min2024/mnist_38.yaml", first_digit=3),
+    _figure(11, "min2024/mnist_17.yaml", first_digit=1),
+)

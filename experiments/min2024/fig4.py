@@ -9,7 +9,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .shared import TRAINED, read_states
-from .theory.cones import MINUS, PLUS, pattern_changes, regions
+from .theory.cones import MINUS, PLUS, regions
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,13 @@ def evidence(runs: kit.Runs) -> Evidence:
     living = dying[reached[-1, dying] == PLUS]
     pool = living if len(living) else dying if len(dying) else np.flatnonzero(always)
     arrivals = (reached[:, pool] != PLUS).sum(axis=0)
-    changes, patterns = pattern_changes(states.iterations, active[:, :, pool[np.argmax(arrivals)]])
+    shown = active[:, :, pool[np.argmax(arrivals)]]  # (K, n)
+    changed = np.flatnonzero((shown[1:] != shown[:-1]).any(axis=1)) + 1
     gains = np.diff(active[:, :, always].astype(np.int8), axis=0)  # (K - 1, n, m')
     wrong = np.count_nonzero(gains[:, states.y > 0] < 0) + np.count_nonzero(gains[:, states.y < 0] > 0)
-    return Evidence(states.y, changes, patterns, int(wrong), len(dying))
+    return Evidence(
+        states.y, states.iterations[changed].astype(np.float64), shown[[0, *changed]], int(wrong), len(dying)
+    )
 
 
 def claims(e: Evidence) -> list[kit.Claim]:

@@ -12,7 +12,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .shared import TRAINED, first_at, read_states
-from .theory.motion import motion
+from .theory.history import motion
 
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
 
@@ -121,31 +121,28 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-FIGURES = {
-    figure.id: figure
-    for figure in (
-        kit.Figure(
-            id="min2024-fig12",
-            caption=(
-                "Loss, changes in neuron norms and changes in neuron directions of the full gradient at the end of "
-                "every second epoch: first only directions change, then norms grow and the loss decreases."
-            ),
-            configs={"sgd": "min2024/sgd_both.yaml"},
-            presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
-            origin={**TRAINED, "data": "stated", "batch": "assumed", "epochs": "assumed"},
-            evidence=evidence, claims=both_layers, draw=draw,
+FIGURES = kit.by_id(
+    kit.Figure(
+        id="min2024-fig12",
+        caption=(
+            "Loss, changes in neuron norms and changes in neuron directions of the full gradient at the end of "
+            "every second epoch: first only directions change, then norms grow and the loss decreases."
         ),
-        kit.Figure(
-            id="min2024-fig13",
-            caption=(
-                "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together from the first"
-                " epoch on. Epoch 0 is left out, where directions of weights of size 1e-6 change at a rate of "
-                "millions."
-            ),
-            configs={"sgd": "min2024/sgd_first.yaml"},
-            presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
-            origin={**TRAINED, "data": "stated", "output weights": "stated", "batch": "assumed", "epochs": "assumed"},
-            evidence=evidence, claims=first_layer, draw=draw,
+        configs={"sgd": "min2024/sgd_both.yaml"},
+        presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
+        origin={**TRAINED, "data": "stated", "batch": "assumed", "epochs": "assumed"},
+        evidence=evidence, claims=both_layers, draw=draw,
+    ),
+    kit.Figure(
+        id="min2024-fig13",
+        caption=(
+            "The quantities of Figure 12 with output weights fixed at 1 or -1: both decay together from the first"
+            " epoch on. Epoch 0 is left out, where directions of weights of size 1e-6 change at a rate of "
+            "millions."
         ),
-    )
-}  # fmt: skip
+        configs={"sgd": "min2024/sgd_first.yaml"},
+        presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
+        origin={**TRAINED, "data": "stated", "output weights": "stated", "batch": "assumed", "epochs": "assumed"},
+        evidence=evidence, claims=first_layer, draw=draw,
+    ),
+)  # fmt: skip

@@ -256,24 +256,21 @@ def _partners_figure(number: int, *, loses: bool) -> kit.Figure:
     )
 
 
-FIGURES = {
-    figure.id: figure
-    for figure in (
-        _figure(
-            14,
-            real_paths,
-            draw_real_paths,
-            "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
-            "directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
-        ),
-        _figure(
-            15,
-            largest_path,
-            draw_largest_path,
-            "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
-            " every path and is itself below t1.",
-        ),
-        _partners_figure(16, loses=True),
-        _partners_figure(17, loses=False),
-    )
-}
+FIGURES = kit.by_id(
+    _figure(
+        14,
+        real_paths,
+        draw_real_paths,
+        "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
+        "directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
+    ),
+    _figure(
+        15,
+        largest_path,
+        draw_largest_path,
+        "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
+        " every path and is itself below t1.",
+    ),
+    _partners_figure(16, loses=True),
+    _partners_figure(17, loses=False),
+)

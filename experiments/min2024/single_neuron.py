@@ -137,25 +137,22 @@ def draw_solutions(e: Solutions) -> kit.Drawing:
     return figure
 
 
-FIGURES = {
-    figure.id: figure
-    for figure in (
-        kit.Figure(
-            id="min2024-fig20",
-            caption=(
-                "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a = 0.5 it is pushed"
-                " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
-                "steps the closer it stays."
-            ),
-            origin=STATED, evidence=descents, claims=no_solution, draw=draw_descents,
+FIGURES = kit.by_id(
+    kit.Figure(
+        id="min2024-fig20",
+        caption=(
+            "One point x = (1, 0) of label -1, one neuron at w(0) = (0, 1). With sigma'(0) = a = 0.5 it is pushed"
+            " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
+            "steps the closer it stays."
         ),
-        kit.Figure(
-            id="min2024-fig21",
-            caption=(
-                "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
-                "it at any time; all of these are Caratheodory solutions."
-            ),
-            origin=STATED, evidence=solutions, claims=many_solutions, draw=draw_solutions,
+        origin=STATED, evidence=descents, claims=no_solution, draw=draw_descents,
+    ),
+    kit.Figure(
+        id="min2024-fig21",
+        caption=(
+            "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
+            "it at any time; all of these are Caratheodory solutions."
         ),
-    )
-}  # fmt: skip
+        origin=STATED, evidence=solutions, claims=many_solutions, draw=draw_solutions,
+    ),
+)  # fmt: skip

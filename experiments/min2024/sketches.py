@@ -1,12 +1,18 @@
-"""What the drawings in the plane share: vectors, half-planes and cones, and the toy data they use."""
+"""Figures 1, 3, 18 and 19: neurons, data and the flow as vectors in the plane."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.patches import Wedge
 from numpy.typing import ArrayLike
 
 from dynamics_cli import kit
+from dynamics_cli.theory.sphere_flow import sphere_flow
+
+from .theory.caratheodory import boundary_rates
+from .theory.cones import correlation, x_a
 
 ASSUMED: dict[str, kit.Origin] = {"data": "assumed", "neurons": "assumed"}
 TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
@@ -61,3 +67,250 @@ def cone_angles(x: kit.Floats, inside: kit.Bools) -> list[tuple[float, float]]:
     if ends[0] < starts[0]:
         ends = np.append(ends[1:], ends[0] + len(degrees))
     return [(float(a) * 0.1, float(b) * 0.1) for a, b in zip(starts, ends, strict=True)]
+
+
+X_1: kit.Floats = np.array([[1.0, 0.55], [-0.35, 0.75], [-0.85, -0.75]])
+Y_1: kit.Floats = np.array([1.0, -1.0, -1.0])
+W_1: kit.Floats = np.array([0.28, 0.96])
+"""Drawn with length 1."""
+MOMENT = 1e-6
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The vectors of the figure."""
+
+    w: kit.Floats
+    """The neuron, of length 1."""
+    x_a: kit.Floats
+    """`x_a(w)` (Eq. 5)."""
+    predicted: kit.Floats
+    """`P_w x_a(w)` (Eq. 4)."""
+    measured: kit.Floats
+    """The change of the direction along the integrated flow during `MOMENT`."""
+
+
+def turn(_: kit.Runs) -> Turn:
+    """Integrate the directional flow for a moment."""
+    w = W_1 / np.linalg.norm(W_1)
+    force = x_a(X_1, Y_1, w)
+    path = sphere_flow(X_1, Y_1, w[None], [1.0], [0.0, MOMENT], loss_factor=len(X_1)).directions[:, 0]
+    return Turn(w, force, force - (force @ w) * w, path[1] - path[0])
+
+
+def claims_of_1(e: Turn) -> list[kit.Claim]:
+    """Compare with the caption and Eq. 4."""
+    turn = e.measured @ e.x_a / (MOMENT * np.linalg.norm(e.x_a))
+    error = np.linalg.norm(e.measured / MOMENT - e.predicted) / np.linalg.norm(e.predicted)
+    return [
+        kit.theory("active", "x1 and x2 lie inside the half-space of w (active points)",
+                   "Figure 1", kit.exactly(2), np.count_nonzero(X_1 @ e.w > 0)),
+        kit.theory("sum", "so x_a(w) = x1 - x2 (largest deviation)",
+                   "Figure 1, Eq. 5", kit.at_most(1e-12), np.abs(e.x_a - (X_1[0] - X_1[1])).max()),
+        kit.theory("towards", "The flow pushes w towards x_a (change of their cosine)",
+                   "Figure 1", kit.more_than(0.0), turn),
+        kit.theory("rate", "The direction moves by P_w x_a(w) (relative deviation of the integrated flow)",
+                   "Eq. 4", kit.at_most(1e-4), error),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw_1(e: Turn) -> kit.Drawing:
+    """Draw the data, the neuron, x_a and the motion."""
+    figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
+    plain(axes, 1.75, (-1.0, 1.45))
+    half_plane(axes, W_1, 1.75)
+    for k, point in enumerate(X_1):
+        arrow(axes, point, kit.PALETTE.sign(Y_1[k]), f"$x_{k + 1}$")
+    arrow(axes, e.x_a, kit.PALETTE.rank, "$x_a(w_j)$")
+    arrow(axes, e.w, kit.PALETTE.theory, "$w_j$")
+    tip = e.w + 0.45 * e.predicted
+    arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
+    axes.text(tip[0] + 0.1, tip[1] + 0.1, r"$\mathcal{P}_{w_j}x_a(w_j)$", color=kit.PALETTE.measured)
+    axes.text(-1.65, 1.25, r"$\langle w_j, x\rangle > 0$", fontsize=8, color=kit.PALETTE.unsigned)
+    return figure
+
+
+FIGURE_1 = kit.Figure(
+    id="min2024-fig1",
+    caption=(
+        "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
+        " - x2, and the neuron, whose output weight is positive, turns towards it."
+    ),
+    origin=ASSUMED, evidence=turn, claims=claims_of_1, draw=draw_1,
+)  # fmt: skip
+
+
+SAMPLE = 2
+
+
+@dataclass(frozen=True)
+class Inward:
+    """Rates at the boundaries of all points."""
+
+    rates: kit.Floats
+    """(b,) `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on which w is not dead."""
+    w: kit.Floats
+    x_a: kit.Floats
+    """Of the neuron drawn, at the boundary of `SAMPLE`."""
+
+
+def inward(_: kit.Runs) -> Inward:
+    """Evaluate Eq. 4 at every boundary."""
+    rates, drawn = [], np.zeros((2, 2))
+    for i, point in enumerate(TOY_X):
+        unit = point / np.linalg.norm(point)
+        others = np.arange(len(TOY_X)) != i
+        for side in (1, -1):
+            w = side * np.array([-unit[1], unit[0]])
+            if not (TOY_X[others] @ w > 0).any():
+                continue
+            force = x_a(TOY_X[others], TOY_Y[others], w)
+            rates.append(float(TOY_Y[i] * unit @ (force - (force @ w) * w)))
+            if i == SAMPLE and side == 1:
+                drawn = np.stack([w, force])
+    return Inward(np.array(rates), drawn[0], drawn[1])
+
+
+def claims_of_3(e: Inward) -> list[kit.Claim]:
+    """Compare with Eq. 7."""
+    floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
+    return [
+        kit.theory("inward",
+                   "At every boundary the flow of a live positive neuron points inward (boundaries where not)",
+                   "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
+        kit.theory("floor", "by at least mu^(3/2) X_min (least rate)",
+                   "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
+        kit.finding("boundaries", "Live sides of boundaries", "Figure 3", len(e.rates)),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw_3(e: Inward) -> kit.Drawing:
+    """Draw one neuron at a boundary."""
+    figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
+    plain(axes, 1.6, (-0.85, 1.45))
+    point = TOY_X[SAMPLE] / np.linalg.norm(TOY_X[SAMPLE])
+    half_plane(axes, point, 1.7)
+    force = e.x_a / np.linalg.norm(e.x_a)
+    arrow(axes, 1.25 * point, kit.PALETTE.positive, "$x_i y_i$")
+    arrow(axes, e.w, kit.PALETTE.theory)
+    beside, tip = e.w - 0.16 * point, e.w + 0.6 * (force - (force @ e.w) * e.w)
+    axes.text(beside[0], beside[1], "$w_j$", color=kit.PALETTE.theory, ha="center", va="center", fontsize=8.5)
+    arrow(axes, 1.1 * force, kit.PALETTE.rank, "$x_a(w_j)$")
+    arrow(axes, tip, kit.PALETTE.measured, start=e.w, lw=1.8)
+    corner, name = tip + 0.08, r"$\mathcal{P}_{w_j}x_a$"
+    axes.text(corner[0], corner[1], name, color=kit.PALETTE.measured, va="center", fontsize=8.5)
+    return figure
+
+
+FIGURE_3 = kit.Figure(
+    id="min2024-fig3",
+    caption=(
+        "A positive neuron orthogonal to x_i (dashed line): under Assumption 1 its x_a has a positive product"
+        " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "
+        "are not to scale."
+    ),
+    origin=ASSUMED, evidence=inward, claims=claims_of_3, draw=draw_3,
+)  # fmt: skip
+
+
+Y: kit.Floats = np.array([-1.0, 1.0])
+CAUGHT: kit.Floats = np.array([[1.0, 0.0], [0.5, 0.8]])
+"""A negative and a positive point of positive correlation: Assumption 1 is violated."""
+CROSSED: kit.Floats = np.array([[1.0, 0.0], [-0.5, 0.8]])
+"""With negative correlation it holds."""
+STEP, STEPS = 0.01, 400
+START: kit.Floats = np.array([0.35, 0.45])
+"""A positive neuron that is active on both points."""
+OVER = {"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85}
+"""Box of a text on the arrows of the flow."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The two sides of the boundary `<x_1, w> = 0`, and a path of small steps."""
+
+    x: kit.Floats
+    off: float
+    """Rate of `<x_1, w>` on the inactive side."""
+    on: float
+    """On the active side."""
+    path: kit.Floats
+    """(T, 2)"""
+
+
+def around(x: kit.Floats) -> Boundary:
+    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of v)."""
+    off, on = boundary_rates(x, Y, np.array([0.0, 1.0]), 0)
+    path = [START]
+    for _ in range(STEPS):
+        path.append(path[-1] + STEP * x_a(x, Y, path[-1]))
+    return Boundary(x, off, on, np.array(path))
+
+
+def claims_of_boundary(e: Boundary, source: str, *, caught: bool) -> list[kit.Claim]:
+    """Compare with Appendix E.2; `caught` where the paper's boundary catches the flow."""
+    sides = e.path @ e.x[0] > 0
+    crossings = np.count_nonzero(sides[1:] != sides[:-1])
+    sign = kit.exactly(-1.0 if caught else 1.0)
+    return [
+        kit.theory("sides",
+                   "The flow on both sides points " + ("towards the boundary" if caught else "through it, one way"),
+                  source, sign, np.sign(e.off * e.on)),
+        kit.theory("assumption", "Assumption 1 " + ("is violated" if caught else "holds") + " (sign of mu)",
+                   source, sign, np.sign(correlation(e.x, Y).mu)),
+        kit.theory("zeno", "The path is caught: small steps cross the boundary again and again (crossings)",
+                   source, kit.more_than(10), crossings)
+        if caught else
+        kit.theory("once", "The path leaves the boundary at once and crosses it once",
+                   source, kit.exactly(1), crossings),
+        kit.finding("off", "Rate on the inactive side", source, e.off),
+        kit.finding("on", "Rate on the active side", source, e.on),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw_boundary(e: Boundary) -> kit.Drawing:
+    """Draw the data, the boundary, the flow on its two sides and the path."""
+    figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.82)
+    plain(axes, 1.4, (-0.55, 1.75))
+    half_plane(axes, e.x[0], 1.8)
+    for point, label, name in zip(kit.directions(e.x), Y, ("$x_1$ ($y=-1$)", "$x_2$ ($y=+1$)"), strict=True):
+        arrow(axes, 0.9 * point, kit.PALETTE.sign(label))
+        place = 0.9 * point + [0.0, -0.17 if point[1] < 0.1 else 0.04]
+        where = "center" if point[1] < 0.1 else "left" if point[0] >= 0 else "right"
+        axes.text(float(place[0]), float(place[1]), name, ha=where, va="bottom", fontsize=7.5, bbox=OVER, zorder=6)
+    for w in np.stack(np.meshgrid(np.linspace(-1.3, 1.3, 10), np.linspace(-0.45, 1.65, 8)), axis=-1).reshape(-1, 2):
+        force = x_a(e.x, Y, w)
+        if force.any():
+            arrow(axes, w + 0.11 * force, kit.PALETTE.muted, start=w - 0.11 * force, lw=0.6, head=5)
+        else:
+            axes.plot(*w, ".", ms=2, color=kit.PALETTE.muted)
+    kept = (np.abs(e.path) < 1.7).all(axis=1)
+    axes.plot(*e.path[kept].T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
+    axes.plot(*e.path[0], "o", color=kit.PALETTE.measured, mec="white", zorder=5)
+    axes.text(0.03, -0.53, r"$\langle x_1, w\rangle = 0$", fontsize=7.5, color=kit.PALETTE.unsigned, bbox=OVER)
+    return figure
+
+
+def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Figure:
+    """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
+    return kit.Figure(
+        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=lambda _: around(x),
+        claims=lambda e: claims_of_boundary(e, f"Appendix E.2, Figure {number}", caught=caught),
+        draw=draw_boundary,
+    )  # fmt: skip
+
+
+FIGURES = kit.by_id(
+    FIGURE_1,
+    FIGURE_3,
+    _figure(18, CAUGHT, caught=True, caption=(
+        "A negative and a positive point of positive correlation. The flow of a positive neuron points to the"
+        " boundary of x1 from both sides: no Caratheodory solution goes on. Blue: small steps, which chatter "
+        "along it.")),
+    _figure(19, CROSSED, caught=False, caption=(
+        "As Figure 18 with points of negative correlation: the flow points the same way on both sides of the "
+        "boundary of x1, so the neuron crosses it once. Blue: small steps.")),
+)  # fmt: skip

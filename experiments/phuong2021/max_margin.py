@@ -1,4 +1,4 @@
-"""What Figures 1 and 2 share: the max-margin directions of the data, and what is measured of a weight matrix."""
+"""Figures 1 and 2: networks on orthogonally separable data beside the max-margin directions of the data."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import kit
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, least_distance
+from dynamics_cli.theory.least_distance import InfeasibleError, least_distance
 
+from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
+from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons
 from .theory.separability import Separability, is_orthogonally_separable
 
 ORIGIN: dict[str, kit.Origin] = {
@@ -20,8 +23,6 @@ ORIGIN: dict[str, kit.Origin] = {
     "factor of the initial weights": "stated", "law of the initial weights": "inferred",
     "mean over the batch": "inferred", "precision": "inferred", "seed": "assumed",
 }  # fmt: skip
-HIGH = 0.9
-"""A correlation that the paper calls high."""
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
 ZERO = 0.1
@@ -35,11 +36,9 @@ ANGLES = (5.0, 20.0)
 
 
 @dataclass(frozen=True)
-class Directions:
+class Directions(CanonicalNeurons):
     """The max-margin vectors of both classes (Eqs. 6 and 7) and the data that they are of."""
 
-    plus: LeastDistance
-    minus: LeastDistance
     separability: Separability
     unfiltered: float
     """Cosine of w+ and w- for the same draw without the filter `<x, z> >= 0`; NaN for other data."""
@@ -128,10 +127,10 @@ def max_margin(run: kit.Run) -> Directions:
         other = section.model_copy(update={"filtered": False}).load(Streams(run.config.seed))
         unfiltered = float(kit.cosines(*(least_distance(other.x[other.y == s]).w for s in (1, -1))))
     try:
-        plus, minus = (least_distance(data.x[data.y * s > 0]) for s in (1, -1))
+        limit = canonical_neurons(data.x, data.y)
     except (InfeasibleError, ValueError) as error:
         raise kit.InputError(f"{run.path}: these data have no w+ and w- (Eqs. 6, 7): {error}") from error
-    return Directions(plus, minus, is_orthogonally_separable(data.x, data.y), unfiltered)
+    return Directions(**vars(limit), separability=is_orthogonally_separable(data.x, data.y), unfiltered=unfiltered)
 
 
 def read_trained(run: kit.Run, first: str) -> Trained:
@@ -172,11 +171,6 @@ def main_directions(points: kit.Floats, side: NDArray[Any]) -> tuple[kit.Floats,
     units = points / np.maximum(kit.norms(points), 1e-300)[..., None]
     closer = np.nan_to_num(units @ np.swapaxes(means, -1, -2), nan=-1.0).max(axis=-1)
     return means, np.degrees(np.arccos(np.clip(closer, -1.0, 1.0)))
-
-
-def two_sides(W: kit.Floats) -> NDArray[np.bool_]:
-    """Tell rows of `W` (m, d) on one side from those on the other, in the leading plane."""
-    return sides_in_plane(kit.project(W, kit.leading_directions(W)))
 
 
 def sides_in_plane(points: kit.Floats) -> NDArray[np.bool_]:
@@ -251,3 +245,172 @@ def end_claims(correlations: kit.Floats, statement: str, source: str, figure: st
         kit.finding("median", "Median correlation", figure, np.median(correlations)),
         kit.claim("learnt", "The network learns the data (final loss)", source, kit.less_than(np.log(2) / 100), loss),
     ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TwoLayer:
+    """The trained network beside the max-margin directions of its data."""
+
+    directions: Directions
+    layer: Layer
+    signs: kit.Floats
+    """(m,) signs of the output weights."""
+    correlations: kit.Floats
+    """(m,) cosine of each neuron with w+ (a_j > 0) or w- (a_j < 0)."""
+    lengths: kit.Floats
+    """(m,) norms of the neurons."""
+    changed: int
+    """Output weights whose sign is not that of the start."""
+    loss: float
+
+
+def two_layer(runs: kit.Runs) -> TwoLayer:
+    """Measure the final network."""
+    run = runs["two_layer"]
+    trained = read_trained(run, "hidden_weight")
+    W, a = trained.last["hidden_weight"], trained.last["output_weight"]
+    return TwoLayer(
+        directions=trained.directions,
+        layer=measure_layer(W, trained.start["hidden_weight"], a > 0),
+        signs=np.sign(a),
+        correlations=np.where(a > 0, trained.plus, trained.minus),
+        lengths=kit.norms(W),
+        changed=int(np.sum(np.sign(a) != np.sign(trained.start["output_weight"]))),
+        loss=run.final_loss,
+    )
+
+
+def claims_of_1(e: TwoLayer) -> list[kit.Claim]:
+    """Compare with Section 5.1."""
+    weight = e.lengths**2 / np.sum(e.lengths**2)
+    return [
+        *data_claims(e.directions),
+        *layer_claims(e.layer, "", "W", "Section 5.1, Figure 1a, b; Theorem 1"),
+        *end_claims(
+            e.correlations,
+            "The correlation with the respective max-margin direction is high for most neurons",
+            "Section 5.1",
+            "Figure 1c",
+            e.loss,
+        ),
+        kit.finding("correlation-weighted", "Share of the squared norms that such neurons hold", "Section 5.1",
+                    weight[e.correlations > HIGH].sum()),
+        kit.finding("sign-changes",
+                    "Output weights that changed their sign: gradient flow from a balanced start forbids it, "
+                    "this start is not",
+                    "Lemma A.4", e.changed),
+    ]  # fmt: skip
+
+
+def draw_1(e: TwoLayer) -> kit.Drawing:
+    """Draw panels a to c."""
+    figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
+    draw_values(axes[0], e.layer.values)
+    draw_plane(axes[1], e.layer.points, two_colors(e.signs), e.layer.means, e.directions.on(e.layer.basis))
+    draw_correlations(axes[2], e.correlations, e.signs)
+    for k, title in enumerate(("Singular values", "Neurons", "Correlations")):
+        kit.panel_label(axes[k], k, title)
+    legend_of_colors(figure, "$a_j > 0$", "$a_j < 0$", *ray_handles())
+    return figure
+
+
+FIGURE_1 = kit.Figure(
+    id="phuong2021-fig1",
+    caption=(
+        "(a) The ten largest singular values of the first-layer weights after training. (b) The 100 neurons on the two "
+        "leading right-singular directions, orange for a_j > 0, blue for a_j < 0; lines are the mean directions, "
+        "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
+        "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
+    ),
+    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=ORIGIN, evidence=two_layer,
+    claims=claims_of_1, draw=draw_1,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The trained network beside the max-margin directions of its data."""
+
+    directions: Directions
+    layers: list[Layer]
+    """W_1, W_2 and W_3."""
+    correlations: kit.Floats
+    """(p,) cosine of each first-layer row with the closer one of w+ and w-."""
+    closest: kit.Floats
+    """(p,) +1 where that is w+, -1 where it is w-."""
+    loss: float
+
+
+def residual(runs: kit.Runs) -> Residual:
+    """Measure the final network."""
+    run = runs["residual"]
+    if run.config.architecture.kind != "residual":
+        raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
+    trained = read_trained(run, "weight_1")
+    start, last = ([state[f"weight_{k}"] for k in range(1, len(state))] for state in (trained.start, trained.last))
+    closer = trained.plus > trained.minus
+    sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
+    return Residual(
+        directions=trained.directions,
+        layers=[measure_layer(*one) for one in zip(last, start, sides, strict=True)],
+        correlations=np.maximum(trained.plus, trained.minus),
+        closest=np.where(closer, 1.0, -1.0),
+        loss=run.final_loss,
+    )
+
+
+def claims_of_2(e: Residual) -> list[kit.Claim]:
+    """Compare with Section 5.2."""
+    stated = [
+        one
+        for k, layer in enumerate(e.layers, 1)
+        for one in layer_claims(layer, f"-{k}", f"W{k}", f"Section 5.2, Figure 2{'abc'[k - 1 : k]}, {'def'[k - 1 : k]}")
+    ]
+    return [
+        *data_claims(e.directions),
+        *stated,
+        *end_claims(
+            e.correlations,
+            "First-layer rows align with the closest max-margin direction",
+            "Section 5.2",
+            "Figure 2g",
+            e.loss,
+        ),
+    ]
+
+
+def draw_2(e: Residual) -> kit.Drawing:
+    """Draw panels a to g: spectra above, planes below, the histogram on the right."""
+    columns = len(e.layers) + 1
+    figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=0.86, extra_height=0.25)
+    for k, layer in enumerate(e.layers):
+        draw_values(axes[k], layer.values)
+        kit.panel_label(axes[k], k, f"values of $W_{k + 1}$")
+        below = axes[columns + k]
+        colors = two_colors(e.closest) if k == 0 else [GRAY] * len(layer.points)
+        rays = e.directions.on(layer.basis) if k == 0 else None  # w+ and w- live in the space of the input
+        draw_plane(below, layer.points, colors, layer.means, rays)
+        kit.panel_label(below, len(e.layers) + k, f"rows of $W_{k + 1}$")
+    last = axes[columns - 1]
+    draw_correlations(last, e.correlations, e.closest)
+    kit.panel_label(last, 2 * len(e.layers), "correlations")
+    figure.delaxes(axes[-1])
+    others = Line2D([], [], color=GRAY, marker="o", ls="none", ms=4.5, label="rows of other layers")
+    legend_of_colors(figure, "rows of $W_1$ closer to $w_+$", "closer to $w_-$", others, *ray_handles())
+    return figure
+
+
+FIGURE_2 = kit.Figure(
+    id="phuong2021-fig2",
+    caption=(
+        "(a-c) The ten largest singular values of the weights of the first three layers after training. (d-f) Rows "
+        "on the two leading right-singular directions, both axes to the same scale; lines are the mean directions, "
+        "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
+        "dashed line is at 0.9."
+    ),
+    configs={"residual": "phuong2021/residual.yaml"}, origin=ORIGIN, evidence=residual, claims=claims_of_2,
+    draw=draw_2,
+)  # fmt: skip
+
+
+FIGURES = kit.by_id(FIGURE_1, FIGURE_2)

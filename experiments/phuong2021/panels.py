@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dynamics_cli import kit
 
-from .max_margin import HIGH
-
+HIGH = 0.9
+"""A correlation that the paper calls high."""
 SHOWN = 10
 """Singular values drawn."""
 ORANGE, BLUE = kit.PALETTE.highlight, kit.PALETTE.neurons

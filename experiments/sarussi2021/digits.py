@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import ORIGIN, Clustering, clustering, nearly_zero
-from .panels import DASHED, RATIO, Curve, draw_over_epochs
+from .groups import DASHED, ORIGIN, RATIO, Clustering, Curve, clustering, draw_over_epochs, nearly_zero
 
 Evidence = Mapping[str, Clustering]
 """Role -> clustering of its run at every recorded state."""
@@ -215,8 +214,8 @@ def draw_figure_7(e: Evidence) -> kit.Drawing:
 
 OF_PAIRS = {"0-1": "sarussi2021/mnist_01.yaml", "3-5": CONFIG}
 
-FIGURES = {
-    "sarussi2021-fig2": kit.Figure(
+FIGURES = kit.by_id(
+    kit.Figure(
         id="sarussi2021-fig2",
         caption=(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and share of training and held-out points outside the linear "
@@ -243,7 +242,7 @@ FIGURES = {
         },
         origin=ORIGIN, evidence=evidence, claims=claims_of_figure_2, draw=draw_figure_2,
     ),
-    "sarussi2021-fig6": kit.Figure(
+    kit.Figure(
         id="sarussi2021-fig6",
         caption=(
             "Clustering ratio (a) and share of training and held-out points outside the linear regime (b) against "
@@ -256,7 +255,7 @@ FIGURES = {
         },
         origin=ORIGIN | {"pairs": "assumed"}, evidence=evidence, claims=claims_of_figure_6, draw=draw_figure_6,
     ),
-    "sarussi2021-fig7": kit.Figure(
+    kit.Figure(
         id="sarussi2021-fig7",
         caption=(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
@@ -264,4 +263,4 @@ FIGURES = {
         ),
         configs=OF_PAIRS, origin=ORIGIN, evidence=evidence, claims=claims_of_figure_7, draw=draw_figure_7,
     ),
-}  # fmt: skip
+)  # fmt: skip

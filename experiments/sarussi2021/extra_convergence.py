@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,38 +20,28 @@ POWER = 2.0
 """Appendix B: T epochs with a violation satisfy (b eps T)^2 <= a + c T, so T grows at most like eps^-2."""
 
 
-@dataclass(frozen=True)
-class Descent:
-    """How fast one run descends."""
-
-    needed: kit.Floats
-    """Epochs to a loss of at most each of `EPSILONS`; NaN where it is not reached."""
-
-    @property
-    def power(self) -> float:
-        """Exponent p of `epochs ~ eps^-p` in the late phase."""
-        late = np.isfinite(self.needed) & (EPSILONS <= LATE) & (self.needed > 0)
-        if late.sum() < 2:
-            return float("nan")
-        return -float(np.polyfit(np.log(EPSILONS[late]), np.log(self.needed[late]), 1)[0])
-
-
-Evidence = Mapping[str, Descent]
-"""Of every run."""
+Evidence = Mapping[str, kit.Floats]
+"""Of every run the epochs to a loss of at most each of `EPSILONS`; NaN where it is not reached."""
 
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Read off when each loss was reached first."""
-    return {name: descent(runs[name]) for name in NAMES}
+    needed = {}
+    for name in NAMES:
+        run, groups = runs[name], read_groups(runs[name])
+        per_epoch = max(groups.iterations[-1] / groups.epochs[-1], 1.0)
+        losses, at = np.asarray(run.losses), np.asarray(run.loss_iterations) / per_epoch
+        reached = losses[None, :] <= EPSILONS[:, None]
+        needed[name] = np.where(reached.any(axis=1), at[reached.argmax(axis=1)], np.nan)
+    return needed
 
 
-def descent(run: kit.Run) -> Descent:
-    """Return the epochs to every epsilon."""
-    groups = read_groups(run)
-    per_epoch = max(groups.iterations[-1] / groups.epochs[-1], 1.0)
-    losses, at = np.asarray(run.losses), np.asarray(run.loss_iterations) / per_epoch
-    reached = losses[None, :] <= EPSILONS[:, None]
-    return Descent(np.where(reached.any(axis=1), at[reached.argmax(axis=1)], np.nan))
+def power(needed: kit.Floats) -> float:
+    """Return the exponent p of `epochs ~ eps^-p` in the late phase."""
+    late = np.isfinite(needed) & (EPSILONS <= LATE) & (needed > 0)
+    if late.sum() < 2:
+        return float("nan")
+    return -float(np.polyfit(np.log(EPSILONS[late]), np.log(needed[late]), 1)[0])
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -64,9 +53,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
         listed += [
             kit.claim(f"polynomial-{name}",
                       f"SGD reaches a loss of eps in polynomially many epochs (power of 1/eps; {text})",
-                      "Theorem 4.1; at most 2 by the inequality of Appendix B", kit.at_most(POWER), one.power),
+                      "Theorem 4.1; at most 2 by the inequality of Appendix B", kit.at_most(POWER), power(one)),
             kit.finding(f"epochs-{name}", f"Epochs to a loss of {EPSILONS[-1]:g} ({text})",
-                        "Theorem 4.1", one.needed[-1]),
+                        "Theorem 4.1", one[-1]),
         ]
     # fmt: on
     return listed
@@ -76,10 +65,10 @@ def draw(e: Evidence) -> kit.Drawing:
     """Draw epochs against 1/eps."""
     figure, (axes,) = kit.new_figure(1, 1, width=3.6, aspect=0.78, extra_height=0.4)
     lines = [
-        axes.loglog(1 / EPSILONS, np.maximum(one.needed, 1), color=color, ls=line, label=NAMES[name])[0]
+        axes.loglog(1 / EPSILONS, np.maximum(one, 1), color=color, ls=line, label=NAMES[name])[0]
         for (name, one), color, line in zip(e.items(), kit.SERIES, ("-", "-", (0, (2, 2))), strict=False)
     ]
-    last = [one.needed[-1] for one in e.values() if np.isfinite(one.needed[-1])]
+    last = [one[-1] for one in e.values() if np.isfinite(one[-1])]
     if last:
         middle = 1 / EPSILONS[len(EPSILONS) // 2 :]
         look: dict[str, Any] = {"color": kit.PALETTE.theory, "ls": (0, (1, 1.5)), "lw": 1.0}

@@ -11,8 +11,7 @@ from dynamics_cli.measures.classification import sign_accuracy
 from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
 
-from .groups import ORIGIN, SMALL, Groups, read_groups
-from .panels import Plane, draw_decisions, draw_neurons, plane
+from .groups import ORIGIN, SMALL, Groups, Plane, draw_decisions, draw_neurons, plane, read_groups
 from .theory.clustering import largest_bend, linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"

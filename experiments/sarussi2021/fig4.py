@@ -18,8 +18,7 @@ from dynamics_cli.measures.classification import normalised_margin, smoothed_mar
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.least_distance import least_distance
 
-from .groups import ORIGIN, Groups, cosine, read_groups
-from .panels import DASHED, Plane, draw_decisions, draw_neurons, plane
+from .groups import DASHED, ORIGIN, Groups, Plane, cosine, draw_decisions, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
@@ -136,16 +135,15 @@ def degrees(cos: float) -> float:
 
 def claims(e: Evidence) -> list[kit.Claim]:
     """Compare learned and predicted directions, and margins, with Theorem 6.2 and Figure 4."""
-    return [*_direction_claims(e), *_margin_claims(e)]
-
-
-def _direction_claims(e: Evidence) -> list[kit.Claim]:
     sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
     x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
-    svm = degrees(cosine(agreement.hard_margin_svm(x, y).w, predicted.boundary))
+    svm = degrees(cosine(least_distance(y[:, None] * x).w, predicted.boundary))
     means = class_means(sgd)
     plain, plain_angle = cosine(means.joint, predicted.joint), degrees(cosine(means.boundary, predicted.boundary))
     excellent = min(1.0, svm, plain_angle)
+    data, margins, other = sgd.data, e.limit_margins, e.symmetric
+    exposed, mirrored_exposed = (int(agreement.wrongly_classifiable(one.x, one.y).sum()) for one in (data, other.data))
+    symmetric = agreement.perfect_agreement_directions(other.data.x, other.data.y, other.alpha)
     return [
         kit.claim("directions", "The learned directions are those of the convex program (joint cosine, rescaled time; "
                   "0.9999, and more than the difference of the class means has)",
@@ -174,36 +172,26 @@ def _direction_claims(e: Evidence) -> list[kit.Claim]:
         kit.finding("svm",
                     "Angle between the boundary of the PAR and that of the linear max-margin classifier, in degrees",
                     "Section 6.2", svm),
-    ]  # fmt: skip
-
-
-def _margin_claims(e: Evidence) -> list[kit.Claim]:
-    """Compare margins and the symmetric training set with Theorem 6.2, its proof, and Lemma 6.1."""
-    data, limit, other = e.plane.groups.data, e.limit_margins, e.symmetric
-    x, y = other.data.x, other.data.y
-    exposed, mirrored_exposed = (int(agreement.wrongly_classifiable(one.x, one.y).sum()) for one in (data, other.data))
-    cosine_there = other.joint_cosine(-1, agreement.perfect_agreement_directions(x, y, other.alpha))
-    return [
         kit.claim("margin-grows", "The smoothed margin never falls once the summed loss is below log 2 "
                   "(largest relative fall between recorded states, rescaled time; rounding allowed)",
-                  "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12), limit.largest_fall),
+                  "Eq. 6, Appendix G.1 after Lyu and Li (2020), Theorem A.7", kit.at_most(1e-12), margins.largest_fall),
         kit.claim("margin-largest", "The normalised margin tends to the largest of the PAR, "
                   "v sqrt(k) / ||(w, u)|| (share, rescaled time; more than neurons along the class means have)",
                   "Eqs. 5 and 8, Theorem 6.2",
                   kit.Interval(np.nextafter(e.plain_margin, 1), 1.0 + 1e-9, f"{e.plain_margin:.4g} to 1"),
-                  float(limit.normalised[-1]) / limit.largest),
+                  float(margins.normalised[-1]) / margins.largest),
         kit.theory("lemma-6.1", "On a symmetric training set no vector that is right on one class "
                   "is wrong on a point of the other (points for which there is one, of 50)",
                   "Lemma 6.1", kit.exactly(0), mirrored_exposed),
         kit.claim("symmetric-par", "A network trained on it ends in the PAR (smaller share of neurons)",
                   "Lemma 6.1, Theorem 6.2", kit.exactly(1), min(share[-1] for share in other.par_shares.values())),
         kit.claim("symmetric-directions", "with the directions of the convex program (joint cosine, rescaled time)",
-                  "Theorem 6.2", kit.more_than(0.9999), cosine_there),
+                  "Theorem 6.2", kit.more_than(0.9999), other.joint_cosine(-1, symmetric)),
         kit.finding("margin-sgd", "Largest relative fall of the smoothed margin, plain SGD",
                     "Eq. 6", e.sgd_margins.largest_fall),
         kit.finding("assumption-3", "Assumption 3 holds where this is at least 1: "
                     "largest smoothed margin over alpha v sqrt(k) max ||x_i||",
-                    "Theorem 6.2, Appendix G.1", limit.reached),
+                    "Theorem 6.2, Appendix G.1", margins.reached),
         kit.finding("assumption-4", f"Assumption 4 asks for 0: points of these {data.n}, "
                     "symmetric in distribution only, that a vector can get wrong which is right on the other class",
                     "Theorem 6.2, Lemma 6.1", exposed),

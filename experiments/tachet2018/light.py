@@ -196,4 +196,4 @@ DIGITS = replace(
     },
     substitute=None,
 )
-FIGURES = {one.id: one for one in (CATS_AND_DOGS, DIGITS)}
+FIGURES = kit.by_id(CATS_AND_DOGS, DIGITS)

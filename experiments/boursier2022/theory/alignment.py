@@ -6,6 +6,7 @@ Boursier et al. 2022, Section 4.1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,25 +15,19 @@ from dynamics_cli.measures.arrays import Bools, Floats, as_network, as_points
 from dynamics_cli.measures.two_layer import preactivations
 
 
-def D_plus(x: ArrayLike, y: ArrayLike) -> Floats:
-    """Return `D_+ = (1/n) sum_{k: y_k > 0} y_k x_k` `(d,)` for `x (n, d)`, `y (n,)` (Section 4.1)."""
-    return D_sign(x, y, 1)
-
-
-def D_minus(x: ArrayLike, y: ArrayLike) -> Floats:
-    """Return `D_- = (1/n) sum_{k: y_k < 0} y_k x_k` `(d,)` (Section 4.1).
-
-    Neurons with a negative output weight align with `-D_-`.
-    """
-    return D_sign(x, y, -1)
-
-
 def D_sign(x: ArrayLike, y: ArrayLike, sign: int) -> Floats:
-    """Return `D_+` for `sign = 1` and `D_-` for `sign = -1`; ValueError for another sign."""
+    """Return `D_+` `(d,)` for `sign = 1` and `D_-` for `sign = -1`; ValueError for another sign (Section 4.1).
+
+    `(1/n) sum y_k x_k` over the labels of that sign, for `x (n, d)`, `y (n,)`. Neurons with a negative output weight
+    align with `-D_-`.
+    """
     points, labels = as_points(x, y)
     check_sign(sign)
     result: Floats = np.where(sign * labels > 0, labels, 0.0) @ points / len(labels)
     return result
+
+
+D_plus, D_minus = partial(D_sign, sign=1), partial(D_sign, sign=-1)
 
 
 def check_sign(sign: int) -> None:
@@ -41,25 +36,20 @@ def check_sign(sign: int) -> None:
         raise ValueError(f"sign must be -1 or 1, not {sign}")
 
 
-def S_plus_1(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Bools:
-    """Return which neurons `(m,)` are in `S_{+,1}`: `a_j > 0` and `<w_j, x_k> >= 0` wherever `y_k > 0` (Eq. 5).
+def S_sign(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int) -> Bools:
+    """Return which neurons `(m,)` are in `S_{+,1}` (sign 1, Eq. 5) or `S_{-,1}` (sign -1, Eq. 6).
 
-    `W (m, d)` and `a (m,)` are the weights at initialisation; only the signs of `a` matter.
+    `sign a_j > 0`, and `<w_j, x_k> >= 0` wherever `sign y_k > 0`. `W (m, d)` and `a (m,)` are the weights at
+    initialisation; only the signs of `a` matter.
     """
-    return _S(x, y, W, a, 1)
-
-
-def S_minus_1(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike) -> Bools:
-    """Return which neurons `(m,)` are in `S_{-,1}`: `a_j < 0` and `<w_j, x_k> >= 0` wherever `y_k < 0` (Eq. 6)."""
-    return _S(x, y, W, a, -1)
-
-
-def _S(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, sign: int) -> Bools:
     points, labels = as_points(x, y)
     hidden, output = as_network(W, a)
     on = preactivations(points, hidden) >= 0  # (n, m)
     result: Bools = on[sign * labels > 0].all(axis=0) & (sign * output > 0)
     return result
+
+
+S_plus_1, S_minus_1 = partial(S_sign, sign=1), partial(S_sign, sign=-1)
 
 
 def orthogonality(x: ArrayLike) -> float:

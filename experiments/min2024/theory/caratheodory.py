@@ -47,16 +47,13 @@ class SingleNeuron:
         moving = moments > leaves_at
         if moving.any():
             span = float(moments[moving].max() - leaves_at)
+            active = SingleNeuron(self.x, self.y, at_zero=1.0)
             solved = solve_ivp(
-                self._active, (0.0, span), start, t_eval=moments[moving] - leaves_at, rtol=1e-10, atol=1e-13
-            )
+                lambda _, state: np.append(*active.field(state[:-1], state[-1])), (0.0, span), start,
+                t_eval=moments[moving] - leaves_at, rtol=1e-10, atol=1e-13,
+            )  # fmt: skip
             states[moving] = solved.y.T
         return states
-
-    def _active(self, _: float, state: Floats) -> Floats:
-        w, v = state[:-1], state[-1]
-        z = float(self.x @ w)
-        return np.append(self.y * np.exp(-self.y * v * z) * v * self.x, self.y * np.exp(-self.y * v * z) * z)
 
     def defect(self, times: ArrayLike, states: ArrayLike) -> float:
         """Return the largest `||theta(t) - theta(0) - int_0^t F(theta)||` of `states (T, d + 1)` over `times (T,)`.

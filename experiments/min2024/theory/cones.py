@@ -124,15 +124,3 @@ def activation_counts(x: ArrayLike, y: ArrayLike, W: ArrayLike) -> Ints:
     active = activation_patterns(x, W)
     positive = as_floats(y, "y", axes=1) > 0
     return np.stack([active[..., positive, :].sum(axis=-2), active[..., ~positive, :].sum(axis=-2)], axis=-1)
-
-
-def pattern_changes(times: ArrayLike, patterns: ArrayLike) -> tuple[Floats, Bools]:
-    """Return the times (c,) at which a neuron's activation `patterns (T, n)` changed, and the patterns `(c + 1, n)`.
-
-    The first pattern is the one at the first time; a change carries the time at which it is first seen.
-    """
-    seen, moments = np.asarray(patterns, dtype=bool), as_floats(times, "times", axes=1)
-    if seen.ndim != 2 or len(seen) != len(moments) or not len(seen):
-        raise ValueError(f"{len(moments)} times do not belong to patterns of shape {seen.shape}")
-    changed = np.flatnonzero((seen[1:] != seen[:-1]).any(axis=1)) + 1
-    return moments[changed], seen[np.concatenate([[0], changed])]

@@ -152,12 +152,3 @@ def wrongly_classifiable(x: ArrayLike, y: ArrayLike) -> Bools:
             continue
         found[j] = True
     return found
-
-
-def hard_margin_svm(x: ArrayLike, y: ArrayLike) -> LeastDistance:
-    """Return the max-margin separator through the origin, `min ||w||^2` subject to `y_i <w, x_i> >= 1`.
-
-    Raises InfeasibleError when no hyperplane through the origin separates the data.
-    """
-    points, labels = as_points(x, y)
-    return least_distance(labels[:, None] * points)

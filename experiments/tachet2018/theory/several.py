@@ -5,11 +5,8 @@ Appendices A.4, A.2 and A.7 of Tachet des Combes et al. 2018. Each of them is a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from dynamics_cli.measures.arrays import Floats, as_floats
 from dynamics_cli.theory.arguments import as_times
@@ -18,27 +15,13 @@ from dynamics_cli.theory.logistic_integral import progress
 from .modes import FAR, Mode, ModePath, Outcome, logistic_mode
 
 
-@dataclass(frozen=True)
-class LayerPath:
-    """h neurons on one class at times `t`."""
-
-    t: Floats
-    """(...)"""
-    y: Floats
-    """(..., h)"""
-    z: Floats
-    """(..., h)"""
-    label: int
+class LayerPath(ModePath):
+    """h neurons on one class at times `t (...)`: `y` and `z` are (..., h)."""
 
     @property
     def u(self) -> Floats:
         """(...) output of the network on the class, `sum_i z^i max(0, y^i)`."""
-        return np.asarray(np.sum(self.z * np.maximum(self.y, 0.0), axis=-1))
-
-    @property
-    def confidence(self) -> Floats:
-        """(...) probability of the class."""
-        return np.asarray(expit(self.label * self.u))
+        return np.asarray(np.sum(super().u, axis=-1))
 
 
 def hidden_layer(
@@ -71,31 +54,9 @@ def hidden_layer(
     return LayerPath(t=times, y=path.y, z=path.z, label=label)
 
 
-@dataclass(frozen=True)
-class SoftmaxPath:
-    """The mode of one of C classes at times `t`; all arrays have the broadcast shape of the arguments."""
-
-    t: Floats
-    y: Floats
-    """Preactivation of the neuron of the class."""
-    z: Floats
-    """Diagonal entry of Z minus the others of its column."""
-    classes: int
-
-    @property
-    def u(self) -> Floats:
-        """Logit of the class minus that of any other."""
-        return self.z * np.maximum(self.y, 0.0)
-
-    @property
-    def confidence(self) -> Floats:
-        """Probability of the class, `1 / (1 + (C - 1) exp(-u))`."""
-        return np.asarray(expit(self.u - np.log(self.classes - 1)))
-
-
 def softmax_mode(
     t: ArrayLike, y0: ArrayLike, z0: ArrayLike, classes: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0
-) -> SoftmaxPath:
+) -> ModePath:
     """Return the mode of a class of share `p` in a network of C = `classes` classes under softmax (setting of A.2).
 
     The paper proves that modes are independent under H4-H6 but gives no curve. When row k of W is the only one active
@@ -115,7 +76,7 @@ def softmax_mode(
     r = np.sqrt(classes / (classes - 1))
     mode, times = Mode.of(r * np.asarray(y0), np.asarray(z0) / r, r * np.asarray(norm), p, 1).spread(t)
     path = mode.at(progress(times, mode.rate, mode.a, mode.b, 1.0 / (classes - 1)), times)
-    return SoftmaxPath(t=path.t, y=path.y / r, z=path.z * r, classes=classes)
+    return ModePath(t=path.t, y=path.y / r, z=path.z * r, label=1, classes=classes)
 
 
 def orthogonal_mode(

@@ -108,27 +108,14 @@ def shared_neuron(t: ArrayLike, alpha0: float, beta0: float, z0: float, pair: Pa
     if both is not None and early.any():
         path[early] = both(times[early]).T
         path[times == 0] = start
-    if not early.all():
-        path[~early] = _one_active(times[~early] - split, state, pair)
+    path[~early], deaths = _one_active(times[~early] - split, state, pair)
     zeros = [0.0 if value <= 0 else np.inf for value in start[:2]]
-    for i, rest in enumerate(_death(state, pair)):
+    for i, rest in enumerate(deaths):
         reached = split if state[i] == 0 < start[i] else split + rest
         zeros[i] = reached if reached <= end else zeros[i]
     return SharedNeuron(
         t=times, alpha=path[:, 0], beta=path[:, 1], z=path[:, 2], alpha_zero=zeros[0], beta_zero=zeros[1]
     )
-
-
-def winner(alpha0: float, beta0: float, z0: float, pair: Pair | None = None, *, until: float = 1e4) -> int:
-    """Return which class ends up as the only one that activates the neuron: 1, 2, or 0 for none by time `until`.
-
-    0 stands for starts on the separatrix (or closer to it than rounding) and for neurons that are dead on both. A class
-    with a frozen or dying mode does not win. Raises ValueError as `shared_neuron`.
-    """
-    end = shared_neuron([until], alpha0, beta0, z0, pair)
-    if end.alpha[0] > 0 >= end.beta[0]:
-        return 1
-    return 2 if end.beta[0] > 0 >= end.alpha[0] else 0
 
 
 def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | None, float, Floats]:
@@ -160,27 +147,18 @@ def _both_active(start: Floats, pair: Pair, end: float) -> tuple[OdeSolution | N
     return result.sol, float(result.t[-1]), state
 
 
-def _one_active(durations: Floats, state: Floats, pair: Pair) -> Floats:
-    """Return the states (k, 3) after `durations (k,)` from a `state (3,)` in which at most one class is active."""
-    alpha, beta, z = state
-    path = np.tile(state, (len(durations), 1))
-    if alpha > 0 and beta <= 0:
-        mode = logistic_mode(durations, alpha, z, pair.norm1, p=pair.p1, label=1)
-        path[:, 0], path[:, 2] = mode.y, mode.z
-    elif beta > 0 and alpha <= 0:
-        mode = logistic_mode(durations, beta, z, pair.norm2, p=pair.p2, label=-1)
-        path[:, 1], path[:, 2] = mode.y, mode.z
-    return path
+def _one_active(durations: Floats, state: Floats, pair: Pair) -> tuple[Floats, list[float]]:
+    """Follow a `state (3,)` in which at most one class is active.
 
-
-def _death(state: Floats, pair: Pair) -> tuple[float, float]:
-    """Return after which times the last active class of `state` dies: (of alpha, of beta)."""
-    alpha, beta, z = state
-    if alpha > 0 >= beta:
-        return float(death_time(alpha, z, pair.norm1, p=pair.p1, label=1)), np.inf
-    if beta > 0 >= alpha:
-        return np.inf, float(death_time(beta, z, pair.norm2, p=pair.p2, label=-1))
-    return np.inf, np.inf
+    Returns the states (k, 3) after `durations (k,)`, and after which times alpha and beta die, infinite for never.
+    """
+    path, deaths = np.tile(state, (len(durations), 1)), [np.inf, np.inf]
+    for i, (norm, p, label) in enumerate(((pair.norm1, pair.p1, 1), (pair.norm2, pair.p2, -1))):
+        if state[i] > 0 >= state[1 - i]:
+            mode = logistic_mode(durations, state[i], state[2], norm, p=p, label=label)
+            path[:, i], path[:, 2] = mode.y, mode.z
+            deaths[i] = float(death_time(state[i], state[2], norm, p=p, label=label))
+    return path, deaths
 
 
 def saddle(c: float, pair: Pair | None = None) -> Floats:

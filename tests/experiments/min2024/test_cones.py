@@ -10,8 +10,7 @@ from dynamics_cli.measures.neurons import cosines
 from dynamics_cli.measures.spectra import singular_values, stable_rank
 from dynamics_cli.measures.two_layer import outputs
 from experiments.min2024.theory import cones
-from experiments.min2024.theory.alignment_history import alignment_history
-from experiments.min2024.theory.motion import hidden_gradient, motion
+from experiments.min2024.theory.history import alignment_history, hidden_gradient, motion
 
 rng = np.random.default_rng(0)
 
@@ -61,14 +60,6 @@ def test_only_live_neurons_outside_the_region_of_their_sign_are_misplaced() -> N
     reached = np.array([cones.PLUS, cones.MINUS, cones.DEAD, cones.OUTSIDE])
     assert cones.misplaced(reached, np.ones(4)).tolist() == [False, True, False, True]
     assert cones.misplaced(reached, -np.ones(4)).tolist() == [True, False, False, True]
-
-
-def test_pattern_changes() -> None:
-    times, patterns = cones.pattern_changes([0, 5, 9, 12], [[0, 1], [0, 1], [1, 1], [1, 0]])
-    assert times.tolist() == [9, 12]
-    assert patterns.astype(int).tolist() == [[0, 1], [1, 1], [1, 0]]
-    with pytest.raises(ValueError, match="do not belong"):
-        cones.pattern_changes([0.0], [[1], [0]])
 
 
 def test_motion_is_the_derivative_along_the_flow() -> None:

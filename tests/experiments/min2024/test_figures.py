@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.min2024 import boundary, fig1, fig2, paths, single_neuron, sketches
+from dynamics_cli._bundled.experiments.min2024 import fig2, paths, single_neuron, sketches
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import Wedge
@@ -79,7 +79,7 @@ def test_claims_are_reproduced_and_drawing_is_pure(figure_id: str, outputs: Path
 def test_figure_1_shows_the_data_the_neuron_and_where_it_turns() -> None:
     figure, e = finished("min2024-fig1")
     (axes,) = drawing(figure, e).axes
-    for k, point in enumerate(fig1.X):
+    for k, point in enumerate(sketches.X_1):
         assert has_arrow(axes, point)
         assert f"$x_{k + 1}$" in texts(axes)
     assert has_arrow(axes, e.x_a)
@@ -177,9 +177,7 @@ def test_digits_align_early_on_few_images(number: int) -> None:
     assert has_line(convergence, *decimate(e.states.iterations, e.history.stable_rank))
     assert has_line(convergence, *decimate(e.states.iterations, e.history.squared_norm))
     shown = [np.ravel(one.get_array()) for one in images.images]
-    p = e.pictures
-    top, bottom = [[*pair, *(one + p.mean for one in pair)] for pair in ((p.x_plus, p.x_minus), (p.w_plus, p.w_minus))]
-    assert np.array_equal(shown, [*top, *bottom])
+    assert np.array_equal(shown, np.concatenate([e.tiles, e.tiles + e.mean], axis=1).reshape(8, -1))
     assert titles(drawn)[:4] == [
         "(a) Data correlation",
         "(b) Alignment with $x_+$, $x_-$",
@@ -228,7 +226,7 @@ def test_paths_at_a_boundary_chatter_or_cross_once(number: int) -> None:
     for point in e.x:
         assert has_arrow(axes, 0.9 * point / np.linalg.norm(point))
     assert texts(axes) == {"$x_1$ ($y=-1$)", "$x_2$ ($y=+1$)", r"$\langle x_1, w\rangle = 0$"}
-    assert np.array_equal(e.path[0], boundary.START)
+    assert np.array_equal(e.path[0], sketches.START)
 
 
 def test_single_neurons_show_where_descent_ends_and_which_solutions_there_are() -> None:

@@ -10,7 +10,7 @@ from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.classification import normalised_margin
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.least_distance import InfeasibleError
+from dynamics_cli.theory.least_distance import InfeasibleError, least_distance
 from experiments.sarussi2021.theory import agreement, clustering
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
@@ -94,7 +94,7 @@ def test_one_point_and_a_linear_network_by_hand():
     assert found.w.tolist() == pytest.approx([0.4, 0.0])  # (1, -alpha) x / ((1 + alpha^2) ||x||^2)
     assert found.u.tolist() == pytest.approx([-0.2, 0.0])
     linear = agreement.perfect_agreement_directions(X, Y, 1.0)
-    np.testing.assert_allclose(linear.boundary, agreement.hard_margin_svm(X, Y).w, rtol=1e-10)
+    np.testing.assert_allclose(linear.boundary, least_distance(np.asarray(Y)[:, None] * X).w, rtol=1e-10)
     with pytest.raises(InfeasibleError):
         agreement.agreement_directions([[1.0, 0.0], [1.0, 0.0]], [1.0, -1.0], 0.2, [1.0, 1.0], [1.0, 1.0])
     with pytest.raises(ValueError, match="slope"):

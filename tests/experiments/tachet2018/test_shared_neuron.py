@@ -10,7 +10,6 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.shared_neuron import (
     saddle_eigenvalues,
     separatrix,
     shared_neuron,
-    winner,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,12 @@ from scipy.special import expit
 
 OTHER = Pair(norm1=0.7, norm2=1.6, p1=0.8, p2=0.3)
 positive = st.floats(0.02, 1.5)
+
+
+def winner(alpha0, beta0, z0, pair=None):
+    """Return which class ends up as the only one that activates the neuron: 1, 2, or 0 for none."""
+    end = shared_neuron([1e4], alpha0, beta0, z0, pair)
+    return int(end.alpha[0] > 0 >= end.beta[0]) + 2 * int(end.beta[0] > 0 >= end.alpha[0])
 
 
 def test_the_three_trajectories_of_figure_3():

@@ -1,7 +1,4 @@
-"""Figure 9: antipodal Gaussians and one positive outlier, an NAR that is not a PAR.
-
-A second run in rescaled time shows that this is the true limit.
-"""
+"""Figures 8 and 9: neurons in the perfect agreement regime, in many dimensions and beside an outlier."""
 
 from __future__ import annotations
 
@@ -15,15 +12,113 @@ from dynamics_cli.measures.classification import sign_accuracy
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.least_distance import InfeasibleError
 
-from .groups import ORIGIN, Groups, read_groups
-from .panels import DASHED, Curve, Plane, draw_decisions, draw_neurons, draw_over_epochs, plane
+from .groups import (
+    DASHED,
+    ORIGIN,
+    Curve,
+    Groups,
+    Plane,
+    draw_decisions,
+    draw_neurons,
+    draw_over_epochs,
+    plane,
+    read_groups,
+)
 from .theory import agreement
+from .theory.clustering import outside_linear_regime
+
+DIMENSIONS = (10, 50, 100)
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """How the neurons of one run enter the PAR."""
+
+    epochs: kit.Floats
+    """(K,)"""
+    shares: Mapping[str, kit.Floats]
+    """Shares (K,) of neurons `w` and `u` in the PAR."""
+    outside: float
+    """Share of held-out points outside the linear regime at the end."""
+
+    @property
+    def entered(self) -> float:
+        """Epoch from which on all neurons are in the PAR; NaN if never."""
+        missing = (self.shares["w"] < 1) | (self.shares["u"] < 1)
+        first = len(missing) - int(missing[::-1].argmax()) if missing.any() else 0
+        return float(self.epochs[first]) if first < len(missing) else float("nan")
+
+
+Entrances = Mapping[int, Entrance]
+"""By dimension."""
+
+
+def entrances(runs: kit.Runs) -> Entrances:
+    """Count the neurons in the PAR at every recorded state."""
+    return {dim: entrance(runs[f"dim-{dim}"]) for dim in DIMENSIONS}
+
+
+def entrance(run: kit.Run) -> Entrance:
+    """Return the shares of one run."""
+    groups = read_groups(run)
+    held_out = groups.data.x if groups.data.x_test is None else groups.data.x_test
+    outside = float(outside_linear_regime(held_out, *groups.last).mean())
+    return Entrance(groups.epochs, groups.par_shares, outside)
+
+
+def claims_of_8(e: Entrances) -> list[kit.Claim]:
+    """Compare the last shares with Appendix I."""
+    listed = []
+    # fmt: off
+    for dim, one in e.items():
+        listed += [
+            *[kit.claim(f"{kind}-{dim}",
+                        f"{dim} dimensions: the network enters the PAR (share of neurons {kind} in it at the end)",
+                        "Appendix I, Figure 8", kit.exactly(1), share[-1])
+              for kind, share in one.shares.items()],
+            kit.finding(f"entered-{dim}", f"{dim} dimensions: epoch from which on all neurons are in the PAR",
+                        "Figure 8", one.entered),
+            kit.finding(f"outside-{dim}",
+                        f"{dim} dimensions: share of held-out points outside the linear regime at the end",
+                        "Eq. 7", one.outside),
+        ]
+    # fmt: on
+    return listed
+
+
+def draw_8(e: Entrances) -> kit.Drawing:
+    """Draw the shares of neurons w on the left, u on the right."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
+    styles = ("-", DASHED, (0, (1, 1.2)))
+    for k, kind in enumerate(("w", "u")):
+        curves = [
+            Curve(one.epochs, one.shares[kind], f"{dim} dimensions", color, style)
+            for (dim, one), color, style in zip(e.items(), kit.SERIES, styles, strict=False)
+        ]
+        lines = draw_over_epochs(axes, k, f"neurons ${kind}_i$", curves, "share in the PAR", share=True)
+    kit.figure_legend(figure, lines, columns=3)
+    return figure
+
+
+FIGURE_8 = kit.Figure(
+    id="sarussi2021-fig8",
+    caption=(
+        "Share of neurons w (a) and u (b) in the perfect agreement regime against epochs, for two separable Gaussians "
+        "in several dimensions."
+    ),
+    configs={
+        f"dim-{dim}": kit.Wanted("sarussi2021/gaussians_50d.yaml", (f"dataset.dim={dim}",) if dim != 50 else ())
+        for dim in DIMENSIONS
+    },
+    origin=ORIGIN, evidence=entrances, claims=claims_of_8, draw=draw_8,
+)  # fmt: skip
+
 
 NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Outlier:
     """The network at the end, agreement and PAR shares over time, and the limit."""
 
     plane: Plane
@@ -41,7 +136,7 @@ class Evidence:
     """(n,) points that a vector can get wrong which classifies the other class right: none under assumption 4."""
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def outlier_evidence(runs: kit.Runs) -> Outlier:
     """Measure agreement over training, and solve the convex program of the NAR that it leads to."""
     groups = read_groups(runs["sgd"])
     x, y, (W, U) = groups.data.x, groups.data.y, groups.last
@@ -50,7 +145,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         predicted = agreement.agreement_directions(x, y, read_groups(runs["limit"]).alpha, *patterns)
     except InfeasibleError:
         predicted = None
-    return Evidence(
+    return Outlier(
         plane=plane(groups, 0.15), limit=read_groups(runs["limit"]), patterns=patterns, predicted=predicted,
         disagreements={
             kind: agreement.most_disagreements(x, H).astype(np.float64)
@@ -61,7 +156,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     )  # fmt: skip
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims_of_9(e: Outlier) -> list[kit.Claim]:
     """Compare accuracy, agreement and shares with Appendix J."""
     groups = e.plane.groups
     x, y = groups.data.x, groups.data.y
@@ -98,7 +193,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw_9(e: Outlier) -> kit.Drawing:
     """Draw regions, directions, disagreements and shares."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = draw_decisions(axes[0], e.plane)
@@ -118,7 +213,7 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-FIGURE = kit.Figure(
+FIGURE_9 = kit.Figure(
     id="sarussi2021-fig9",
     caption=(
         "Two antipodal Gaussians and one positive outlier: decision regions (a), directions of the neurons (b), "
@@ -126,5 +221,8 @@ FIGURE = kit.Figure(
         "type in the perfect agreement regime (d) against epochs."
     ),
     configs={"sgd": "sarussi2021/outlier.yaml", "limit": "sarussi2021/outlier_limit.yaml"},
-    origin=ORIGIN | {"rescaled time": "inferred"}, evidence=evidence, claims=claims, draw=draw,
+    origin=ORIGIN | {"rescaled time": "inferred"}, evidence=outlier_evidence, claims=claims_of_9, draw=draw_9,
 )  # fmt: skip
+
+
+FIGURES = kit.by_id(FIGURE_8, FIGURE_9)

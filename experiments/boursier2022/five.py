@@ -1,4 +1,4 @@
-"""Figure 4: five points that are not orthogonal, small initialisation: five states and the loss profile."""
+"""Figures 4 and 5: five points that are not orthogonal, from a small and from a large initialisation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.theory.ntk import NtkRegression, ntk_regression
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
-from .panels import draw_profile, draw_states
-from .states import LOSS_FACTOR, ORIGIN, LineState, LossCurve, line_state, loss_curve, on_flow, turns
+from .states import (
+    LOSS_FACTOR,
+    ORIGIN,
+    LineState,
+    LossCurve,
+    draw_profile,
+    draw_states,
+    line_state,
+    loss_curve,
+    on_flow,
+    turns,
+)
 from .theory.growth import one_sign_saddle_loss
 
 ITERATIONS = (0, 15000, 94000, 150000, 300000)
@@ -29,7 +40,7 @@ TURN = 1.0
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Small:
     """Five states, the loss, and the directions to which alignment leads."""
 
     x: kit.Floats
@@ -57,14 +68,14 @@ class Evidence:
         return int(np.sum((saddle.a < 0) & (self.x @ saddle.W.T > 0).any(axis=0)))
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def small(runs: kit.Runs) -> Small:
     """Read the states and the loss of the five-point run, and follow its neurons along Eq. 10."""
     run = runs["five_points"]
     x, y = run.dataset().x, run.dataset().y
     states, curve = [line_state(run, iteration) for iteration in ITERATIONS], loss_curve(run)
     start, saddle = states[0], states[2].iteration
     limits = sphere_flow(x, y, start.W, start.a, [np.inf], loss_factor=LOSS_FACTOR).directions[0]
-    return Evidence(
+    return Small(
         x, y, states, limits, curve, plateau=curve.plateau(saddle, 0.01 * curve.at(saddle)),
         saddle_loss=one_sign_saddle_loss(x, y, 1, loss_factor=LOSS_FACTOR),
     )  # fmt: skip
@@ -75,17 +86,17 @@ def groups(state: LineState, angle: float = GROUP_ANGLE) -> kit.Clusters:
     return kit.cluster_directions(state.W, signs=state.a, relative_norm=VISIBLE, angle_tolerance=angle)
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims_of_4(e: Small) -> list[kit.Claim]:
     """Compare the states and the loss with Appendix A.1."""
-    return [*_up_to_the_saddle(e), *_after_the_saddle(e), *_findings(e)]
-
-
-def _up_to_the_saddle(e: Evidence) -> list[kit.Claim]:
-    """Alignment, the growth of two groups, the intermediate saddle."""
-    _, early, saddle, _, _ = e.states
+    _, early, saddle, leaving, end = e.states
     visible = kit.significant(early.W, VISIBLE)
     to_limit = np.degrees(np.arccos(kit.cosines(early.W[visible], e.limits[visible])))
     turned = turns(early, saddle)[kit.significant(saddle.W, VISIBLE)]
+    inputs = e.x[:, 0]
+    kinks = kit.distinct_kinks(end.W, within=(float(inputs.min()), float(inputs.max())))
+    grew = kit.significant(leaving.W, VISIBLE) & (leaving.norms > saddle.norms)
+    at_saddle = groups(saddle)
+    angles, final = (kit.angle_of(one.directions).tolist()[:2] for one in (at_saddle, groups(end)))
     return [
         kit.claim("alignment", "Early alignment by iteration 15000 "
                   "(share of visible neurons within 5 degrees of their limit in Eq. 10)",
@@ -103,16 +114,6 @@ def _up_to_the_saddle(e: Evidence) -> list[kit.Claim]:
         kit.claim("saddle-flat", "The loss is flat there: -dL/dt, the squared gradient, is small "
                   "(share by which the loss falls around 94000, within 10 %)",
                   "Figure 4(f)", kit.at_most(0.01), 1 - e.curve.at(94000 * 1.1) / e.curve.at(94000 * 0.9)),
-    ]  # fmt: skip
-
-
-def _after_the_saddle(e: Evidence) -> list[kit.Claim]:
-    """Growth with realignment, and the final state."""
-    _, _, saddle, leaving, end = e.states
-    inputs = e.x[:, 0]
-    kinks = kit.distinct_kinks(end.W, within=(float(inputs.min()), float(inputs.max())))
-    grew = kit.significant(leaving.W, VISIBLE) & (leaving.norms > saddle.norms)
-    return [
         kit.claim("left", "At 150000 the saddle is being left (loss over that of the saddle)",
                   "Appendix A.1, Figure 4(d), (f)", kit.less_than(0.99), e.curve.at(150000) / e.curve.at(94000)),
         kit.claim("growth", "while norms still grow (sum of squares over that at the saddle)",
@@ -125,15 +126,6 @@ def _after_the_saddle(e: Evidence) -> list[kit.Claim]:
         kit.claim("sparse",
                   "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
                   "Appendix A.1, Figure 4(e)", kit.at_most(len(inputs) - 2), len(kinks)),
-    ]  # fmt: skip
-
-
-def _findings(e: Evidence) -> list[kit.Claim]:
-    """What it does not say."""
-    _, early, saddle, _, end = e.states
-    at_saddle = groups(saddle)
-    angles, final = (kit.angle_of(one.directions).tolist()[:2] for one in (at_saddle, groups(end)))
-    return [
         kit.finding("narrow-groups",
                     "Groups at the saddle when 10 instead of 30 degrees link neurons: the right-facing ones are two",
                     "Figure 4(c)", groups(saddle, NARROW_ANGLE).count),
@@ -158,7 +150,7 @@ def _findings(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def remarks(e: Evidence) -> list[str]:
+def remarks(e: Small) -> list[str]:
     """Say when the run never leaves the saddle, and why."""
     if e.negative:
         return []
@@ -168,7 +160,7 @@ def remarks(e: Evidence) -> list[str]:
     ]
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw_4(e: Small) -> kit.Drawing:
     """Draw panels a to e on common axes and the loss as panel f."""
     titles = ["Initialisation", "End of early alignment", "Intermediate saddle", "Growth, realignment", "Final state"]
 
@@ -183,7 +175,7 @@ def draw(e: Evidence) -> kit.Drawing:
     return draw_states(e.states, titles, e.x[:, 0], e.y, extra=loss_panel)
 
 
-FIGURE = kit.Figure(
+FIGURE_4 = kit.Figure(
     id="boursier2022-fig4",
     caption=(
         "As Figure 2, for five points that are not orthogonal: two groups of neurons grow until an intermediate "
@@ -191,5 +183,97 @@ FIGURE = kit.Figure(
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
     variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"), origin={**ORIGIN, "data": "released"},
-    evidence=evidence, claims=claims, draw=draw, remarks=remarks,
+    evidence=small, claims=claims_of_4, draw=draw_4, remarks=remarks,
 )  # fmt: skip
+
+
+NEARLY = 0.1
+""""Approximately" and "not significantly": within 10 %."""
+FITTED = 1e-3
+"""The loss that counts as zero, as in Figure 4."""
+
+
+@dataclass(frozen=True)
+class Large:
+    """The first and the last state, and kernel regression from the first."""
+
+    x: kit.Floats
+    """(n, 2) inputs with the constant."""
+    y: kit.Floats
+    first: LineState
+    last: LineState
+    curve: LossCurve
+    small: LossCurve
+    """That of Figure 4, from a small initialisation."""
+    kernel: NtkRegression
+
+    def interpolator(self, x: kit.Floats) -> kit.Floats:
+        """Return the kernel's interpolator at inputs (k,) without the constant."""
+        return self.kernel(np.column_stack([x, np.ones_like(x)]))
+
+
+def large(runs: kit.Runs) -> Large:
+    """Read the states, and solve the kernel regression."""
+    run = runs["large"]
+    x, y = run.dataset().x, run.dataset().y
+    first, last = line_state(run, 0), line_state(run, run.iterations)
+    kernel = ntk_regression(x, y, first.W, first.a, loss_factor=LOSS_FACTOR)
+    return Large(x, y, first, last, loss_curve(run), loss_curve(runs["small"]), kernel)
+
+
+def claims_of_5(e: Large) -> list[kit.Claim]:
+    """Compare with Appendix A.1."""
+    first, last, curve = e.first, e.last, e.curve
+    within = (float(e.x[:, 0].min()), float(e.x[:, 0].max()))
+    grid = np.linspace(*within, 2001)
+    end = last.function(grid)
+    error, size, change = (
+        float(np.sqrt(np.mean(one**2))) for one in (end - e.interpolator(grid), end, end - first.function(grid))
+    )
+    fitted, fitted_small = (one.first_below(FITTED) for one in (curve, e.small))
+    least_small = fitted_small if np.isfinite(fitted_small) else float(e.small.iterations[-1])  # it took longer
+    return [
+        kit.claim("lazy", "Neurons do not move significantly (median relative movement of hidden weights)",
+                  "Appendix A.1, Figure 5", kit.at_most(NEARLY), np.median(kit.relative_movement(last.W, first.W))),
+        kit.claim("kinks",
+                  "The final function is not as simple as for small initialisation (kinks between the inputs: tens)",
+                  "Appendix A.1, Figure 5(b)", kit.at_least(20), len(kit.distinct_kinks(last.W, within=within))),
+        kit.claim("loss", "The loss converges to 0 within 5000 iterations (orders of magnitude fallen)",
+                  "Appendix A.1, Figure 5(b)", kit.at_least(4), kit.orders_fallen(curve.losses)),
+        kit.claim("no-saddle", "The trajectory does not go through saddle points (plateaus of the loss)",
+                  "Appendix A.1", kit.exactly(0), len(kit.find_plateaus(curve.iterations, curve.losses, floor=1e-4))),
+        kit.claim("faster", "The loss converges much faster than from a small initialisation "
+                  "(first iteration below 1e-3, over that of Figure 4)",
+                  "Appendix A.1", kit.at_most(0.1), fitted / least_small),
+        kit.claim("kernel", "The final function is approximately the interpolator of the tangent kernel at "
+                  "initialisation (root mean square distance between the inputs, over the final function's size)",
+                  "Appendix A.1", kit.at_most(NEARLY), error / size),
+        kit.finding("kernel-change", "The same distance, over that of the final function from the initial one",
+                    "Appendix A.1", error / change),
+        kit.finding("patterns", "Share of (point, neuron) pairs whose activation changed",
+                    "Appendix A.1", float(kit.changed_patterns(e.x, last.W, first.W))),
+        kit.finding("start", "Loss at initialisation, which the paper does not print", "Figure 5(a)", curve.start),
+        kit.finding("speed", "First iteration with a loss below 1e-3", "Appendix A.1", fitted),
+        kit.finding("speed-small", "and from a small initialisation", "Appendix A.1", fitted_small),
+    ]  # fmt: skip
+
+
+def draw_5(e: Large) -> kit.Drawing:
+    """Draw the first and the last state, and over the last one the kernel's interpolator."""
+    titles = ["Initialisation", "End of training"]
+    states = [e.first, e.last]
+    return draw_states(states, titles, e.x[:, 0], e.y, overlay=e.interpolator, overlay_label="NTK interpolator")
+
+
+FIGURE_5 = kit.Figure(
+    id="boursier2022-fig5",
+    caption=(
+        "As Figure 4, with initialisation scale 10: between the first and the last state the neurons hardly move. "
+        "Dashed: the interpolator of the tangent kernel at initialisation."
+    ),
+    configs={"large": "boursier2022/five_points_large.yaml", "small": "boursier2022/five_points.yaml"},
+    origin={**ORIGIN, "data": "released"}, evidence=large, claims=claims_of_5, draw=draw_5,
+)  # fmt: skip
+
+
+FIGURES = kit.by_id(FIGURE_4, FIGURE_5)

@@ -1,26 +1,24 @@
-"""Figure 3: a clustered network whose decision boundary is linear while its output is not, and Theorem 5.1 itself.
-
-Without training: Theorem 5.1 is checked on 1000 random clustered networks.
-"""
+"""Figures 3 and 5: networks of two directions, Theorem 5.1 on random ones; nothing is trained."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.patches import Patch
 
 from dynamics_cli import kit
 from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.plotting.panels.inputs import draw_levels
+from dynamics_cli.plotting.panels.inputs import draw_levels, draw_regions, tint
 
-from .panels import draw_neurons
+from .groups import draw_neurons
 from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations
 
-ALPHA = 0.2
-H = np.array([[1.0, 0.6], [-0.4, 0.9]])
+ALPHA_3 = 0.2
+H_3 = np.array([[1.0, 0.6], [-0.4, 0.9]])
 """The directions w and u of the drawn network, as in Figure 3: not opposite to each other."""
-A = np.array([1.0, -1.0])
+A_3 = np.array([1.0, -1.0])
 WINDOW = (-2.0, 2.0, -2.0, 2.0)
 LEVELS = np.arange(-2.0, 2.01, 0.5)
 NETWORKS, POINTS = 1000, 2000
@@ -28,7 +26,7 @@ NETWORKS, POINTS = 1000, 2000
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Clustered:
     """The drawn network, and random ones."""
 
     sets: LevelSets
@@ -48,16 +46,16 @@ class Evidence:
     """The same for the network that attains it."""
 
 
-def evidence(runs: kit.Runs) -> Evidence:
+def clustered_networks(runs: kit.Runs) -> Clustered:
     """Cut the plane at the network's kinks; test Corollary 6.1 and Theorem 5.1 on random networks and points."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (20_000, 2))
-    h = outputs(x, H, A, ALPHA)
+    h = outputs(x, H_3, A_3, ALPHA_3)
     fitted = x @ np.linalg.lstsq(x, h, rcond=None)[0]
     counts = random_networks(rng)
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
-    return Evidence(
-        sets=level_sets(two_layer_pieces(H, A), ALPHA, WINDOW, LEVELS),
+    return Clustered(
+        sets=level_sets(two_layer_pieces(H_3, A_3), ALPHA_3, WINDOW, LEVELS),
         nonlinearity=float(np.var(h - fitted) / np.var(h)),
         clustered=int(counts[:, 0].sum()),
         inside=int(counts[:, 1].sum()),
@@ -84,11 +82,11 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
     return np.array(rows, dtype=np.float64)
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims_of_3(e: Clustered) -> list[kit.Claim]:
     """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
     return [
         kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
-                  "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(boundary_directions(H, A, ALPHA))),
+                  "Figure 3, Corollary 6.1", kit.near(0, 1e-9), bend(boundary_directions(H_3, A_3, ALPHA_3))),
         kit.theory("output",
                   "The output is not a linear function (share of its variance that no linear function explains)",
                   "Section 5.1, Figure 3", kit.more_than(0), e.nonlinearity),
@@ -109,25 +107,119 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw_3(e: Clustered) -> kit.Drawing:
     """Draw level sets and the two directions."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
     sets = e.sets
     draw_levels(axes[0], sets.polygons, sets.bands, sets.segments, sets.levels, WINDOW)
     kit.panel_label(axes[0], 0, "level sets of $N(x)$, every 0.5")
-    draw_neurons(axes[1], H, A, "weight")
-    for vector, name in zip(H, (r"$\bar w$", r"$\bar u$"), strict=True):
+    draw_neurons(axes[1], H_3, A_3, "weight")
+    for vector, name in zip(H_3, (r"$\bar w$", r"$\bar u$"), strict=True):
         axes[1].annotate(name, vector, xytext=(4, 3), textcoords="offset points")
     kit.panel_label(axes[1], 1, "the two directions")
     return figure
 
 
-FIGURE = kit.Figure(
+FIGURE_3 = kit.Figure(
     id="sarussi2021-fig3",
     caption=(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
     origin={"directions": "assumed", "slope": "assumed", "random networks": "assumed"},
-    evidence=evidence, claims=claims, draw=draw,
+    evidence=clustered_networks, claims=claims_of_3, draw=draw_3,
 )  # fmt: skip
+
+
+H_5 = np.array([[1.0, 0.5], [-0.3, 1.0]])
+"""Neurons w and u."""
+A_5 = np.array([1.0, -1.0])
+ALPHA_5 = 0.2
+WINDOW = (-2.0, 2.0, -2.0, 2.0)
+FINE = 1e-12
+"""Levels between which an output counts as 0: below rounding of any output drawn."""
+DIRECTIONS = 360_000
+
+
+@dataclass(frozen=True)
+class TwoNeurons:
+    """Regions and zeros of both networks."""
+
+    leaky: LevelSets
+    relu: LevelSets
+    """Of ReLU: negative, zero and positive outputs."""
+    signs: kit.Floats
+    """(DIRECTIONS,) signs of the ReLU network's outputs around the circle."""
+
+
+def two_neurons(runs: kit.Runs) -> TwoNeurons:
+    """Cut the plane at the kinks of both networks."""
+    pieces = two_layer_pieces(H_5, A_5)
+    angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
+    return TwoNeurons(
+        leaky=level_sets(pieces, ALPHA_5, WINDOW),
+        relu=level_sets(pieces, 0.0, WINDOW, (-FINE, FINE)),
+        signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A_5, 0.0)),
+    )
+
+
+def best_linear(signs: kit.Floats) -> float:
+    """Return the least share of directions that a half-plane decides otherwise than `signs` (n,) on a circle."""
+    n = len(signs)
+    turns = np.concatenate([[0.0], np.cumsum(np.concatenate([signs, signs]))])
+    inside = turns[n // 2 : n // 2 + n] - turns[:n]  # sum of the signs over a half circle from every direction
+    total = float(signs.sum())
+    agree = (inside - (total - inside)).max()  # right minus wrong
+    return float((np.count_nonzero(signs) - agree) / 2 / n)
+
+
+def claims_of_5(e: TwoNeurons) -> list[kit.Claim]:
+    """Compare both boundaries with Appendix D.1."""
+    between = float(np.degrees(np.arccos(H_5[0] @ H_5[1] / np.linalg.norm(H_5[0]) / np.linalg.norm(H_5[1]))))
+    zero = e.signs == 0
+    least = min(best_linear(np.where(zero, label, e.signs)) for label in (1.0, -1.0))
+    return [
+        kit.theory("leaky-linear", "Leaky ReLU: the decision boundary is linear (bend in degrees)",
+                  "Appendix D.1, Figure 5(a); Theorem 5.1",
+                  kit.near(0, 1e-9), bend(boundary_directions(H_5, A_5, ALPHA_5))),
+        kit.theory("relu-zero",
+                  "ReLU: the output is 0 in a sector (opening angle in degrees; 180 minus the angle of w and u)",
+                  "Appendix D.1, Figure 5(b)", kit.near(180 - between, 0.01), float(360 * np.mean(zero))),
+        kit.theory("relu-not-linear",
+                  "ReLU: the boundary is not linear, whichever label 0 gets (directions that the best line gets wrong)",
+                  "Appendix D.1, Figure 5(b)", kit.more_than(0), least),
+        kit.finding("slope", "Slope of the leaky ReLU network", "not printed", ALPHA_5),
+    ]  # fmt: skip
+
+
+def draw_5(e: TwoNeurons) -> kit.Drawing:
+    """Draw the regions of both networks with their neurons."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
+    left = draw_regions(axes[0], e.leaky.polygons, e.leaky.bands, e.leaky.segments[0], WINDOW)
+    shades = [tint(kit.PALETTE.negative), "#FFFFFF", tint(kit.PALETTE.positive)]
+    edges = [segment for level in e.relu.segments for segment in level]
+    draw_regions(axes[1], e.relu.polygons, e.relu.bands, edges, WINDOW, colors=shades)
+    for k, name in enumerate(("leaky ReLU", "ReLU")):
+        kit.panel_label(axes[k], k, name)
+        for vector, sign, label in ((H_5[0], 1, "$w$"), (H_5[1], -1, "$u$")):
+            color = kit.PALETTE.sign(sign)
+            arrow = {"arrowstyle": "-|>", "color": color, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
+            axes[k].annotate("", vector, (0, 0), arrowprops=arrow, zorder=4)
+            axes[k].annotate(label, vector, xytext=(3, 3), textcoords="offset points", color=color)
+    zero = Patch(facecolor="white", edgecolor=kit.PALETTE.muted, linewidth=0.6, label="$N(x)=0$")
+    kit.figure_legend(figure, [*left.handles, zero], columns=4)
+    return figure
+
+
+FIGURE_5 = kit.Figure(
+    id="sarussi2021-fig5",
+    caption=(
+        "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
+        "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
+    ),
+    origin={"two neurons": "stated", "directions": "assumed", "slope": "assumed"},
+    evidence=two_neurons, claims=claims_of_5, draw=draw_5,
+)  # fmt: skip
+
+
+FIGURES = kit.by_id(FIGURE_3, FIGURE_5)

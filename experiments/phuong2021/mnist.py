@@ -1,0 +1,407 @@
+"""Table 1, Figures 3 and 4: the convolutional network of Appendix D on two digits, its features, one of its layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from dynamics_cli import _bundled, kit
+from dynamics_cli.architectures.convolutional import Convolutional, Layer
+from dynamics_cli.config import load_config
+
+from .panels import draw_plane, draw_values, legend_of_colors, two_colors
+from .theory.separability import PairProducts, pair_products
+
+CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
+PRESETS = {"full": {"mnist": "phuong2021/mnist_full.yaml"}}
+ORIGIN: dict[str, kit.Origin] = {
+    "digits 0 and 1": "stated", "six convolutional, two fully connected layers, biases": "stated",
+    "W7 of 128 x 3136": "stated", "cells of Table 1": "assumed", "Adam, batch 128, 50 epochs (preset full)": "stated",
+    "batch 32, 500 images, 20 epochs (default preset)": "assumed", "step 1e-3": "assumed",
+    "weights of the fully connected layers times 0.05": "stated", "law of the initial weights": "inferred",
+    "seed": "assumed",
+}  # fmt: skip
+
+
+def architecture_of(run: kit.Run) -> Convolutional:
+    """Return the architecture of a run.
+
+    Raises InputError when it is not a convolutional one with at least two fully connected layers.
+    """
+    section = run.config.architecture
+    if not isinstance(section, Convolutional) or not section.widths:
+        raise kit.InputError(f"{run.path}: this figure needs architecture.kind convolutional with hidden widths")
+    return section
+
+
+HEADER = ["layer", "type", "output", "weights", "biases", "parameters"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The layers, and the shapes of the network that is trained."""
+
+    layers: list[Layer]
+    shapes: dict[str, tuple[int, ...]]
+
+
+def architecture(runs: kit.Runs) -> Architecture:
+    """Read the architecture from the config of Figures 3 and 4."""
+    section = load_config(_bundled.CONFIGS / "phuong2021/mnist.yaml").architecture
+    assert isinstance(section, Convolutional)
+    channels, rows, columns = section.image
+    return Architecture(section.layers(), section.shapes(channels * rows * columns))
+
+
+def claims_of_table(e: Architecture) -> list[kit.Claim]:
+    """Compare with what Appendix D says of the architecture."""
+    kinds = [len(layer.weight) for layer in e.layers]
+    rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
+    total = sum(layer.parameters for layer in e.layers)
+    return [
+        kit.theory("convolutions", "Six convolutional layers", "Appendix D", kit.exactly(6), kinds.count(4)),
+        kit.theory("connected", "followed by two fully connected ones", "Appendix D", kit.exactly(2),
+                  kinds[kinds.index(2) :].count(2)),
+        kit.theory("w7-rows", "W7 has 128 rows", "Appendix D", kit.exactly(128), rows),
+        kit.theory("w7-columns", "and 3136 columns", "Appendix D", kit.exactly(3136), columns),
+        kit.theory("biases", "Layers have biases (layers with one)", "Appendix D", kit.exactly(8),
+                  sum(f"bias_{layer.number}" in e.shapes for layer in e.layers)),
+        kit.finding("parameters", "Number of parameters", "not in the paper", total),
+    ]  # fmt: skip
+
+
+def table(e: Architecture) -> tuple[list[str], list[list[str]]]:
+    """Return the architecture, a layer a row."""
+    rows = []
+    for layer in e.layers:
+        output, weights = (" x ".join(map(str, shape)) for shape in (layer.output, layer.weight))
+        rows.append([str(layer.number), layer.name, output, weights, str(layer.weight[0]), str(layer.parameters)])
+    return HEADER, rows
+
+
+def draw_architecture(e: Architecture) -> kit.Drawing:
+    """Draw the table."""
+    figure, (axes,) = kit.new_figure(width=5.5, aspect=0.4)
+    kit.draw_table(axes, *table(e))
+    return figure
+
+
+TABLE1 = kit.Figure(
+    id="phuong2021-table1",
+    caption=(
+        "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
+        "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
+    ),
+    origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
+    evidence=architecture, claims=claims_of_table, draw=draw_architecture, table=table,
+)  # fmt: skip
+
+
+SIGNIFICANT = 0.1
+"""Share of the largest singular value above which one is significantly non-zero."""
+SIGNIFICANT_TOO = (0.2, 0.05)
+"""Other choices of it."""
+OUTER = 0.5
+"""A neuron is away from the origin from this share on of ..."""
+MANY = 0.9
+"""... this quantile of the norms in the plane. A single far neuron moves the largest norm, but not this one."""
+PERMUTATIONS = 1000
+"""Of the signs, or of the places."""
+NEAR = 0.25
+"""Share of the largest norm up to which a neuron is near the origin."""
+
+
+@dataclass(frozen=True)
+class Connected:
+    """The first fully connected layer."""
+
+    values: kit.Floats
+    """All singular values of W7."""
+    points: kit.Floats
+    """(m, 2) rows on the two leading right-singular directions."""
+    signs: kit.Floats
+    """(m,) signs of the output weights W8."""
+    held: float
+    """Share of the squared norms that the plane holds."""
+
+    def above(self, share: float) -> int:
+        """Return the number of singular values above a share of the largest."""
+        return int(np.sum(self.values > share * self.values[0]))
+
+    def outer(self, share: float = OUTER, quantile: float = MANY) -> kit.Bools:
+        """Return which neurons (m,) have a norm in the plane above a share of a quantile of all."""
+        lengths = kit.norms(self.points)
+        result: kit.Bools = lengths > share * np.quantile(lengths, quantile)
+        return result
+
+    def in_cluster(self, some: kit.Bools, signs: kit.Floats | None = None) -> kit.Floats:
+        """Return which of some neurons (m,) are closer to the mean of those of their sign, or of the sign given.
+
+        NaN when one sign has none there.
+        """
+        points, signs = self.points[some], (self.signs if signs is None else signs)[some]
+        if not (signs > 0).any() or not (signs < 0).any():
+            return np.full(len(points), np.nan)
+        plus, minus = (kit.cosines(points, points[signs == s].mean(axis=0)) for s in (1, -1))
+        hits: kit.Floats = ((plus > minus) == (signs > 0)).astype(np.float64)
+        return hits
+
+    def sorted_by_sign(self, some: kit.Bools, signs: kit.Floats | None = None) -> float:
+        """Return the share of them."""
+        return float(np.mean(self.in_cluster(some, signs)))
+
+    def by_chance(self, outer: kit.Bools) -> float:
+        """Return the 95 % point of that share when the signs of the outer neurons are permuted at random."""
+        rng, signs = np.random.default_rng(0), np.tile(self.signs, (PERMUTATIONS, 1))
+        signs[:, outer] = rng.permuted(signs[:, outer], axis=1)
+        return float(np.quantile([self.sorted_by_sign(outer, one) for one in signs], 0.95))
+
+    def more_mixed(self, near: kit.Bools, outer: kit.Bools) -> tuple[float, float]:
+        """Return how much less `near` are sorted than `outer`, and the 95 % point of that under exchanged places."""
+        hits, n = np.concatenate([self.in_cluster(outer), self.in_cluster(near)]), int(outer.sum())
+        permuted = np.random.default_rng(0).permuted(np.tile(hits, (PERMUTATIONS, 1)), axis=1)
+        chance = np.quantile(permuted[:, :n].mean(axis=1) - permuted[:, n:].mean(axis=1), 0.95)
+        return float(hits[:n].mean() - hits[n:].mean()), float(chance)
+
+
+def connected(runs: kit.Runs) -> Connected:
+    """Measure the weights of the first fully connected layer."""
+    run = runs["mnist"]
+    section, state = architecture_of(run), run.state(-1)
+    number = len(section.convolutions) + 1
+    W, a = (state[f"weight_{k}"].astype(np.float64) for k in (number, number + 1))
+    points = kit.project(W, kit.leading_directions(W))
+    return Connected(kit.singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
+
+
+def claims_of_4(e: Connected) -> list[kit.Claim]:
+    """Compare with Appendix D."""
+    lengths = kit.norms(e.points)
+    outer = e.outer()
+    near = lengths < NEAR * lengths.max()
+    clusters = [lengths[outer & (e.signs == s)] for s in (1, -1)]
+    mixed, chance = e.more_mixed(near, outer)
+    spread = [np.std(cluster) / np.mean(cluster) for cluster in clusters if len(cluster)]
+    return [
+        kit.claim("few",
+                  "Very few singular values are significantly non-zero, perhaps five or ten, more than two "
+                  "(above 10 %)",
+                  "Appendix D, Figure 4a", kit.Interval(3, 10), e.above(SIGNIFICANT)),
+        kit.claim("by-sign",
+                  "Two clusters away from the origin belong to the signs of W8 (share of neurons in theirs, "
+                  f"of those with a norm above {OUTER:g} of the {MANY:.0%} quantile; most, and more than 95 % of "
+                  "permutations of the signs)",
+                  "Appendix D, Figure 4b", kit.more_than(np.fmax(0.5, e.by_chance(outer))), e.sorted_by_sign(outer)),
+        kit.claim("mixed",
+                  "A mixed cluster lies close to the origin (share of neurons in the cluster of their sign: how much "
+                  "less than away from it; more than where places are exchanged at random, 95 % point)",
+                  "Appendix D, Figure 4b", kit.more_than(chance), mixed),
+        kit.finding("near-sorted", "Neurons near the origin in the cluster of their sign", "Figure 4b",
+                    e.sorted_by_sign(near)),
+        kit.finding("held", "Share of the squared norms that the projection on two dimensions holds", "Appendix D",
+                    e.held),
+        kit.finding("outer-smaller", "Neurons of the smaller outer cluster", "Figure 4b", min(map(len, clusters))),
+        kit.finding("near", "Share of neurons near the origin", "Figure 4b", np.mean(near)),
+        kit.finding("spread", "Relative deviation of the norms within the outer clusters: clusters rather than rays",
+                    "Appendix D", float(np.mean(spread)) if spread else float("nan")),
+        *[
+            kit.finding(f"above-{share * 100:g}", f"Singular values above {share:.0%} of the largest", "Figure 4a",
+                        e.above(share))
+            for share in SIGNIFICANT_TOO
+        ],
+        *[
+            kit.finding(f"by-sign-{share:g}",
+                        f"Outer neurons in the cluster of their sign, with a norm above {share:g} of the "
+                        "largest (nothing: one sign has none)", "Figure 4b",
+                        e.sorted_by_sign(e.outer(share, 1.0)))
+            for share in (OUTER, NEAR)
+        ],
+    ]  # fmt: skip
+
+
+def draw_4(e: Connected) -> kit.Drawing:
+    """Draw panels a and b."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
+    draw_values(axes[0], e.values)
+    draw_plane(axes[1], e.points, two_colors(e.signs))
+    kit.panel_label(axes[0], 0, "Singular values of $W_7$")
+    kit.panel_label(axes[1], 1, "Neurons")
+    legend_of_colors(figure, "$W_8[j] > 0$", "$W_8[j] < 0$")
+    return figure
+
+
+FIGURE_4 = kit.Figure(
+    id="phuong2021-fig4",
+    caption=(
+        "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
+        "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."
+    ),
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=connected, claims=claims_of_4, draw=draw_4,
+)  # fmt: skip
+
+
+SORTS = {
+    "across": ("different digits", kit.PALETTE.neurons),
+    "first": ("both 0", kit.PALETTE.highlight),
+    "second": ("both 1", kit.PALETTE.function),
+}
+CLASSES = ("first", "second")
+DRAWN_BINS = 60
+UPDATES, IMAGES = 4950, 12665
+"""Of the paper: 50 epochs in batches of 128."""
+
+
+@dataclass(frozen=True)
+class Products:
+    """Distributions of products of pairs."""
+
+    before: list[PairProducts]
+    """Of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is."""
+    after: list[PairProducts]
+    """Of the input, and of every hidden layer after its ReLU."""
+    accuracy: float
+    updates: int
+    images: int
+
+    @property
+    def training(self) -> str:
+        """How much of the paper's training this is."""
+        share = self.updates / UPDATES
+        return f"after {self.updates} updates on {self.images} images: {share:.0%} of the paper's {UPDATES} on {IMAGES}"
+
+    def places(self, sort: str) -> kit.Floats:
+        """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
+            return np.array([one.means[sort] / np.mean([*one.stds.values()]) for one in self.before])
+
+    def gaps(self) -> list[float]:
+        """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean deviations."""
+        closer = np.minimum(*(self.places(sort) for sort in CLASSES))
+        with np.errstate(invalid="ignore"):
+            return [*map(float, closer - self.places("across"))]
+
+    def right(self) -> list[tuple[float, float]]:
+        """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
+        return [(one.right("first"), one.right("second")) for one in self.before]
+
+
+def products_evidence(runs: kit.Runs) -> Products:
+    """Compute all pairs of the training images, one layer after the other."""
+    run = runs["mnist"]
+    section, data, state = architecture_of(run), run.dataset(), run.state(-1)
+    before = [pair_products(data.x.astype(np.float32), data.y)]
+    after = before[:]
+    for number in range(1, len(section.convolutions) + len(section.widths) + 1):
+        z = section.layer_outputs(state, data.x, number)
+        before.append(pair_products(z, data.y))
+        after.append(pair_products(np.maximum(z, 0, out=z), data.y))
+    accuracy = float(np.mean(np.sign(run.network(-1)(data.x)) == np.sign(data.y)))
+    return Products(before, after, accuracy, run.iterations, len(data.x))
+
+
+def claims_of_3(e: Products) -> list[kit.Claim]:
+    """Compare with Appendix D."""
+    gaps, right = e.gaps(), e.right()
+    last = len(gaps) - 1
+    return [
+        kit.claim("right",
+                  "Pairs of a class are more to the right than mixed ones "
+                  "(share of layers and classes where it is likelier)",
+                  "Appendix D, Figure 3", kit.most(), np.mean(np.array(right[1:]) > 0.5)),
+        kit.claim("depth",
+                  "Higher layers are generally more strongly separated (share with a larger gap than the layer before)",
+                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(gaps) > 0)),
+        kit.claim("blue-left", "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
+                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(e.places("across")) < 0)),
+        kit.claim("others-right", "and the others keep shifting rightward (share of layers and classes)",
+                  "Appendix D, Figure 3", kit.most(), np.mean([np.diff(e.places(k)) > 0 for k in CLASSES])),
+        kit.claim("last-gap",
+                  f"Layer {last} is more strongly separated than the input (gap there minus gap of the input)",
+                  "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
+        kit.claim("separable",
+                  f"Layer {last} is orthogonally separable (share of pairs that satisfy Eq. 1, before the ReLU)",
+                  "Appendix D, Figure 3, Eq. 1", kit.exactly(1), e.before[-1].share),
+        kit.finding("separable-after",
+                    "The same after the ReLU, where only disjoint supports satisfy it across digits", "Eq. 1",
+                    e.after[-1].share),
+        kit.finding("mixed-before", f"Mixed pairs of layer {last} with a product <= 0, before the ReLU", "Eq. 1",
+                    e.before[-1].satisfied["across"]),
+        kit.finding("right-means",
+                    "Share of layers and classes whose pairs have a larger mean product than mixed ones", "Figure 3",
+                    np.mean([one.means[k] > one.means["across"] for one in e.before[1:] for k in CLASSES])),
+        kit.finding("depth-right",
+                    "Share of layers where the less likely class is likelier right of mixed pairs than before",
+                    "Figure 3", np.mean(np.diff([min(one) for one in right]) > 0)),
+        kit.finding("last-right", f"Smaller of these probabilities in layer {last} minus that of the input",
+                    "Figure 3", min(right[-1]) - min(right[0])),
+        kit.finding("gap-input", "Gap of the input, in mean standard deviations", "Figure 3", gaps[0]),
+        kit.finding("gap-last", f"Gap of layer {last}", "Figure 3", gaps[-1]),
+        kit.finding("gap-largest", "Largest gap of a layer", "Figure 3", max(gaps)),
+        kit.finding("right-0", f"Layer {last}: probability that a pair of 0s exceeds a mixed one", "Figure 3",
+                    right[-1][0]),
+        kit.finding("right-1", f"Layer {last}: probability that a pair of 1s exceeds a mixed one", "Figure 3",
+                    right[-1][1]),
+        kit.finding("accuracy", "Training accuracy", "Appendix D", e.accuracy),
+        kit.finding("updates", f"Updates (the paper: {UPDATES})", "Appendix D", e.updates),
+    ]  # fmt: skip
+
+
+def draw_3(e: Products) -> kit.Drawing:
+    """Draw one panel for the input and each layer."""
+    columns = 4
+    figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
+    for k, one in enumerate(e.before):
+        _draw_products(axes[k], one)
+        kit.panel_label(axes[k], k, "input" if k == 0 else f"layer {k}")
+    for unused in axes[len(e.before) :]:
+        figure.delaxes(unused)
+    figure.suptitle(e.training, fontsize=kit.SMALL)
+    kit.figure_legend(figure, [Line2D([], [], color=color, lw=1.6, label=name) for name, color in SORTS.values()])
+    return figure
+
+
+def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
+    """Draw the three densities over the range that holds all but a thousandth of the pairs on each side."""
+    total = np.cumsum(sum(counts / counts.sum() for counts in one.counts.values())) / len(one.counts)
+    low, high = np.searchsorted(total, [0.001, 0.999])
+    low, high = max(int(low) - 1, 0), min(int(high) + 2, len(one.edges) - 1)
+    step = max((high - low) // DRAWN_BINS, 1)
+    starts = np.arange(low, high, step)
+    edges = one.edges[[*starts, min(starts[-1] + step, len(one.edges) - 1)]]
+    power = int(np.floor(np.log10(np.abs(edges).max())))
+    scale = 10.0**power if power >= 4 else 1.0
+    for sort, (_, color) in SORTS.items():
+        sums = np.add.reduceat(one.counts[sort][: starts[-1] + step], starts) / one.counts[sort].sum()
+        height = sums / np.diff(edges) * scale
+        axes.stairs(height, edges / scale, fill=True, color=color, alpha=0.3)
+        axes.stairs(height, edges / scale, color=color, lw=1.0)
+    axes.axvline(0.0, color=kit.PALETTE.theory, lw=0.6)
+    unit = rf" [$10^{{{power}}}$]" if power >= 4 else ""
+    axes.set_xlabel(f"inner product{unit}")
+    axes.set_ylabel("density" if axes.get_subplotspec().colspan.start == 0 else "")  # type: ignore[union-attr]
+    axes.set_yticks([])
+    axes.locator_params(axis="x", nbins=4)
+    axes.tick_params(labelsize=kit.SMALL)
+
+
+def remarks(e: Products) -> list[str]:
+    """Say what a short training leaves open."""
+    if e.updates >= UPDATES:
+        return []
+    return [f"Drawn {e.training}. How far the last layers separate by then depends on the seed (NOTES)."]
+
+
+FIGURE_3 = kit.Figure(
+    id="phuong2021-fig3",
+    caption=(
+        "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
+        "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
+    ),
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=products_evidence, claims=claims_of_3,
+    draw=draw_3, remarks=remarks,
+)  # fmt: skip
+
+
+FIGURES = kit.by_id(TABLE1, FIGURE_4, FIGURE_3)

@@ -1,0 +1,385 @@
+"""Figures 3 and 7: one neuron that both classes activate, on the hyperboloids of Theorem 3.4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.lines import Line2D
+from mpl_toolkits.mplot3d import Axes3D
+from numpy.typing import NDArray
+
+from dynamics_cli import kit
+
+from .theory.shared_neuron import SharedNeuron, hyperboloid, saddle_eigenvalues, separatrix, shared_neuron
+from .trained import LEARNT, draw_trained, order, sigmoidal, step, train_together, trained_handle
+
+COLORS = {1: "#2E8B57", 2: "#E0B000", 0: "#8A8A8A"}
+"""The paper's green where D_1 prevails (beta reaches 0), yellow where D_2 does (alpha reaches 0)."""
+REACH = 2.0
+"""Largest alpha, beta and |z| shown."""
+UNTIL = 12.0
+"""Time by which trajectories have left the picture or gone to rest."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One neuron, integrated and trained."""
+
+    ode: SharedNeuron
+    trained: kit.Floats
+    """(K, 3) alpha, beta, z of the trained network at the same times."""
+    c: float
+
+    @property
+    def winner(self) -> int:
+        """1 when beta reached 0, 2 when alpha did, 0 when neither."""
+        return 1 if np.isfinite(self.ode.beta_zero) else 2 if np.isfinite(self.ode.alpha_zero) else 0
+
+    @property
+    def path(self) -> kit.Floats:
+        """(K, 3)"""
+        return np.column_stack([self.ode.alpha, self.ode.beta, self.ode.z])
+
+    @property
+    def confidences(self) -> tuple[kit.Floats, kit.Floats]:
+        """(K,) each: of the trained network in D_1 on x_1 and in D_2 on x_2."""
+        alpha, beta, z = self.trained.T
+        return 1 / (1 + np.exp(-z * np.maximum(alpha, 0.0))), 1 / (1 + np.exp(z * np.maximum(beta, 0.0)))
+
+    @property
+    def error(self) -> float:
+        """Largest difference of the confidences in both classes between training and the ODE."""
+        theory = self.ode.confidence_1, self.ode.confidence_2
+        return max(float(np.abs(P - P_theory).max()) for P, P_theory in zip(self.confidences, theory, strict=True))
+
+    @property
+    def drift(self) -> float:
+        """Largest departure of the ODE solution from its hyperboloid, relative to the size of its terms."""
+        size = 1.0 + self.ode.alpha**2 + self.ode.beta**2
+        return float(np.abs((hyperboloid(self.ode.alpha, self.ode.beta, self.ode.z) - self.c) / size).max())
+
+
+def largest_error(learning: Sequence[Trajectory], failing: Sequence[Trajectory] = ()) -> float:
+    """Return the largest `error` of all; NaN unless each network of `learning` reaches `LEARNT` in one class."""
+    least = min(max(float(P.max()) for P in one.confidences) for one in learning)
+    return max(one.error for one in (*learning, *failing)) if least >= LEARNT else float("nan")
+
+
+def follow(run: kit.Run, starts: kit.Floats, *, until: float, points: int) -> list[Trajectory]:
+    """Integrate Eq. 4 and train the shared neuron of a run from `starts (R, 3)`, for its iterations at most."""
+    snapshots = np.unique(np.round(np.linspace(0.0, _updates(run, until), points)).astype(np.int64))
+    paths = train_together(run, starts[:, :2], starts[:, 2], snapshots=snapshots)
+    return [
+        Trajectory(
+            ode=shared_neuron(paths.t, float(start[0]), float(start[1]), float(start[2])),
+            trained=np.column_stack([paths.w[:, r], paths.z[:, r]]),
+            c=float(hyperboloid(*start)),
+        )
+        for r, start in enumerate(starts)
+    ]
+
+
+def trained_winners(run: kit.Run, starts: kit.Floats, *, until: float) -> NDArray[np.int8]:
+    """Return which class alone activates the trained neuron in the end (0: none or both), (R,)."""
+    end = train_together(run, starts[:, :2], starts[:, 2], snapshots=[_updates(run, until)])
+    alpha, beta = end.w[0].T
+    return np.select([(alpha > 0) & (beta <= 0), (beta > 0) & (alpha <= 0)], [1, 2], 0).astype(np.int8)
+
+
+def _updates(run: kit.Run, until: float) -> int:
+    return min(round(until / step(run)), run.iterations)
+
+
+def on_sheet(alpha: kit.Floats, beta: kit.Floats, c: float) -> kit.Floats:
+    """Return starts (R, 3) on the upper part of the hyperboloid `c`; raises ValueError where there is none."""
+    square = alpha**2 + beta**2 - c
+    if (square < 0).any():
+        raise ValueError("no point of the hyperboloid lies above some of these")
+    return np.column_stack([alpha, beta, np.sqrt(square)])
+
+
+def mirrored(starts: kit.Floats) -> kit.Floats:
+    """Return the mirror images (R, 3) of starts (Section 3.4): alpha and beta exchanged, z negative."""
+    return np.asarray(starts[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0]))
+
+
+def draw_sheets(axes: Axes3D, c: float, trajectories: list[Trajectory], *, elevation: float, azimuth: float) -> None:
+    """Draw the part of the hyperboloid `c` with alpha, beta >= 0 as a light net, seen from the given direction.
+
+    Integrated trajectories on it are lines, trained ones dots, coloured by winner.
+    """
+    angle = np.linspace(0.0, np.pi / 2, 25)
+    heights = (
+        [np.linspace(-REACH, REACH, 41)] if c > 0 else [np.linspace(s * np.sqrt(-c), s * REACH, 21) for s in (1, -1)]
+    )
+    for height in heights:
+        radius = np.sqrt(np.maximum(c + height**2, 0.0))
+        z, phi = np.meshgrid(height, angle)
+        r = np.broadcast_to(radius, z.shape)
+        axes.plot_surface(
+            r * np.cos(phi), r * np.sin(phi), z, color="#DDE6EE", alpha=0.5, linewidth=0.3, edgecolor="#B9C6D2",
+            rstride=3, cstride=4, shade=False, zorder=0,
+        )  # fmt: skip
+    for one in trajectories:
+        color = COLORS[one.winner]
+        path, trained = (array[(np.abs(array) <= REACH * 1.001).all(axis=1)] for array in (one.path, one.trained))
+        axes.plot(*path.T, color=color, lw=1.3, zorder=4)
+        length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
+        places = np.searchsorted(length, np.arange(0.0, length[-1], 0.45))
+        dots = trained[places[places < len(trained)]]
+        axes.scatter(*dots.T, s=7, color="white", edgecolors=color, linewidths=0.8, depthshade=False, zorder=5)
+    axes.computed_zorder = False  # what is drawn later is in front
+    axes.set_box_aspect((1, 1, 1.15), zoom=0.98)
+    axes.set(xlim=(0, REACH), ylim=(0, REACH), zlim=(-REACH, REACH), xticks=[0.5, 1, 1.5], yticks=[0.5, 1, 1.5])
+    axes.set_zticks([-1, 0, 1])
+    axes.set_xlabel(r"$\alpha$", labelpad=-4)
+    axes.set_ylabel(r"$\beta$", labelpad=-4)
+    axes.set_zlabel("$z$", labelpad=-6)
+    axes.tick_params(pad=-2, labelsize=7)
+    axes.view_init(elev=elevation, azim=azimuth)
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.pane.set_facecolor("white")
+        axis.pane.set_edgecolor("#DDDDDD")
+
+
+def handles(*, separatrix: bool) -> list[Line2D]:
+    """Return the legend, with a line for the separatrix where it is drawn."""
+    made = [
+        Line2D([], [], color=COLORS[1], label=r"$D_1$ prevails ($\beta\to0$)"),
+        Line2D([], [], color=COLORS[2], label=r"$D_2$ prevails ($\alpha\to0$)"),
+    ]
+    if separatrix:
+        made.append(Line2D([], [], color="black", lw=1.8, label=r"separatrix $\mathcal{C}_c$"))
+    return [*made, trained_handle(3)]
+
+
+C_3 = 1.0
+CAPTION_STARTS = np.array([[0.1, 0.1, 0.1], [0.2, 0.9, 0.2], [1.0, 0.0, -1.1]])
+"""(alpha0, beta0, z0) of the right panel."""
+END = 50.0
+SHOWN = 20.0
+"""Time that the right panel shows."""
+COARSE = 10
+"""The coarse run takes steps this many times as long."""
+
+
+@dataclass(frozen=True)
+class OneSheet:
+    """Trajectories on the hyperboloid c = 1, its separatrix, and the three starts of the caption."""
+
+    trajectories: list[Trajectory]
+    curve: kit.Floats
+    """(n, 3) separatrix; the stationary point is in its middle."""
+    attracted: Trajectory
+    """Started on the separatrix, where alpha is 0.2."""
+    three: list[Trajectory]
+    coarse: list[Trajectory]
+    """The three at ten times the step."""
+    winners: kit.Bools
+    """(R,) whether the trained winner is that of the side of the curve on which the start lies."""
+
+
+def one_sheet(runs: kit.Runs) -> OneSheet:
+    """Integrate and train all trajectories."""
+    curve = separatrix(C_3)
+    upper = curve[curve[:, 2] > 0]
+    on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
+    # starts with z > 0 on both sides of the separatrix, and, for the winners, starts all over with z of both signs
+    alpha, beta = np.array([[0.05, 0.05, 0.05, 0.05, 1.0, 0.5, 0.4], [1.1, 1.35, 1.6, 1.9, 0.6, 1.2, 1.8]])
+    shown = on_sheet(alpha, beta, C_3)
+    r, phi = (a.ravel() for a in np.meshgrid(np.linspace(1.02, 2.2, 9), np.linspace(0.06, np.pi / 2 - 0.06, 9)))
+    above = on_sheet(r * np.cos(phi), r * np.sin(phi), C_3)
+    grid = np.concatenate([above, above * np.array([1.0, 1.0, -1.0])])
+    return OneSheet(
+        trajectories=follow(runs["shared"], np.concatenate([shown, mirrored(shown)]), until=UNTIL, points=600),
+        curve=curve,
+        attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
+        three=follow(runs["shared"], CAPTION_STARTS, until=END, points=1000),
+        coarse=follow(runs["coarse"], CAPTION_STARTS, until=END, points=1000),
+        winners=trained_winners(runs["coarse"], grid, until=200.0) == _sides(grid, curve),
+    )
+
+
+def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
+    """Return 1 for starts (R, 3) above the curve (n, 3), whose z ascends with the angle in the plane, else 2: (R,)."""
+    angles, own = (np.arctan2(points[:, 1], points[:, 0]) for points in (curve, starts))
+    ascending = np.argsort(angles)
+    return np.where(starts[:, 2] > np.interp(own, angles[ascending], curve[ascending, 2]), 1, 2)
+
+
+def claims_of_3(e: OneSheet) -> list[kit.Claim]:
+    """Compare with Theorem 3.4 and the caption."""
+    fine, coarse = (max(one.error for one in runs) for runs in (e.three, e.coarse))
+    green, yellow, failed = e.three
+    learning = (green, yellow, *e.trajectories)
+    return [
+        kit.claim("green", "From (0.1, 0.1, 0.1) beta reaches 0 (trained beta at t = 50)",
+                  "Figure 3, caption", kit.at_most(0.0), float(green.trained[-1, 1])),
+        kit.claim("green-P", "and the confidence on D_1 tends to 1 (trained, t = 50)",
+                  "Figure 3, caption", kit.at_least(0.99), green.confidences[0][-1]),
+        kit.claim("yellow", "From (0.2, 0.9, 0.2) alpha reaches 0 (trained alpha at t = 50)",
+                  "Figure 3, caption", kit.at_most(0.0), float(yellow.trained[-1, 0])),
+        kit.claim("yellow-2", "and that on D_2 to 1",
+                  "Figure 3, caption", kit.at_least(0.99), yellow.confidences[1][-1]),
+        kit.claim("failure", "From (1, 0, -1.1) alpha tends to 0 (trained alpha at t = 50)",
+                  "Figure 3, caption", kit.at_most(0.0), float(failed.trained[-1, 0])),
+        kit.claim("sigmoidal", "The confidence on D_1 from the first start is sigmoidal, although H2 does not hold "
+                  "(trained; 1: convex, then concave)", "Theorem 3.4, Interpretation", kit.exactly(1),
+                  sigmoidal(green.ode.t, green.confidences[0])),
+        kit.finding("green-time", "beta reaches 0 at", "Eq. 4", green.ode.beta_zero),
+        kit.finding("yellow-time", "alpha reaches 0 at", "Eq. 4", yellow.ode.alpha_zero),
+        kit.finding("failure-time", "alpha reaches 0, in finite time, at", "Eq. 4", failed.ode.alpha_zero),
+        kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences, all trajectories)",
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(learning, (failed,))),
+        kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
+                  "gradient descent is Euler's method of Eq. 4", kit.near(1.0, 0.1), order(coarse, fine, (COARSE, 1))),
+        kit.claim("winners", "Above the curve C_c D_1 prevails, below it D_2 (share of trained networks)",
+                  "Theorem 3.4, Figure 3 left", kit.exactly(1), float(e.winners.mean())),
+        kit.theory("yellow-P", "Once alpha is 0 the confidence on D_1 is 0.5, from the second start",
+                   "Figure 3, caption", kit.exactly(0.5), yellow.confidences[0][-1]),
+        kit.theory("failure-P", "and from the third", "Figure 3, caption", kit.exactly(0.5),
+                   failed.confidences[0][-1]),
+        kit.theory("invariant",
+                   "Trajectories stay on their hyperboloid, also after a value has reached 0 (largest relative drift)",
+                   "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in (*learning, failed))),
+        kit.theory("separatrix", "From the curve C_c neurons go to the stationary point (least distance, Eq. 4)",
+                   "Theorem 3.4, Figure 3 left", kit.at_most(0.01),
+                   float(np.linalg.norm(e.attracted.path - e.curve[len(e.curve) // 2], axis=1).min())),
+        kit.finding("tried", "Networks trained from both sides of C_c", "Theorem 3.4", len(e.winners)),
+        *(kit.finding(f"c-{k + 1}", f"c of start {k + 1} of the caption: not 1", "Figure 3", one.c)
+          for k, one in enumerate(e.three)),
+        kit.finding("edge-beta", "C_1 meets alpha = 0 at this beta", "Figure 3 left", float(e.curve[0, 1])),
+        kit.finding("edge-z", "and this z", "Figure 3 left", float(e.curve[0, 2])),
+        kit.finding("eigenvalue", "Positive eigenvalue at the saddle", "A.8", saddle_eigenvalues(C_3)[0]),
+    ]  # fmt: skip
+
+
+def draw_3(e: OneSheet) -> kit.Drawing:
+    """Draw the hyperboloid and the three learning curves."""
+    figure, (flat, right) = kit.new_figure(2, 1, width=kit.TEXT_WIDTH, aspect=0.95, extra_height=0.42)
+    flat.remove()
+    left: Axes3D = figure.add_subplot(1, 2, 1, projection="3d")
+    draw_sheets(left, C_3, e.trajectories, elevation=24, azimuth=52)
+    inside = (np.abs(e.curve) <= 2.0).all(axis=1)
+    left.plot(*e.curve[inside].T, color="black", lw=1.8, zorder=6)
+    left.scatter(*e.curve[len(e.curve) // 2], color="black", s=12, zorder=7)
+    kit.panel_label(left, 0, "Trajectories, $c=1$")
+    styles = ("-", (0, (4, 2)), (0, (4, 1.5, 1, 1.5)))
+    starts = ("(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)")
+    colors = {r"$\alpha_t$": "#0072B2", r"$\beta_t$": "#D55E00", "$P_t(D_1)$": "#222222"}
+    lines = [Line2D([], [], color=color, label=name) for name, color in colors.items()]
+    for k, (one, ls, start) in enumerate(zip(e.three, styles, starts, strict=True)):
+        alpha, beta, _ = one.trained.T
+        series = ((one.ode.alpha, alpha), (one.ode.beta, beta), (one.ode.confidence_1, one.confidences[0]))
+        for (theory, trained), color in zip(series, colors.values(), strict=True):
+            if k == 2 and trained is beta:
+                continue  # 0 from the start
+            right.plot(one.ode.t, theory, ls=ls, color=color, lw=1.2)
+            dots = slice(14 + 22 * k, int(len(one.ode.t) * SHOWN / END), 66)
+            draw_trained(right, one.ode.t[dots], trained[dots], color, size=2.6)
+        lines.append(Line2D([], [], ls=ls, color=kit.PALETTE.muted, label=start))
+    right.set(xlim=(0, SHOWN), ylim=(-0.06, 2.5), xlabel="time $t$", ylabel=r"$\alpha_t$, $\beta_t$ and $P_t(D_1)$")
+    kit.panel_label(right, 1, "Three starts")
+    right.set_box_aspect(0.95)
+    kit.figure_legend(figure, [*handles(separatrix=True), *lines], columns=3)
+    return figure
+
+
+FIGURE_3 = kit.Figure(
+    id="tachet2018-fig3",
+    caption=(
+        "Left: solutions of Eq. 4 on the hyperboloid c = 1, green where D_1 prevails, yellow where D_2 does, and the "
+        "separatrix between them. Right: alpha, beta and the confidence in D_1 from three starts. Dots are trained "
+        "networks."
+    ),
+    configs={
+        "shared": "tachet2018/shared.yaml",
+        "coarse": kit.Wanted(
+            "tachet2018/shared.yaml",
+            ("optimizer.lr=0.01", "optimizer.iterations=20000", "record.snapshots.interval=20"),
+        ),
+    },
+    origin={"norms": "stated", "starts, right": "stated", "starts, left": "assumed", "step": "assumed"},
+    evidence=one_sheet, claims=claims_of_3, draw=draw_3,
+)  # fmt: skip
+
+
+C_7 = -1.0
+STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2], [0.8, 0.8], [0.3, 0.4], [1.2, 0.6]])
+"""(alpha0, beta0) of the trajectories that are drawn."""
+
+
+@dataclass(frozen=True)
+class TwoSheets:
+    """Trajectories on both sheets, and the winners from all over the upper one."""
+
+    drawn: list[Trajectory]
+    """Those from `STARTS` on the upper sheet, then their mirror images."""
+    winners: NDArray[np.int8]
+    """(R,) which class won each trained neuron."""
+
+
+def two_sheets(runs: kit.Runs) -> TwoSheets:
+    """Integrate and train from starts on both sheets."""
+    alpha, beta = (array.ravel() for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25)))
+    starts = on_sheet(STARTS[:, 0], STARTS[:, 1], C_7)
+    return TwoSheets(
+        drawn=follow(runs["shared"], np.concatenate([starts, mirrored(starts)]), until=UNTIL, points=600),
+        winners=trained_winners(runs["shared"], on_sheet(alpha, beta, C_7), until=UNTIL),
+    )
+
+
+def _slack(one: Trajectory) -> float:
+    """Return the least of `-||x_2||^2 sqrt(-c) / 2 - beta'` along a trajectory while beta > 0."""
+    beta, z = one.ode.beta, one.ode.z
+    rate = -z / (1 + np.exp(-z * beta))  # beta' of Eq. 24, norms 1
+    return float((-np.sqrt(-C_7) / 2 - rate)[beta > 0].min())
+
+
+def claims_of_7(e: TwoSheets) -> list[kit.Claim]:
+    """Compare with Theorem 3.4 for c <= 0."""
+    upper, lower = e.drawn[: len(STARTS)], e.drawn[len(STARTS) :]
+    return [
+        kit.claim("winner", "On the sheet with z > 0 beta always reaches 0: D_1 prevails (share of trained networks)",
+                  "Theorem 3.4, Figure 7", kit.exactly(1), float(np.mean(e.winners == 1))),
+        kit.claim("overlay", "Trained networks follow Eq. 4 (largest difference of confidences)",
+                  "Eq. 4; limit of small steps", kit.at_most(1e-3), largest_error(e.drawn)),
+        kit.theory("invariant", "Trajectories stay on their hyperboloid (largest relative drift)",
+                   "Theorem 3.4", kit.at_most(1e-8), max(one.drift for one in e.drawn)),
+        kit.theory("rate",
+                   "beta falls at least as fast as ||x_2||^2 sqrt(-c) / 2 (least margin; print has c for sqrt(-c))",
+                   "A.8, c < 0", kit.at_least(0), min(_slack(one) for one in upper)),
+        kit.theory("symmetric", "With alpha and beta exchanged and z negative D_2 prevails (share of the trajectories "
+                   "on the lower sheet)", "Section 3.4, symmetry of Eq. 4", kit.exactly(1),
+                   float(np.mean([one.winner == 2 for one in lower]))),
+        kit.finding("tried", "Networks trained for the first claim", "Figure 7", len(e.winners)),
+        kit.finding("latest", "Latest time at which beta reaches 0 among the trajectories drawn",
+                    "Figure 7", max(one.ode.beta_zero for one in e.drawn if one.winner == 1)),
+    ]  # fmt: skip
+
+
+def draw_7(e: TwoSheets) -> kit.Drawing:
+    """Draw both sheets and the trajectories."""
+    figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
+    flat.remove()
+    axes: Axes3D = figure.add_subplot(projection="3d")
+    draw_sheets(axes, C_7, e.drawn, elevation=38, azimuth=28)
+    kit.figure_legend(figure, handles(separatrix=False), columns=3)
+    return figure
+
+
+FIGURE_7 = kit.Figure(
+    id="tachet2018-fig7",
+    caption=(
+        "Solutions of Eq. 4 for c = -1: from every start on the upper sheet beta reaches 0, from their mirror images "
+        "on the lower one alpha does. Dots are trained networks."
+    ),
+    configs={"shared": "tachet2018/shared.yaml"},
+    origin={"c, norms": "stated", "starts": "assumed", "step": "assumed"}, evidence=two_sheets, claims=claims_of_7,
+    draw=draw_7,
+)  # fmt: skip
+
+
+FIGURES = kit.by_id(FIGURE_3, FIGURE_7)
