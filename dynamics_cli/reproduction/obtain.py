@@ -181,7 +181,7 @@ class RunSource:
         return _for_role(role, wanted, config, self._finished(plan))
 
     def _obtain_together(self, configs: Sequence[RunConfig]) -> list[Obtained]:
-        """Return a run for every config: as replicas where shapes allow it; the rest, if long, in processes of their own."""
+        """Return a run for every config: as replicas where shapes allow it, long others in processes of their own."""
         division = divide(configs)
         obtained: dict[int, Obtained] = {}
         for batch in division.batches:
