@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -17,20 +19,36 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture
-def kinds_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let what a test registers, imports and remembers be gone after it."""
+@contextmanager
+def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
+    """Know bundled kinds only, and forget at the end what is registered, imported and remembered meanwhile."""
     from dynamics_cli.config import base, registry  # not before the number of threads is set
 
     for section in registry.SECTIONS:
         registry.all_kinds(section)
-    monkeypatch.setattr(base, "_KINDS", {section: dict(of) for section, of in base._KINDS.items()})
-    monkeypatch.setattr(registry, "_SOURCES", {})
-    monkeypatch.setattr(registry, "_NEWEST", {})
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv(registry.WITH, "")
     modules = set(sys.modules)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "_KINDS", {section: dict(of) for section, of in base._KINDS.items()})
+        patch.setattr(registry, "_SOURCES", {})
+        patch.setattr(registry, "_NEWEST", {})
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setenv(registry.WITH, "")
+        yield patch
     for name in set(sys.modules) - modules:
         if name.startswith(("dyn_parts_", "local_")):
             del sys.modules[name]
+
+
+@pytest.fixture
+def kinds_as_before() -> Iterator[None]:
+    """Let what a test registers, imports and remembers be gone after it."""
+    with stranger_to_kinds():
+        yield
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give every worker neighbouring tests, which share fixtures and kernels; who is done first takes from the rest."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None

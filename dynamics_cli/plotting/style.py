@@ -142,11 +142,12 @@ def settle(figure: Figure) -> list[Bbox]:
     every format and every time the figure is saved.
     """
     boxes = [axes.get_position(original=True) for axes in figure.axes]
-    if figure.get_layout_engine() is None:
+    layout = figure.get_layout_engine()
+    if layout is None:
         return boxes
     for _ in range(6):
         before = boxes
-        figure.draw_without_rendering()
+        layout.execute(figure)
         boxes = [axes.get_position(original=True) for axes in figure.axes]
         moves = [np.abs(np.subtract(new.extents, old.extents)).max() for new, old in zip(boxes, before, strict=True)]
         if max(moves, default=0.0) < 1e-4:

@@ -181,7 +181,7 @@ class RunSource:
         return _for_role(role, wanted, config, self._finished(plan))
 
     def _obtain_together(self, configs: Sequence[RunConfig]) -> list[Obtained]:
-        """Return a run for every config: as replicas where shapes allow it, the rest in processes of their own."""
+        """Return a run for every config: as replicas where shapes allow it, long others in processes of their own."""
         division = divide(configs)
         obtained: dict[int, Obtained] = {}
         for batch in division.batches:
@@ -191,8 +191,9 @@ class RunSource:
         # what cannot be built is refused with its own message when it is planned
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
-        if len(missing) > 1 and not self.force:
-            for _ in _trained_apart([plans[k] for k in missing]):
+        long = [plans[k] for k in missing if plans[k].needs.seconds > LONG_SECONDS]
+        if len(long) > 1 and not self.force:
+            for _ in _trained_apart(long):
                 pass  # a failure shows itself below, where the run is asked for again
         for k, plan in plans.items():
             one = self._finished(plan)

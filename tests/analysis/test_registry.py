@@ -42,10 +42,10 @@ def test_a_run_offers_what_suits_it_and_all_of_it_can_be_drawn(
     assert [panel.name for panel in panels_of(run) if panel.by_default] == offered
     assert all(panel.description == PANELS[panel.name].description for panel in panels_of(run))
     for name in offered:
-        for iteration in (None, 5):
-            figure = draw_panel(run, name, iteration)
-            assert all(axes.has_data() for axes in figure.axes)
-            assert save(figure, tmp_path / name, ("png",)) == [tmp_path / f"{name}.png"]
+        figure, late = (draw_panel(run, name, iteration) for iteration in (5, None))
+        assert all(axes.has_data() for axes in (*figure.axes, *late.axes))
+        late.draw_without_rendering()
+        assert save(figure, tmp_path / name, ("png",)) == [tmp_path / f"{name}.png"]
 
 
 def test_the_public_names() -> None:

@@ -57,11 +57,12 @@ def test_one_figure_by_many(place: Path) -> None:
 
 
 def test_who_waited_for_a_killed_process_goes_on_where_it_was(place: Path, dyn: Dyn) -> None:
-    settings = ["--set", "optimizer.iterations=30000000", "--set", "record.loss_every=100000"]
-    settings += ["--set", "record.snapshots={kind: every, interval: 1000000}"]
+    settings = ["--set", "optimizer.iterations=10000000", "--set", "record.loss_every=100000"]
+    settings += ["--set", "record.snapshots={kind: every, interval: 500000}"]
     command = ["train", "toy.yaml", *settings, "--out", "run"]
     first = start(place, *command, "--quiet")
     wait_until((place / "run/trajectory/iterations.npy").exists, first)
+    first.send_signal(signal.SIGSTOP)  # in the middle, however long the second takes to start
     second = start(place, *command, stdout=subprocess.DEVNULL)
     assert second.stderr is not None
     assert "waiting for it to finish" in second.stderr.readline()

@@ -38,28 +38,19 @@ from .helpers import (
 MODES = pytest.param("extra-modes", marks=pytest.mark.long)  # of 256 networks
 NAMES = ("fig1", "fig2", "fig3", "fig4", "fig5-time", "fig6", "fig7", "fig9", "fig10", "table1", MODES)
 SHORT = ("optimizer.iterations=40", "record.snapshots.interval=8")
-Known = dict[str, Evidence]
 
 
-@pytest.fixture(scope="module")
-def known() -> Known:
-    """Evidence by figure, each computed once."""
-    return {}
+def evidence(name: str) -> Evidence:
+    return evidence_of(f"tachet2018-{name}")
 
 
-def evidence(name: str, known: Known) -> Evidence:
-    if name not in known:
-        known[name] = evidence_of(f"tachet2018-{name}")
-    return known[name]
-
-
-def measured(name: str, known: Known) -> dict[str, float | None]:
-    claims = load_figure(f"tachet2018-{name}").claims(evidence(name, known))
+def measured(name: str) -> dict[str, float | None]:
+    claims = load_figure(f"tachet2018-{name}").claims(evidence(name))
     return {id_: one.measured for id_, one in by_id(claims).items()}
 
 
-def picture(name: str, known: Known) -> tuple[Evidence, Drawing]:
-    shown = evidence(name, known)
+def picture(name: str) -> tuple[Evidence, Drawing]:
+    shown = evidence(name)
     return shown, drawing(load_figure(f"tachet2018-{name}"), shown)
 
 
@@ -67,8 +58,8 @@ NOT_REPRODUCED = {"fig2": ["sigmoidal-y"], "fig4": ["deeper-early"], "fig6": ["t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_other_claims_are_reproduced(name: str, known: Known) -> None:
-    claims = by_id(load_figure(f"tachet2018-{name}").claims(evidence(name, known)))
+def test_all_other_claims_are_reproduced(name: str) -> None:
+    claims = by_id(load_figure(f"tachet2018-{name}").claims(evidence(name)))
     stated = verdicts(claims)
     assert stated
     assert [id_ for id_, verdict in stated.items() if verdict != "reproduced"] == NOT_REPRODUCED.get(name, [])
@@ -76,17 +67,17 @@ def test_all_other_claims_are_reproduced(name: str, known: Known) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_drawing_is_pure(name: str, known: Known, outputs: Path) -> None:
-    check_pure(load_figure(f"tachet2018-{name}"), evidence(name, known), outputs)
+def test_drawing_is_pure(name: str, outputs: Path) -> None:
+    check_pure(load_figure(f"tachet2018-{name}"), evidence(name), outputs)
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig4", "fig6", MODES])
-def test_runs_that_are_much_too_short_give_verdicts_and_a_picture(name: str, known: Known) -> None:
+def test_runs_that_are_much_too_short_give_verdicts_and_a_picture(name: str) -> None:
     figure = load_figure(f"tachet2018-{name}")
     short = evidence_of(figure, SHORT)
     claims = figure.claims(short)
     assert all(one.verdict == "not reproduced" for one in claims if one.id in ("overlay", "sigmoidal", "starvation"))
-    _, full = picture(name, known)
+    _, full = picture(name)
     drawn = drawing(figure, short)
     assert (titles(drawn), labels(drawn)) == (titles(full), labels(full))
 
@@ -98,8 +89,8 @@ def has_dots(axes: Axes, x: np.ndarray, y: np.ndarray) -> bool:
     return any(len(dots) > 3 and dots <= curve for dots in shown)
 
 
-def test_figure_1_shows_every_weight(known: Known) -> None:
-    shown, drawn = picture("fig1", known)
+def test_figure_1_shows_every_weight() -> None:
+    shown, drawn = picture("fig1")
     (axes,) = drawn.axes
     d, h, _ = shown.widths
     first, second = (one for one in axes.collections if hasattr(one, "get_segments"))
@@ -108,8 +99,8 @@ def test_figure_1_shows_every_weight(known: Known) -> None:
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig9"])
-def test_diagrams_show_the_trained_cells_the_cases_and_all_curves(name: str, known: Known) -> None:
-    shown, drawn = picture(name, known)
+def test_diagrams_show_the_trained_cells_the_cases_and_all_curves(name: str) -> None:
+    shown, drawn = picture(name)
     grid, curves = shown.diagram.grid, shown.diagram.curves
     left, middle, right = drawn.axes
     np.testing.assert_array_equal(np.asarray(left.collections[0].get_array()).ravel(), grid.trained.ravel())
@@ -126,8 +117,8 @@ def test_diagrams_show_the_trained_cells_the_cases_and_all_curves(name: str, kno
     assert legend(drawn) == ["solved", "frozen", "neuron dies", *(one.name for one in curves), "trained"]
 
 
-def test_figure_3_shows_trajectories_the_separatrix_and_three_starts(known: Known) -> None:
-    shown, drawn = picture("fig3", known)
+def test_figure_3_shows_trajectories_the_separatrix_and_three_starts() -> None:
+    shown, drawn = picture("fig3")
     right, left = drawn.axes
     paths = [np.array(line.get_data_3d()).T for line in left.lines]
     assert len(paths) == len(shown.trajectories) + 1
@@ -144,8 +135,8 @@ def test_figure_3_shows_trajectories_the_separatrix_and_three_starts(known: Know
     assert legend(drawn)[-3:] == ["(0.1, 0.1, 0.1)", "(0.2, 0.9, 0.2)", "(1, 0, \N{MINUS SIGN}1.1)"]
 
 
-def test_figure_7_shows_both_sheets(known: Known) -> None:
-    shown, drawn = picture("fig7", known)
+def test_figure_7_shows_both_sheets() -> None:
+    shown, drawn = picture("fig7")
     (axes,) = drawn.axes
     starts = [np.array(line.get_data_3d())[:, 0] for line in axes.lines]
     np.testing.assert_array_equal(starts, [one.path[0] for one in shown.drawn])
@@ -153,8 +144,8 @@ def test_figure_7_shows_both_sheets(known: Known) -> None:
     assert len(legend(drawn)) == 3
 
 
-def test_figure_4_shows_logits_and_confidences(known: Known) -> None:
-    shown, drawn = picture("fig4", known)
+def test_figure_4_shows_logits_and_confidences() -> None:
+    shown, drawn = picture("fig4")
     left, right = drawn.axes
     assert [(one.depth, one.norm) for one in shown.curves] == [(2, 1.0), (2, 2.0), (4, 1.0), (4, 2.0)]
     for one in shown.curves:
@@ -168,8 +159,8 @@ def test_figure_4_shows_logits_and_confidences(known: Known) -> None:
         assert has_line(right, *([value] for value in overtaking(shown.curves[k], shown.curves[k + 2])))
 
 
-def test_figure_5_shows_times_and_both_solutions(known: Known) -> None:
-    shown, drawn = picture("fig5-time", known)
+def test_figure_5_shows_times_and_both_solutions() -> None:
+    shown, drawn = picture("fig5-time")
     (axes,) = drawn.axes
     (inset,) = axes.child_axes
     assert has_line(axes, shown.confidence, shown.cross_entropy)
@@ -181,8 +172,8 @@ def test_figure_5_shows_times_and_both_solutions(known: Known) -> None:
 
 
 @pytest.mark.parametrize(("name", "bounds"), [("fig6", 2), ("fig10", 1)])
-def test_starvation_shows_truth_and_bounds(name: str, bounds: int, known: Known) -> None:
-    shown, drawn = picture(name, known)
+def test_starvation_shows_truth_and_bounds(name: str, bounds: int) -> None:
+    shown, drawn = picture(name)
     (axes,) = drawn.axes
     for k, one in enumerate(shown.fine):
         assert has_line(axes, 1 - DELTAS, one.truth)
@@ -194,8 +185,8 @@ def test_starvation_shows_truth_and_bounds(name: str, bounds: int, known: Known)
 
 
 @pytest.mark.long
-def test_extra_modes_show_four_groups(known: Known) -> None:
-    shown, drawn = picture("extra-modes", known)
+def test_extra_modes_show_four_groups() -> None:
+    shown, drawn = picture("extra-modes")
     for axes, curves in zip(drawn.axes, (shown.layer, shown.orthogonal, shown.classes, shown.sampled), strict=True):
         assert len(lines(axes)) == 2 * len(curves)
         assert all(has_line(axes, one.t, one.P_theory) and has_dots(axes, one.t, one.P) for one in curves)
@@ -234,15 +225,15 @@ def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
     assert [text.get_text() for text in axes.texts][6:10] == result.table[1][0][1:]
 
 
-def test_numbers_of_figure_3(known: Known) -> None:
-    numbers = measured("fig3", known)
+def test_numbers_of_figure_3() -> None:
+    numbers = measured("fig3")
     expected = {"green-time": 1.623, "yellow-time": 2.247, "failure-time": 2.662, "edge-beta": 1.781, "edge-z": 1.474}
     for id_, value in expected.items():  # measured with independent code
         assert numbers[id_] == pytest.approx(value, abs=1e-3)
 
 
-def test_the_counterexample_to_theorem_d_2(known: Known) -> None:
-    numbers = measured("fig6", known)
+def test_the_counterexample_to_theorem_d_2() -> None:
+    numbers = measured("fig6")
     assert numbers["counter-truth"] == pytest.approx(0.6407, abs=5e-5)
     assert numbers["counter-printed"] == pytest.approx(0.6129, abs=5e-5)
     assert numbers["counter-corrected"] == pytest.approx(0.6577, abs=5e-5)
@@ -262,8 +253,8 @@ def test_no_network_that_did_not_learn_confirms_a_claim_of_starvation() -> None:
         assert {one.verdict for one in still if one.kind == "claim"} == {"not reproduced"}
 
 
-def test_the_diagram_is_trained_from_at_least_100_by_100_starts(known: Known) -> None:
-    grid = evidence("fig2", known).diagram.grid
+def test_the_diagram_is_trained_from_at_least_100_by_100_starts() -> None:
+    grid = evidence("fig2").diagram.grid
     assert min(grid.trained.shape) >= 100
     solved, dies, frozen = (grid.count(end) for end in (Outcome.SOLVED, Outcome.DIES, Outcome.FROZEN))
     assert solved + dies + frozen == grid.trained.size

@@ -21,7 +21,7 @@ def test_a_sample_is_taken_or_answered(fuzz: Fuzz) -> None:
 
 
 def test_plans_of_whatever_is_accepted(fuzz: Fuzz) -> None:
-    report = fuzz("plans", 120)
+    report = fuzz("plans", 60)
     assert report.outcomes["planned"] > 10
     assert report.outcomes["refused, exit 3"] > 10
 

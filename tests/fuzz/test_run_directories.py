@@ -8,7 +8,7 @@ from .conftest import Fuzz
 
 
 def test_a_sample_is_read_or_answered(fuzz: Fuzz) -> None:
-    report = fuzz("run-directories", 80)
+    report = fuzz("run-directories", 40)
     assert any(outcome.startswith("read") for outcome in report.outcomes)
     assert any(outcome.startswith("refused") for outcome in report.outcomes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -50,6 +51,10 @@ def small_draw(losses: dict[str, float]) -> Drawing:
 
 def small_evidence(runs: Runs) -> dict[str, float]:
     return {role: run.final_loss for role, run in runs.items()}
+
+
+QUICK: dict[str, Any] = {"formats": ("svg",)}
+drawn = functools.partial(reproduce_figure, **QUICK)
 
 
 @pytest.fixture
@@ -121,7 +126,7 @@ def test_a_figure_is_drawn_in_the_one_style_whatever_the_users_settings(small: C
 
     small(draw=draw)
     with mpl.rc_context({"font.size": 23.0}):
-        reproduce_figure("small-fig1")
+        drawn("small-fig1")
         assert mpl.rcParams["font.size"] == 23.0
     assert sizes == [8.0]
 
@@ -139,15 +144,15 @@ def test_runs_are_reused_and_force_trains_again() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_forced_runs_are_trained_once_for_several_figures() -> None:
-    reproduce_figure("small-fig1")
-    results = [result for _, result in reproduce_figures(["small-fig1", "small-fig1"], force=True)]
+    drawn("small-fig1")
+    results = [result for _, result in reproduce_figures(["small-fig1", "small-fig1"], **QUICK, force=True)]
     assert all(isinstance(result, FigureResult) for result in results)
     assert [[run.reused for run in result.runs] for result in results] == [[False, False], [True, True]]  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("small")
 def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = reproduce_figure("small-fig1")
+    alone = drawn("small-fig1")
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "other"))
     monkeypatch.setattr(obtain, "LONG_SECONDS", -1.0)
     seen: list[tuple[str, int]] = []
@@ -158,8 +163,8 @@ def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, m
 
     options: dict[str, Any] = {"progress": watch}
     (_, wrong), (_, result), (_, again) = [
-        *reproduce_figures(["small-fig1"], preset="ful", **options),
-        *reproduce_figures(["small-fig1", "small-fig1"], **options),
+        *reproduce_figures(["small-fig1"], **QUICK, preset="ful", **options),
+        *reproduce_figures(["small-fig1", "small-fig1"], **QUICK, **options),
     ]
     assert isinstance(wrong, UsageError)  # and nothing was trained for it
     assert seen == [("long runs", 1), ("long runs", 2)]
@@ -171,7 +176,7 @@ def test_long_runs_of_several_figures_are_trained_side_by_side(tmp_path: Path, m
 
 @pytest.mark.usefixtures("small")
 def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
-    result = reproduce_figure("small-fig1", seeds=3)
+    result = drawn("small-fig1", seeds=3)
     assert [(run.role, run.seed) for run in result.runs] == [(r, s) for s in (5, 6, 7) for r in ("first", "second")]
     assert [run.run.config.seed for run in result.runs] == [5, 5, 6, 6, 7, 7]
     falls = result.over_seeds[0]
@@ -183,21 +188,24 @@ def test_seeds_are_those_of_the_config_and_the_next_ones() -> None:
     assert (told["seeds"], told["held"]) == (3, falls.reproduced)
     assert [one["measured"] for one in told["per_seed"]] == values
     with pytest.raises(UsageError, match="at least 1"):
-        reproduce_figure("small-fig1", seeds=0)
+        drawn("small-fig1", seeds=0)
 
 
-def test_seed_configs_serve_all_but_the_first_seed(small: Callable[..., Figure], tmp_path: Path) -> None:
+def test_seed_configs_serve_all_but_the_first_seed(
+    small: Callable[..., Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(obtain, "LONG_SECONDS", -1.0)  # in processes of their own
     other = tmp_path / "other.yaml"
     other.write_text(CONFIG.replace("small", "other"))
     small(seed_configs={"first": str(other)})
-    result = reproduce_figure("small-fig1", seeds=2)
+    result = drawn("small-fig1", seeds=2)
     names = [run.run.config.name for run in result.runs]
     assert names == ["small", "small", "other", "small"]
 
 
 @pytest.mark.usefixtures("small")
 def test_overrides_come_after_those_of_the_figure() -> None:
-    result = reproduce_figure("small-fig1", overrides=["optimizer.iterations=7"])
+    result = drawn("small-fig1", overrides=["optimizer.iterations=7"])
     assert [run.run.iterations for run in result.runs] == [7, 7]
     assert json.loads(result.files[-1].read_text())["overrides"] == ["optimizer.iterations=7"]
 
@@ -205,7 +213,7 @@ def test_overrides_come_after_those_of_the_figure() -> None:
 @pytest.mark.usefixtures("small")
 def test_a_wrong_override_is_told_before_anything_is_trained(outputs: Path) -> None:
     with pytest.raises(ConfigError, match="optimizer"):
-        reproduce_figure("small-fig1", overrides=["optimizer.iteration=7"])
+        drawn("small-fig1", overrides=["optimizer.iteration=7"])
     assert not outputs.exists()
 
 
@@ -214,17 +222,15 @@ def test_presets(small: Callable[..., Figure]) -> None:
     config = figure.configs["first"]
     small(presets={"full": {"first": Wanted(str(config), ("optimizer.iterations=60",)), "third": str(config)}})
     told: list[str] = []
-    result = reproduce_figure("small-fig1", preset="full", messages=told.append)
+    result = drawn("small-fig1", preset="full", messages=told.append)
     assert re.fullmatch(r"small-fig1, preset full: 3 networks to train, roughly .* s of one core", told[0])
     assert [(run.role, run.run.iterations) for run in result.runs] == [("first", 60), ("second", 20), ("third", 50)]
     told.clear()
     small()
-    assert (
-        len(reproduce_figure("small-fig1", preset="full", messages=told.append).runs) == 2
-    )  # a figure without it: its default
+    assert len(drawn("small-fig1", preset="full", messages=told.append).runs) == 2  # a figure without it: its default
     assert not told
     with pytest.raises(UsageError, match=r"no preset 'fill'.*did you mean 'full'"):
-        reproduce_figure("small-fig1", preset="fill")
+        drawn("small-fig1", preset="fill")
 
 
 def test_a_variant_is_the_same_figure_of_other_runs(small: Callable[..., Figure], tmp_path: Path) -> None:
@@ -277,7 +283,7 @@ def test_a_table_is_written_as_csv(small: Callable[..., Figure]) -> None:
 def test_remarks_are_told_and_written(small: Callable[..., Figure]) -> None:
     small(remarks=lambda losses: ["Assumption 3 is violated"])
     told: list[str] = []
-    result = reproduce_figure("small-fig1", seeds=2, messages=told.append)
+    result = drawn("small-fig1", seeds=2, messages=told.append)
     assert result.remarks == ["Assumption 3 is violated", "seed + 1: Assumption 3 is violated"]
     assert told == [f"small-fig1: {remark}" for remark in result.remarks]
     assert json.loads(result.files[-1].read_text())["remarks"] == result.remarks
@@ -285,14 +291,14 @@ def test_remarks_are_told_and_written(small: Callable[..., Figure]) -> None:
 
 def test_a_claim_that_fails_is_not_reproduced_and_null_in_json(small: Callable[..., Figure]) -> None:
     small(claims=lambda losses: [claim("a", "s", "t", expected=at_most(1), measured=math.nan)])
-    result = reproduce_figure("small-fig1")
+    result = drawn("small-fig1")
     assert not result.reproduced
     assert json.loads(result.files[-1].read_text())["claims"][0]["measured"] is None
 
 
 @pytest.mark.usefixtures("small")
 def test_an_interrupted_run_is_continued() -> None:
-    whole = reproduce_figure("small-fig1").runs[0]
+    whole = drawn("small-fig1").runs[0]
     weights = whole.run.state(-1)["hidden_weight"]
 
     @contextlib.contextmanager
@@ -304,8 +310,8 @@ def test_an_interrupted_run_is_continued() -> None:
         yield tell
 
     with pytest.raises(Interrupted):
-        reproduce_figure("small-fig1", force=True, progress=stop)
-    again = reproduce_figure("small-fig1").runs[0]
+        drawn("small-fig1", force=True, progress=stop)
+    again = drawn("small-fig1").runs[0]
     assert not again.reused
     assert again.run.status == "complete"
     assert (again.run.state(-1)["hidden_weight"] == weights).all()
@@ -313,7 +319,7 @@ def test_an_interrupted_run_is_continued() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_run_that_diverges_fails_its_figure_and_the_next_one_follows() -> None:
-    results = dict(reproduce_figures(["small-fig1"], overrides=["optimizer.lr=1e6"]))
+    results = dict(reproduce_figures(["small-fig1"], **QUICK, overrides=["optimizer.lr=1e6"]))
     error = results["small-fig1"]
     assert isinstance(error, RunError)
     assert "diverged" in str(error)
@@ -330,11 +336,11 @@ def test_progress_names_each_run_that_is_trained() -> None:
         seen.append((name, total))
         yield lambda iteration, loss: last.append(iteration)
 
-    reproduce_figure("small-fig1", progress=watch)
+    drawn("small-fig1", progress=watch)
     assert seen == [("small", 50), ("small", 20)]
     assert last[-1] == 20
     last.clear()
-    reproduce_figure("small-fig1", progress=watch)
+    drawn("small-fig1", progress=watch)
     assert last == []
 
 

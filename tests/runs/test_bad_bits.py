@@ -159,7 +159,7 @@ def matrix(runs: dict[str, Path], state: str, *, full: bool) -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", ["complete", "killed"])
 def test_a_damaged_file_is_told_or_does_no_harm(runs: dict[str, Path], state: str) -> None:
     counts = matrix(runs, state, full=False)
     assert counts["refused"] > 200

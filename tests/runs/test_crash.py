@@ -48,9 +48,16 @@ def go_on(directory: Path, config: RunConfig, toy: Any) -> None:
     assert not [p for p in directory.rglob("*") if p.name.endswith(".tmp")]
 
 
+SOME = [4, pytest.param(1, marks=pytest.mark.long)]
+"""Every fourth change, or all."""
+
+
 # before one change is after another
+@pytest.mark.parametrize("step", SOME)
 @pytest.mark.parametrize("when", ["half", pytest.param("after", marks=pytest.mark.long)])
-def test_killed_at_every_change_of_a_run(finished: Path, config: RunConfig, toy: Any, faults: Any, when: str) -> None:
+def test_killed_at_changes_of_a_run(
+    finished: Path, config: RunConfig, toy: Any, faults: Any, when: str, step: int
+) -> None:
     tmp_path = finished.parent
     expected = arrays_of(finished)
     run, at, seen = tmp_path / "run", 0, []
@@ -62,13 +69,16 @@ def test_killed_at_every_change_of_a_run(finished: Path, config: RunConfig, toy:
         seen.append(check_prefix(run, toy))  # half of a row count's 20 characters are spaces: it reads as the old one
         go_on(run, config, toy)
         assert arrays_of(run) == expected, at
-        at += 1
+        at += step
     assert at > 200
     assert seen == sorted(seen)
     assert max(seen) == toy.last + 1
 
 
-def test_killed_at_every_change_of_a_resumption(unfinished: Path, config: RunConfig, toy: Any, faults: Any) -> None:
+@pytest.mark.parametrize("step", SOME)
+def test_killed_at_changes_of_a_resumption(
+    unfinished: Path, config: RunConfig, toy: Any, faults: Any, step: int
+) -> None:
     tmp_path = unfinished.parent
     toy.snapshots = (0, 3, 6, 9, 12)
     expected_run = tmp_path / "expected"
@@ -84,7 +94,7 @@ def test_killed_at_every_change_of_a_resumption(unfinished: Path, config: RunCon
         assert check_prefix(run, toy) >= 6
         go_on(run, config, toy)
         assert arrays_of(run) == expected, at
-        at += 1
+        at += step
     assert at > 100
 
 

@@ -126,6 +126,9 @@ def survive(name: str, directory: Path, number: int, kills: int, rng: random.Ran
     dead = 0
     while dead < kills:
         pid = child(name, directory)
+        deadline = time.monotonic() + 60 * (dead % 2)  # every other kill leaves a checkpoint to go on from
+        while time.monotonic() < deadline and not (directory / "checkpoint.npz").exists():
+            time.sleep(0.001)
         time.sleep(rng.expovariate(1 / 0.05))
         os.kill(pid, number)
         status = os.waitpid(pid, 0)[1]

@@ -23,14 +23,14 @@ QUICK = {
         Change("a large scale", (UNBALANCED.format(1.0),), ("cosine", "all-inside")),
         Change("an early end", ("optimizer.iterations=8000",), ("converges",)),
     ],
+}
+LONG = {
     "min2024-fig9": [
         Change("a large scale", (UNBALANCED.format(1.0),), ("cosine", "with-one", "no-growth")),
         Change("mu = sin 0.1", ("dataset.x=[[1.0, 0.0], [0.0998, 0.995]]",), ("stay-outside",)),
         Change("mu = 0.001", ("dataset.x=[[1.0, 0.0], [0.001, 0.9999995]]",), ("for-ever",)),
         Change("an early end", ("optimizer.iterations=8000",), ("converges",)),
     ],
-}
-LONG = {
     "min2024-fig4": [
         Change("alternating labels", (ALTERNATE,), ("one-way", "count", "end"), untrained=TANGLED),
         Change("a large scale", (BALANCED.format(0.3),), ("end",)),

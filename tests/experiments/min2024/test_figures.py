@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +39,6 @@ NOT = {"min2024-fig6": {"cosine-minus", "all-placed"}}
 FEW = ("dataset.per_class=60",)
 
 
-@cache
 def finished(figure_id: str) -> tuple[Figure, Evidence]:
     """Return a figure and its evidence on the runs of its configs."""
     figure = load_figure(figure_id)
@@ -268,6 +266,7 @@ def test_the_measured_alignment_times_are_those_of_the_notes() -> None:
     assert labels(drawn) == [(r"data separability $\mu$", "time to $S_+$ (flow on the summed loss)")]
 
 
+@pytest.mark.long
 def test_balanced_flow_never_leaves_in_other_seeds() -> None:
     figure = load_figure("min2024-fig6")
     stated = verdicts(figure.claims(evidence_of(figure, seed_offset=1)))
