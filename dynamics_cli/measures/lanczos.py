@@ -36,7 +36,7 @@ def largest_eigenvalues(
     for j in range(limit):
         exhausted = _step(product, Q, j, alpha, beta)
         done = exhausted or j + 1 == limit
-        if j + 1 >= k and (done or j < 8 or j % 2):
+        if j + 1 >= k and (done or 1 < j < 8 or (j > 8 and j % 2)):
             values, vectors = _eigen(alpha, beta, j + 1)
             last = max(map(abs, vectors[-1, -k:].tolist()))
             residual = float(beta[j] * last / max(abs(values[0]), abs(values[-1]), 1e-300))

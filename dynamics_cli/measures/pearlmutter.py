@@ -43,11 +43,15 @@ def hessian_product(sizes, biased, multipliers, theta, h, slopes, bent, deltas, 
         if k:
             multiply(Rh[wide[k - 1] :], False, theta[W:], True, n, d, m, z, True)
         for i in range(n):
-            for j in range(m):
-                z[i * m + j] = c * z[i * m + j] + (v[W + m * d + j] if biased[k] else 0.0)
+            row, bias = z[i * m : (i + 1) * m], v[W + m * d : W + m * d + biased[k] * m]
+            for j in range(row.size):
+                row[j] *= c
+            for j in range(bias.size):
+                row[j] += bias[j]
         if k + 1 < L:
-            for i in range(wide[k], wide[k + 1]):
-                Rh[i] = slopes[i] * Rz[i]
+            turned, slope = Rh[wide[k] : wide[k + 1]], slopes[wide[k] : wide[k + 1]]
+            for i in range(turned.size):
+                turned[i] = slope[i] * z[i]
     for i in range(n):
         for a in range(C):
             summed = 0.0
@@ -63,12 +67,14 @@ def hessian_product(sizes, biased, multipliers, theta, h, slopes, bent, deltas, 
             before = towards[wide[k - 1] :]
             multiply(R, False, theta[W:], False, n, m, d, before, False)
             multiply(deltas[wide[k] :], False, v[W:], False, n, m, d, before, True)
-            for i in range(wide[k - 1], wide[k]):
-                towards[i] = c * towards[i] * slopes[i] + bent[i] * Rz[i]
+            slope, bend, below = slopes[wide[k - 1] : wide[k]], bent[wide[k - 1] : wide[k]], Rz[wide[k - 1] : wide[k]]
+            for i in range(slope.size):
+                before[i] = c * before[i] * slope[i] + bend[i] * below[i]
         for i in range(m * d):
             g[i] *= c
         if biased[k]:
             for i in range(n):
-                for j in range(m):
-                    g[m * d + j] += R[i * m + j]
+                row, bias = R[i * m : (i + 1) * m], g[m * d : m * d + m]
+                for j in range(row.size):
+                    bias[j] += row[j]
     return out
