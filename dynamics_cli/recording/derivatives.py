@@ -98,9 +98,9 @@ def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
     loss, y = problem.loss, problem.dataset.y
     square = _BENDS.get(type(loss), 0.0) * loss.sample_weight(len(h))
     if square and getattr(loss, "missing", None) is None:
-        bend = np.zeros((len(h), h.shape[1], h.shape[1]))
-        bend[:] = square * np.eye(h.shape[1])
-        return square * (h - y.reshape(h.shape)), bend
+        curvature = np.empty((len(h), h.shape[1], h.shape[1]))
+        curvature[:] = square * np.eye(h.shape[1])
+        return square * (h - y.reshape(h.shape)), curvature
     import torch
 
     labels = torch.from_numpy(y.astype(np.int64) if loss.labels == "classes" else y)
