@@ -23,7 +23,6 @@ MOST_PIECES = 200_000
 _TINY = 1e-12
 _SLIVER = 1e-14
 """Share of the window below which a polygon is rounding: three corners in one point."""
-_Band = tuple[Floats, int]
 
 
 class TooManyPiecesError(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, Ints, as_floats
+from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 def _scaled(W: ArrayLike) -> tuple[Floats, Floats]:
@@ -40,12 +40,6 @@ def stable_rank(W: ArrayLike) -> Floats:
     top = s[..., 0] ** 2
     rank: Floats = np.divide(np.sum(s**2, axis=-1), top, out=np.full_like(top, np.nan), where=top > 0)
     return rank
-
-
-def numerical_rank(W: ArrayLike, relative_tolerance: float = 1e-6) -> Ints:
-    """Return the number of singular values above `relative_tolerance` times the largest, of shape `(...)`."""
-    s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
-    return np.asarray(np.sum(s > relative_tolerance * s[..., :1], axis=-1), dtype=np.int64)
 
 
 def explained_variance(W: ArrayLike) -> Floats:
@@ -84,17 +78,6 @@ def project(W: ArrayLike, basis: ArrayLike) -> Floats:
         raise ValueError(f"W has dimension {weights.shape[-1]} but the basis {rows.shape[-1]}")
     result: Floats = weights @ rows.T
     return result
-
-
-def polar(points: ArrayLike) -> tuple[Floats, Floats]:
-    """Return radius and angle (radians, in (-pi, pi]) `(...)` of points in the plane `(..., 2)`.
-
-    Raises ValueError unless the last axis has length 2.
-    """
-    plane = as_floats(points, "points", axes=1, batched=True)
-    if plane.shape[-1] != 2:
-        raise ValueError(f"polar coordinates need points in the plane, not of length {plane.shape[-1]}")
-    return np.hypot(plane[..., 0], plane[..., 1]), np.arctan2(plane[..., 1], plane[..., 0])
 
 
 def effective_rank(values: ArrayLike) -> float:
