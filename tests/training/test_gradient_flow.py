@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.theory.growth import logistic_growth
 
 from dynamics_cli.api import train
 from dynamics_cli.config import ConfigError, load_config
@@ -21,7 +22,6 @@ from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.flow import FlowStepper
 from experiments.boursier2022.theory.alignment import D_plus
-from experiments.boursier2022.theory.growth import logistic_growth
 from tests.training.problems import ACTIVATIONS, random_problem
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"

@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
-from scipy.optimize import nnls
-
-from dynamics_cli.measures.neurons import norms
-from dynamics_cli.measures.two_layer import outputs
-from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_plus_1
-from experiments.boursier2022.theory.growth import (
+from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
     aligned_mass,
     growth_limit,
     growth_loss,
@@ -17,6 +11,12 @@ from experiments.boursier2022.theory.growth import (
     logistic_growth,
     one_sign_saddle_loss,
 )
+from scipy.integrate import solve_ivp
+from scipy.optimize import nnls
+
+from dynamics_cli.measures.neurons import norms
+from dynamics_cli.measures.two_layer import outputs
+from experiments.boursier2022.theory.alignment import D_minus, D_plus, S_plus_1
 from tests.theory.descent import descend
 
 # orthogonal; equal norms among the positive labels (2) and among the negative ones (0.5)

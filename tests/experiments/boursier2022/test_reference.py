@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.boursier2022.theory.growth import (
+    aligned_mass,
+    growth_loss,
+    intermediate_saddle,
+    logistic_growth,
+)
 
 from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, significant
 from dynamics_cli.measures.curves import escape_iteration, find_plateaus, orders_fallen, plateau_at
@@ -12,7 +18,6 @@ from dynamics_cli.measures.spectra import explained_variance
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.theory.ntk import ntk_regression
 from experiments.boursier2022.theory.alignment import check_assumptions
-from experiments.boursier2022.theory.growth import aligned_mass, growth_loss, intermediate_saddle, logistic_growth
 from experiments.boursier2022.theory.minimum_norm import minimum_norm_value
 
 LR = 1e-3
