@@ -173,6 +173,8 @@ initialization: {kind: unbalanced, scale: 0.01}
     """Number of samples; by default as many as inputs, which are then orthogonal: `sum_k x_k x_k^T / n = I` exactly."""
     noise: NonNegative = 0.0
     """Standard deviation of Gaussian noise on the labels."""
+    anisotropy: NonNegative | None = None
+    """`gamma`: column k of the inputs has variance `(d / (H k))^gamma`, `H = sum_k 1/k`, in place of 1."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield more singular values than the map can have."""
@@ -196,7 +198,7 @@ initialization: {kind: unbalanced, scale: 0.01}
         return Sizes(self.n or self.inputs, self.inputs, self.outputs)
 
     def load(self, streams: Streams) -> Samples:
-        """Return inputs of unit covariance and their images.
+        """Return inputs of unit covariance, unless they are anisotropic, and their images.
 
         Raises InputError: they do not fit into memory.
         """
@@ -205,6 +207,9 @@ initialization: {kind: unbalanced, scale: 0.01}
         (U, V), rng = self.vectors(streams), streams.rng("data")
         drawn = rng.standard_normal((n, self.inputs))
         x = drawn if self.n is not None else np.sqrt(n) * np.linalg.qr(drawn)[0]
+        if self.anisotropy:
+            k = np.arange(1, self.inputs + 1)
+            x *= (self.inputs / (k * np.sum(1 / k))) ** (self.anisotropy / 2)
         y = x @ V * np.array(self.singular_values) @ U.T
         if self.noise:
             y = y + self.noise * streams.rng("label noise").standard_normal(y.shape)

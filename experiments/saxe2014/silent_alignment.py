@@ -14,6 +14,8 @@ SMALL, DEEP = ("0.1", "0.0316", "0.01", "0.001"), ("0.1", "0.0316")
 """sigma of the networks of two and of three matrices."""
 DEEPER = {4: ("optimizer.lr=0.1", "optimizer.iterations=1000"), 5: ("optimizer.lr=0.2", "optimizer.iterations=3000")}
 """Matrices of the deeper networks, from sigma = 0.1 -> how they are trained."""
+GAMMAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of anisotropic inputs, two matrices, sigma = 0.01."""
 D = 30
 
 
@@ -63,6 +65,12 @@ class Silent:
         """Alignment in the end, over that predicted, `L / sqrt(L^2 + D - 1)`, times the latter."""
         return float(self.alignment[-1])
 
+    @property
+    def moves(self) -> float:
+        """Range of the alignment once a tenth of the loss has gone, over the final one."""
+        late = self.alignment[self.losses < 0.9]
+        return float(np.ptp(late)) / self.final if len(late) else float("nan")
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -71,6 +79,7 @@ class Evidence:
     two: list[Silent]
     three: list[Silent]
     deeper: list[Silent]
+    anisotropic: list[Silent]
     last: float
     """Relative distance of the trained ReLU network from regression with its last kernel,"""
     start: float
@@ -115,8 +124,8 @@ def evidence(runs: kit.Runs) -> Evidence:
         here = ntk(new, x, W, a) @ np.linalg.lstsq(K, y, rcond=1e-12)[0]
         errors.append(float(np.linalg.norm(here - f) / np.linalg.norm(f)))
     roles = [f"2 {s}" for s in SMALL], [f"3 {s}" for s in DEEP], [f"{L} matrices" for L in DEEPER]
-    two, three, deeper = ([silent(runs[role]) for role in some] for some in roles)
-    return Evidence(two, three, deeper, errors[1], errors[0])
+    networks = [[silent(runs[role]) for role in some] for some in (*roles, [f"gamma {gamma}" for gamma in GAMMAS])]
+    return Evidence(*networks, errors[1], errors[0])
 
 
 def final_alignment(depth: int, dimension: int = D) -> float:
@@ -165,6 +174,10 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   kit.near(-1, 0.1), power(e.three, turned)),
         kit.claim("three-first", "and before (its time over that of half the loss, the larger)", "A, Figure 3",
                   kit.less_than(1), np.max(np.divide(turned, halved))),
+        kit.claim("anisotropic", "The less white the inputs, the more the kernel moves while the loss falls (range of "
+                  "the alignment after the first tenth, over its end: least growth from one gamma to the next)",
+                  "A, Figure 4; order", kit.more_than(0), np.diff([one.moves for one in e.anisotropic]).min()),
+        kit.finding("anisotropic-most", "This range at gamma = 1", "A, Figure 4", e.anisotropic[-1].moves),
         kit.finding("large", "At sigma^2 = 1e-2 alignment is not silent: loss when 90 % aligned", "",
                     float(np.interp(e.two[0].aligned, e.two[0].times, e.two[0].losses))),
         kit.finding("relu-last", "ReLU, whitened: distance of the network from regression with its last kernel",
@@ -176,8 +189,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 @kit.styled
 def draw(e: Evidence) -> kit.Drawing:
-    """Draw loss and alignment over time for two and three matrices, and the alignment in the end over depth."""
-    figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
+    """Draw loss and alignment over time for two and three matrices, the end over depth, and anisotropic inputs."""
+    figure, axes = kit.new_figure(2, 2, aspect=0.68, extra_height=0.3)
     for panel, runs in enumerate((e.two, e.three)):
         for color, one in zip(kit.SERIES, runs, strict=False):
             label = rf"$\sigma^2 = 10^{{{2 * np.log10(one.sigma):.0f}}}$"
@@ -195,6 +208,9 @@ def draw(e: Evidence) -> kit.Drawing:
     axes[2].plot(range(2, 6), [final_alignment(L) for L in range(2, 6)], color=kit.PALETTE.theory, ls=":")
     axes[2].set(xlabel="matrices $L$", ylabel="$A$ in the end", xticks=range(2, 6), ylim=(0, 0.75))
     kit.panel_label(axes[2], 2, "Smallest scales")
+    axes[3].plot(GAMMAS, [one.moves for one in e.anisotropic], color=kit.PALETTE.measured, marker="o")
+    axes[3].set(xlabel=r"anisotropy $\gamma$", ylabel="late range of $A$ over end", ylim=(0, None), xticks=GAMMAS)
+    kit.panel_label(axes[3], 3, "Inputs not white")
     kit.figure_legend(figure, axes[0].get_legend_handles_labels()[0])
     return figure
 
@@ -215,6 +231,17 @@ def _wanted() -> dict[str, str | kit.Wanted]:
             )
             for L, more in DEEPER.items()
         },
+        **{
+            f"gamma {gamma}": kit.Wanted(
+                config,
+                (
+                    f"dataset.anisotropy={gamma}",
+                    "initialization.scale=0.01",
+                    "optimizer={kind: gd, lr: 0.02, iterations: 2000}",
+                ),
+            )
+            for gamma in GAMMAS
+        },
         "relu": kit.Wanted(config, relu),
     }
 
@@ -224,8 +251,9 @@ FIGURE = kit.Figure(
     caption=(
         "A linear teacher on whitened inputs, linear networks of two and three matrices from several scales: loss over "
         "the first (full), alignment A of the tangent kernel with the labels (dashed), and the alignment of the final "
-        "kernel in theory (dotted). From small scales the kernel turns before the loss falls. Right: the alignment in "
-        "the end of two to five matrices."
+        "kernel in theory (dotted). From small scales the kernel turns before the loss falls. (c): the alignment in "
+        "the end of two to five matrices. (d): how far it moves once the loss has fallen by a tenth, over its end, for "
+        "inputs with a spectrum (30 / (H k))^gamma."
     ),
     configs=_wanted(),
     origin={"D, N, loss, scales": "stated", "samples, step": "assumed", "ReLU network": "assumed"},

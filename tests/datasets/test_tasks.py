@@ -31,6 +31,10 @@ def test_a_linear_map_has_the_singular_values_asked_for() -> None:
     np.testing.assert_allclose(data.x.T @ data.x / data.n, np.eye(6), atol=1e-12)
     correlation = data.y.T @ data.x / data.n  # Sigma^yx (Saxe et al. 2014, Eq. 3)
     np.testing.assert_allclose(np.linalg.svd(correlation)[1], [3.0, 1.0, 0.0, 0.0], atol=1e-12)
+    bent = section.model_copy(update={"anisotropy": 0.5}).samples(STREAMS)
+    power = np.sqrt(6 / (np.arange(1, 7) * 2.45))  # 1 + 1/2 + ... + 1/6
+    np.testing.assert_allclose(bent.x.T @ bent.x / bent.n, np.diag(power), atol=1e-12)
+    np.testing.assert_allclose(bent.y, bent.x @ correlation.T, atol=1e-12)
 
 
 @pytest.mark.parametrize(("operation", "table"), [("add", 3), ("subtract", 4), ("multiply", 4)])

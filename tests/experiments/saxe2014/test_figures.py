@@ -49,6 +49,8 @@ CHANGES = {
         Change("inputs that are not white", ("dataset.n=40",), ("final-2",), TWO),
         Change("inputs that are not white", ("dataset.n=40",), ("final-3",), THREE),
         Change("weights four times as large", ("initialization.scale=0.4",), ("final-4", "final-5"), DEEPER),
+        Change("white inputs after all", ("dataset.anisotropy=0.0",), ("anisotropic",),
+               tuple(f"gamma {gamma}" for gamma in (0.0, 0.25, 0.5, 0.75, 1.0))),
         Change("balanced orthogonal weights", ("initialization.kind=balanced_product",),
                ("three-half", "three-aligned", "three-first"), THREE),
     ],
