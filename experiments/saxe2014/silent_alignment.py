@@ -124,8 +124,9 @@ def evidence(runs: kit.Runs) -> Evidence:
         here = ntk(new, x, W, a) @ np.linalg.lstsq(K, y, rcond=1e-12)[0]
         errors.append(float(np.linalg.norm(here - f) / np.linalg.norm(f)))
     roles = [f"2 {s}" for s in SMALL], [f"3 {s}" for s in DEEP], [f"{L} matrices" for L in DEEPER]
-    networks = [[silent(runs[role]) for role in some] for some in (*roles, [f"gamma {gamma}" for gamma in GAMMAS])]
-    return Evidence(*networks, errors[1], errors[0])
+    bent = [silent(runs[f"gamma {gamma}"]) for gamma in GAMMAS]
+    two, three, deeper = ([silent(runs[role]) for role in some] for some in roles)
+    return Evidence(two, three, deeper, bent, errors[1], errors[0])
 
 
 def final_alignment(depth: int, dimension: int = D) -> float:
