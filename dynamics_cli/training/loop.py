@@ -221,7 +221,8 @@ class TrainingLoop:
             GivenUp: the stepper is again as it was before.
         """
         slow = not self.stepper.steady or self._seconds.get(name, SLOW_SECONDS) >= SLOW_SECONDS
-        held = (self.stepper.state_dict(), self.stepper.halted) if slow else None
+        measuring = self.recorder.measuring  # its memories are replaced, never changed
+        held = (self.stepper.state_dict(), self.stepper.halted, measuring.memories) if slow else None
         began = time.monotonic()
         try:
             with self._watch.patience() if held is not None else nullcontext():
@@ -229,7 +230,7 @@ class TrainingLoop:
         except GivenUp:
             assert held is not None
             self.stepper.load_state_dict(held[0])
-            self.stepper.halted = held[1]
+            _, self.stepper.halted, measuring.memories = held
             raise
         finally:
             self._seconds[name] = time.monotonic() - began

@@ -72,7 +72,7 @@ class Measuring:
             for name, one in self._measures.items()
             if one.at is not None
         }
-        self._memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
+        self.memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
 
     def at(self, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> dict[str, Floats]:
         """Return every measure of a state by name, of replicas with their axis first."""
@@ -85,14 +85,14 @@ class Measuring:
             numbers, memory = self._measure(r, own, iteration)
             each.append(numbers)
             memories.append(memory)
-        self._memories = memories  # only now: a signal may have the state measured again
+        self.memories = memories  # only now: a signal may have the state measured again
         return {name: np.stack([one[name] for one in each]) for name in each[0]} if several else each[0]
 
     def _measure(self, r: int, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> Any:
         state = State(self._problems[r], weights, self._starts[r], iteration)
         numbers, memories = {}, {}
         for name, one in self._measures.items():
-            state.memory = memories[name] = dict(self._memories[r].get(name, {}))
+            state.memory = memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
                 numbers[name] = np.asarray(one.measure(state), np.float64)
@@ -106,7 +106,7 @@ class Measuring:
         """Return what the measures remember, for the checkpoint."""
         return {
             f"{r}/{name}/{key}": value
-            for r, memories in enumerate(self._memories)
+            for r, memories in enumerate(self.memories)
             for name, memory in memories.items()
             for key, value in memory.items()
         }
@@ -115,4 +115,4 @@ class Measuring:
         """Go on from a former `state_dict()`."""
         for key, value in state.items():
             r, name, own = key.split("/", 2)
-            self._memories[int(r)].setdefault(name, {})[own] = np.array(value)
+            self.memories[int(r)].setdefault(name, {})[own] = np.array(value)
