@@ -251,10 +251,13 @@ def summary(claims: Sequence[ClaimOverSeeds]) -> str:
     return ", ".join(parts)
 
 
+def _verdict(one: ClaimOverSeeds) -> str:
+    return f"{one.verdict} (theory)" if one.first.kind == "theory" else one.verdict
+
+
 def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
     claim = one.first
-    verdict = f"{one.verdict} (theory)" if claim.kind == "theory" else one.verdict
-    cells = [claim.statement, claim.source, claim.expected, number(one.measured), verdict]
+    cells = [claim.statement, claim.source, claim.expected, number(one.measured), _verdict(one)]
     return [*cells, one.count] if seeds else cells
 
 
@@ -297,6 +300,5 @@ def rewrite(path: str | Path, results: Mapping[str, Sequence[ClaimOverSeeds]]) -
 def _notes_row(figure: str, one: ClaimOverSeeds) -> str:
     claim = one.first
     measured = number(one.measured) + (f" ({one.count})" if one.count else "")
-    verdict = f"{one.verdict} (theory)" if claim.kind == "theory" else one.verdict
-    cells = [figure, claim.id, claim.statement, claim.expected, measured, verdict]
+    cells = [figure, claim.id, claim.statement, claim.expected, measured, _verdict(one)]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -207,9 +207,10 @@ def read_all(
         except NotAPictureError as error:
             return Problem(error)
 
+    every = list(files)
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for first in range(0, len(files), _CHUNK):
-            names = list(files)[first : first + _CHUNK]
+        for first in range(0, len(every), _CHUNK):
+            names = every[first : first + _CHUNK]
             contents = [_content(pictures, files[name]) for name in names]
             for name, content, result in zip(names, contents, pool.map(attempt, contents), strict=True):
                 yield name, b"" if isinstance(content, Problem) else content, result
