@@ -6,7 +6,7 @@ In the lazy regime (Boursier et al. 2022, Appendix A, Figure 5) training follows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,8 +106,11 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
         if not _two_layers(run):
             return None
         found = flow_violations(run)
-        if run.config.loss.kind in ("mse", "half_mse"):
-            values, _, _, moved = _linearisation(run)
+        order = min(run.dataset().n, _weights(run))
+        if order > LARGE:
+            found.append(f"the kernel is solved within a minute: {order} samples or weights are more than {LARGE}")
+        elif run.config.loss.kind in ("mse", "half_mse"):
+            values, moved, _, _ = _linearisation(run)
             step = getattr(run.config.optimizer, "lr", 0.0) * loss_factor(run) * float(values[-1]) / run.dataset().n
             if step >= 2:
                 found.append(f"the linearised model converges: lr x its largest curvature is {step:.3g}, at least 2")
@@ -118,13 +121,12 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the loss, and the held-out loss where the run has measured it."""
         samples = run.dataset()
-        values, vectors, residual, _ = _linearisation(run)
+        values, _, parts, project = _linearisation(run)
         curves: dict[str, Floats | Curve] = {}
         places = {"loss": (run.loss_iterations, samples.x, samples.y)}
         if "test_loss" in run.measures:
             places["test_loss"] = (run.snapshot_iterations, samples.x_test, samples.y_test)
         for name, (iterations, x, y) in places.items():
-            K, h_0 = _kernel(run, x, samples.x), _first_output(run, x)
             lr = getattr(run.config.optimizer, "lr", None)
             rate = loss_factor(run) * values / samples.n
             if lr is None or run.times is not None:  # gradient flow, or steps that change
@@ -132,13 +134,15 @@ optimizer: {kind: gd, lr: 5.0e-5, iterations: 500}
             else:
                 left = (1.0 - lr * rate) ** np.asarray(iterations, np.float64)[:, None]
             grown = np.divide(1.0 - left, values, out=np.zeros_like(left), where=values > 0)
-            h = h_0 + (grown * (vectors.T @ residual)) @ (K @ vectors).T  # (T, n')
+            h = _first_output(run, x) + (grown * parts) @ project(x).T  # (T, n')
             curves[name] = np.asarray(run.config.loss.of(run.config.architecture).total(h, y))
         return curves
 
 
 LAZY = 0.1
 """Largest relative distance travelled by the linearised model that counts as lazy."""
+LARGE = 4000
+"""Largest order of a matrix whose eigenvalues are computed unasked."""
 
 
 def _two_layers(run: Any) -> bool:
@@ -146,8 +150,23 @@ def _two_layers(run: Any) -> bool:
     return bool(net.kind == "two_layer" and net.outputs is None and net.train is None)
 
 
+def _weights(run: Any) -> int:
+    return sum(int(np.size(value)) for value in run.state(0).values())
+
+
 def _first_output(run: Any, x: Floats) -> Floats:
     return np.asarray(run.network(0)(x))
+
+
+def _jacobian(run: Any, x: Floats) -> Floats:
+    """Return the derivatives (n, p) of a run's two-layer network, of any activation, at its initial weights."""
+    net, start = run.config.architecture, run.state(0)
+    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    z = preactivations(x, W)
+    parts = [((net.sigma.derivative(z) * a)[:, :, None] * x[:, None, :]).reshape(len(x), -1)]
+    if net.train_output:
+        parts.append(net.sigma.value(z))
+    return np.asarray((net.output_scale or 1.0) * np.hstack(parts))
 
 
 def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
@@ -161,12 +180,27 @@ def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
     return np.asarray((net.output_scale or 1.0) ** 2 * K)
 
 
-def _linearisation(run: Any) -> tuple[Floats, Floats, Floats, float]:
-    """Return eigenvalues and vectors of the kernel, the first residual, and how far its fit moves the weights."""
+def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
+    """Return eigenvalues (r,) of the kernel, how far its fit moves the weights, and the first residual in its vectors.
+
+    And what `K(x, X)` makes of these vectors, (n', r): through the (p, p) matrix of as many weights where there are
+    fewer of them than samples.
+    """
     samples = run.dataset()
-    values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
-    values = np.where(values > 1e-12 * values[-1], values, 0.0)
     residual = samples.y - _first_output(run, samples.x)
-    step = np.divide((vectors.T @ residual) ** 2, values, out=np.zeros_like(values), where=values > 0)
+    if _weights(run) < samples.n:
+        J = _jacobian(run, samples.x)
+        values, vectors = np.linalg.eigh(J.T @ J)
+        positive = values > 1e-12 * values[-1]
+        values, vectors = values[positive], vectors[:, positive]
+        root = np.sqrt(values)
+        parts = vectors.T @ (J.T @ residual) / root
+        project = lambda x: _jacobian(run, x) @ (vectors * root)  # noqa: E731
+    else:
+        values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
+        values = np.where(values > 1e-12 * values[-1], values, 0.0)
+        parts = vectors.T @ residual
+        project = lambda x: _kernel(run, x, samples.x) @ vectors  # noqa: E731
+    step = np.divide(parts**2, values, out=np.zeros_like(values), where=values > 0)
     size = np.sqrt(sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values()))
-    return values, vectors, residual, float(np.sqrt(step.sum()) / size)
+    return values, float(np.sqrt(step.sum()) / size), parts, project

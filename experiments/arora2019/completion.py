@@ -18,7 +18,9 @@ from .theory.nuclear_norm import minimum_nuclear_norm
 
 COUNTS = ("fewest", "few", "many")
 """Levels of the number of entries that are seen."""
-OBSERVED = {"default": (450, 700, 1250), "full": (1500, 2000, 5000)}
+DOUBLED = tuple(f"{count} of 2 r" for count in COUNTS)
+"""The same for twice the rank: 3/4, 1 and 2.1 times the entries with which the nuclear norm succeeds (NOTES)."""
+OBSERVED = {"default": (450, 700, 1250, 750, 1000, 2100), "full": (1500, 2000, 5000, 2600, 3500, 7500)}
 SCALES, FULL_SCALES = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6)
 """Scales of the product at the start: `||W(0)||_F` is about scale sqrt(n)."""
 BASE, FLOOR = 1e-3, 1e-4
@@ -34,7 +36,7 @@ class Solution:
     """A matrix that fits the entries that are seen."""
 
     count: str
-    """Level of `COUNTS`."""
+    """Level of `COUNTS` or `DOUBLED`."""
     observed: int
     depth: int
     """Number of factors; 0 for the matrix of least nuclear norm, -1 for the truth."""
@@ -107,12 +109,15 @@ def base(solutions: list[Solution], count: str, depth: int) -> Solution:
 
 def wanted(counts: tuple[str, ...], depths: tuple[int, ...], scales: tuple[float, ...], preset: str = "default") -> dict[str, kit.Wanted]:  # noqa: E501  # fmt: skip
     """Return runs by role, `few, N = 3, scale 0.001`; the preset `full` has the released sizes and step."""
-    full = ("dataset.rows=100", "dataset.rank=5", "architecture.rows=100", "optimizer.lr=1e-3", "optimizer.iterations=1000000")  # noqa: E501  # fmt: skip
+    released = (
+        "dataset.rows=100", "architecture.rows=100", "optimizer.lr=1e-3", "optimizer.iterations=1000000",
+    ) if preset == "full" else ()  # fmt: skip
+    ranks = {"default": (3, 6), "full": (5, 10)}[preset]
     return {
         f"{count}, N = {depth}, scale {scale:g}": kit.Wanted(
             "arora2019/completion.yaml",
-            (*(full if preset == "full" else ()),
-             f"dataset.observed={OBSERVED[preset][COUNTS.index(count)]}", f"architecture.depth={depth}",
+            (*released, f"dataset.rank={ranks[count in DOUBLED]}",
+             f"dataset.observed={OBSERVED[preset][(COUNTS + DOUBLED).index(count)]}", f"architecture.depth={depth}",
              f"initialization.scale={scale ** (1 / depth):.6g}"),
         )
         for count in counts for depth in depths for scale in scales

@@ -6,7 +6,20 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .completion import BASE, COUNTS, FLOOR, FULL_SCALES, ORIGIN, SCALES, Solution, base, pick, solutions, wanted
+from .completion import (
+    BASE,
+    COUNTS,
+    DOUBLED,
+    FLOOR,
+    FULL_SCALES,
+    ORIGIN,
+    SCALES,
+    Solution,
+    base,
+    pick,
+    solutions,
+    wanted,
+)
 
 DEPTHS, OVER_SCALES = (2, 3, 4), (2, 3)
 LOOKS = {
@@ -18,44 +31,83 @@ LOOKS = {
 
 def claims(e: list[Solution]) -> list[kit.Claim]:
     """Compare with Figure 1."""
-    errors = {count: {depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in COUNTS}
-    many, few = errors["many"], errors["few"]
-    alike = max((one[3] / one[4] for one in errors.values()), key=lambda ratio: abs(np.log(ratio)))
     falls = [np.diff(np.maximum([one.error for one in pick(e, "few", depth)], FLOOR)) <= 0 for depth in OVER_SCALES]
     # fmt: off
     return [
-        kit.claim("many", "With many entries all depths recover the matrix (largest error)",
-                  "Figure 1 (memory); number ours", kit.less_than(1e-2), max(many[depth] for depth in DEPTHS)),
-        kit.theory("many-least", "and so does the least nuclear norm (error)",
-                   "Figure 1 (memory); number ours", kit.less_than(1e-6), many[0]),
-        kit.claim("few", "With few depths 3 and 4 do far better than depth 2 (error of depth 2 over theirs, the "
-                  "smaller)", "Figure 1 (memory); number ours", kit.more_than(10), few[2] / max(few[3], few[4])),
-        kit.claim("few-least", "and than the least nuclear norm (its error over theirs, the smaller)",
-                  "Figure 1 (memory); number ours", kit.more_than(10), few[0] / max(few[3], few[4])),
-        kit.claim("alike", "Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of three numbers "
-                  "of entries)", "Section 2.3 (memory); number ours", kit.Interval(0.1, 10), alike),
+        *_over_counts(e, COUNTS),
         kit.claim("scale", f"A smaller start gives a smaller error with few entries (share of smaller ones, depths 2 "
                   f"and 3; errors below {FLOOR:g} count as that)", "Figure 1, released notebook", kit.exactly(1.0),
                   float(np.mean(np.concatenate(falls)))),
         *(kit.finding(f"fewest-{depth}", f"Error with {base(e, 'fewest', 2).observed} entries, {LOOKS[depth][1]}", "",
-                      errors["fewest"][depth]) for depth in (*DEPTHS, 0)),
+                      base(e, "fewest", depth).error) for depth in (*DEPTHS, 0)),
         kit.finding("order", "Few entries: error of depth 2 over that of the least nuclear norm: of no fixed order", "",
-                    few[2] / few[0]),
+                    base(e, "few", 2).error / base(e, "few", 0).error),
+        *_over_counts(e, DOUBLED, "-2r", "Twice the rank: "),
+    ]
+
+
+def _over_counts(e: list[Solution], counts: tuple[str, ...], suffix: str = "", of: str = "") -> list[kit.Claim]:
+    """Return what is claimed of one panel against the number of entries."""
+    source = "Figure 1 (memory); number ours"
+    fewest, few, many = ({depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts)
+    alike = max((one[3] / one[4] for one in (fewest, few, many)), key=lambda ratio: abs(np.log(ratio)))
+    return [
+        kit.claim(
+            "many" + suffix,
+            f"{of}With many entries all depths recover the matrix (largest error)",
+            source,
+            kit.less_than(1e-2),
+            max(many[depth] for depth in DEPTHS),
+        ),
+        kit.theory(
+            "many-least" + suffix,
+            f"{of}and so does the least nuclear norm (error)",
+            source,
+            kit.less_than(1e-6),
+            many[0],
+        ),
+        kit.claim(
+            "few" + suffix,
+            f"{of}With few depths 3 and 4 do far better than depth 2 (error of depth 2 over theirs, the smaller)",
+            source,
+            kit.more_than(10),
+            few[2] / max(few[3], few[4]),
+        ),
+        kit.claim(
+            "few-least" + suffix,
+            f"{of}and than the least nuclear norm (its error over theirs, the smaller)",
+            source,
+            kit.more_than(10),
+            few[0] / max(few[3], few[4]),
+        ),
+        kit.claim(
+            "alike" + suffix,
+            f"{of}Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of "
+            "three numbers of entries)",
+            "Section 2.3 (memory); number ours",
+            kit.Interval(0.1, 10),
+            alike,
+        ),
     ]
     # fmt: on
 
 
 @kit.styled
 def draw(e: list[Solution]) -> kit.Drawing:
-    """Draw the error against the number of entries, and against the size of the start."""
-    figure, (left, right) = kit.new_figure(2, aspect=0.9, extra_height=0.25)
+    """Draw the error against the number of entries for both ranks, and against the size of the start."""
+    figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
     handles = []
-    for depth in (*DEPTHS, 0):
-        color, name = LOOKS[depth]
-        own = [base(e, count, depth) for count in COUNTS]
-        look = {"color": color, "label": name, "ls": "-" if depth else "--", "marker": "o", "ms": 4}
-        handles += left.plot([one.observed for one in own], [max(one.error, 1e-16) for one in own], **look)  # type: ignore[arg-type]
-    left.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error of all entries")
+    for k, (panel, counts, label) in enumerate(
+        ((left, COUNTS, f"scale {BASE:g}"), (middle, DOUBLED, "twice the rank"))
+    ):
+        handles = []
+        for depth in (*DEPTHS, 0):
+            color, name = LOOKS[depth]
+            own = [base(e, count, depth) for count in counts]
+            look = {"color": color, "label": name, "ls": "-" if depth else "--", "marker": "o", "ms": 4}
+            handles += panel.plot([one.observed for one in own], [max(one.error, 1e-16) for one in own], **look)  # type: ignore[arg-type]
+        panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")
+        kit.panel_label(panel, k, label)
     for count, ls in (("few", "-"), ("many", ":")):
         for depth in OVER_SCALES:
             own = pick(e, count, depth)
@@ -63,9 +115,7 @@ def draw(e: list[Solution]) -> kit.Drawing:
                        ms=4)  # fmt: skip
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
     right.set(xscale="log", yscale="log", ylim=(1e-6, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$")
-    kit.panel_label(left, 0, f"Scale {BASE:g}")
-    few, many = (base(e, count, 2).observed for count in ("few", "many"))
-    kit.panel_label(right, 1, f"{few} entries; dotted: {many}")
+    kit.panel_label(right, 2, "few; dotted: many")
     kit.figure_legend(figure, handles)
     return figure
 
@@ -74,13 +124,14 @@ FIGURE = kit.Figure(
     id="arora2019-fig1",
     caption=(
         "Completion of a matrix of low rank by a product of 2, 3 or 4 matrices from a small Gaussian start, and by the "
-        "least nuclear norm: mean square error of all entries against how many are seen, and against the size of the "
-        "start. Where few are seen, depth 3 recovers what depth 2 and the nuclear norm do not."
+        "least nuclear norm: mean square error of all entries against how many are seen, for two ranks, and against "
+        "the size of the start, for the second (few) and third number of entries (many). Where few are seen, depth 3 "
+        "recovers what depth 2 and the nuclear norm do not."
     ),
-    configs={**wanted(COUNTS, DEPTHS, (BASE,)), **wanted(COUNTS[1:], OVER_SCALES, SCALES)},
+    configs={**wanted(COUNTS + DOUBLED, DEPTHS, (BASE,)), **wanted(COUNTS[1:], OVER_SCALES, SCALES)},
     presets={
         "full": {
-            **wanted(COUNTS, DEPTHS, (BASE,), "full"),
+            **wanted(COUNTS + DOUBLED, DEPTHS, (BASE,), "full"),
             **wanted(COUNTS[1:], OVER_SCALES, SCALES + FULL_SCALES, "full"),
         }
     },

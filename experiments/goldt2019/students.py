@@ -29,6 +29,8 @@ SMALL, NOISE = 0.01, 0.01
 """Step and noise of the final errors."""
 LATE = 3e4
 """Time at which final errors are read."""
+FLOOR = 1e-10
+"""Smaller test errors are the rounding and the tolerance of the integration, and are not drawn."""
 ORIGIN: dict[str, kit.Origin] = {"model, rule of learning": "released", "sizes, steps, lengths": "assumed"}
 
 
@@ -129,6 +131,7 @@ def draw_dynamics(e: tuple[list[Curve], dict[int, tuple[float, float]]]) -> kit.
     value = axes[0].axhline(plateau_theory(2)[0], color="black", lw=0.9, ls=(0, (4, 2)))
     value.set_label("plateau, small steps, K = M = 2")
     axes[0].set(xscale="log", yscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel=r"test error $\epsilon$")
+    axes[0].set_ylim(bottom=max(FLOOR, axes[0].get_ylim()[0]))
     first = e[0][0]
     for j in range(first.R.shape[1]):
         axes[1].plot(first.alpha[1:], first.R[1:, j], "x", ms=4, color=kit.SERIES[j])

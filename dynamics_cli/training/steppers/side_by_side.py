@@ -25,15 +25,15 @@ class OneBlasThread:
 
     def __init__(self) -> None:
         self._libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
-        self._before: list[tuple[LibController, int]] = []
+        self._before: list[list[tuple[LibController, int]]] = []
 
     def __enter__(self) -> None:
-        self._before = [(one, threads) for one in self._libraries if (threads := one.get_num_threads()) != 1]
-        for one, _ in self._before:
+        self._before.append([(one, n) for one in self._libraries if (n := one.get_num_threads()) != 1])
+        for one, _ in self._before[-1]:
             one.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
-        for one, threads in self._before:
+        for one, threads in self._before.pop():
             one.set_num_threads(threads)
 
 
