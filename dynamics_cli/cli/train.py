@@ -113,12 +113,13 @@ def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> N
     from dynamics_cli.training.prospect import prospect
 
     found, needs = prospect(plan, resume=resume, force=force), plan.needs
+    stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
     lines = {
         "run": str(plan.directory), "would": found.action, "device": plan.choice.device,
         "backend": plan.choice.backend, "parameters": str(needs.parameters),
         "iterations": str(needs.iterations), "snapshots": str(needs.snapshots),
         "memory": f"about {size(needs.memory_bytes)}, besides the libraries",
         "disk": f"about {size(needs.disk_bytes)}",
-        "time": f"about {duration(needs.seconds)}, within a factor of a few",
+        "time": f"about {duration(needs.seconds)}, within a factor of a few" + stops,
     }  # fmt: skip
     emit_either(found.as_dict(), pairs(lines), as_json=as_json)

@@ -114,18 +114,19 @@ class RunSource:
                     progress(done, math.nan)
         self._ahead |= set(long)
 
-    def cost(self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = ()) -> tuple[int, float]:
-        """Return how many networks of these runs are still to be trained, and predicted seconds of one CPU core.
+    def cost(self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = ()) -> tuple[int, float, bool]:
+        """Return how many networks are still to be trained, predicted seconds of one core, and if some stop by loss.
 
         Of replicas the first is planned alone, and stands for all; what cannot be planned is left out.
         """
-        count, seconds = 0, 0.0
+        count, seconds, stops = 0, 0.0, False
         for one in wanted.values():
             with suppress(DynError):
                 plan = plan_run(self._config(one, overrides, 0))
                 if one.replicas > 1 or self._forced(plan) or not _is_finished(plan):
                     count, seconds = count + one.replicas, seconds + one.replicas * plan.needs.seconds
-        return count, seconds
+                    stops = stops or plan.config.optimizer.stop_below is not None
+        return count, seconds, stops
 
     def obtain(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = (), *, seed_offset: int = 0

@@ -173,9 +173,9 @@ def reproduce_figures(
 def _say_cost(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str], seeds: int) -> None:
     """Say how many networks a larger preset trains, and how long that may take, before it begins."""
     if source.messages is not None and figure.presets.get(preset):
-        count, seconds = source.cost(figure.wanted(preset), overrides)
-        cost = f"{count * seeds} networks to train, roughly {duration(seconds * seeds)} of one core"
-        source.messages(f"{figure.id}, preset {preset}: {cost}")
+        count, seconds, stops = source.cost(figure.wanted(preset), overrides)
+        cost = f"{'at most' if stops else 'roughly'} {duration(seconds * seeds)} of one core"
+        source.messages(f"{figure.id}, preset {preset}: {count * seeds} networks to train, {cost}")
 
 
 def _figures(

@@ -226,6 +226,9 @@ def test_presets(small: Callable[..., Figure]) -> None:
     assert re.fullmatch(r"small-fig1, preset full: 3 networks to train, roughly .* s of one core", told[0])
     assert [(run.role, run.run.iterations) for run in result.runs] == [("first", 60), ("second", 20), ("third", 50)]
     told.clear()
+    drawn("small-fig1", preset="full", overrides=["optimizer.stop_below=1e-3"], messages=told.append)
+    assert "3 networks to train, at most " in told[0]  # how long until they stop nobody knows
+    told.clear()
     small()
     assert len(drawn("small-fig1", preset="full", messages=told.append).runs) == 2  # a figure without it: its default
     assert not told
