@@ -118,11 +118,16 @@ def third(local: Callable[[Floats], Local], w: Floats, U: Floats) -> Floats:
 def complementary(A: Floats, B: Floats, start: Floats, rounds: int = 500) -> Floats:
     """Return the `C >= 0` (k, k) that minimises `1/2 <C, B[C]> + <A, C>`, symmetric A (k, k) and B (k, k, k, k) >= 0.
 
-    By accelerated projected gradient from `start`; for k = 1 it is `max(0, -A/B)`.
+    For k = 1 it is `max(0, -A/B)`, otherwise the solution of `A + B[C] = 0` if that is >= 0, or found from `start` by
+    accelerated projected gradient.
     """
     k = len(A)
     if k == 1:
         return np.array([[max(0.0, -A[0, 0] / B[0, 0, 0, 0])]])
+    free = np.linalg.lstsq(B.reshape(k * k, k * k), -A.ravel())[0].reshape(k, k)  # of least norm: symmetric
+    left = A + np.einsum("abcd,cd->ab", B, free)
+    if np.linalg.eigvalsh(free)[0] >= 0 and np.linalg.norm(left) <= 1e-10 * np.linalg.norm(A):
+        return (free + free.T) / 2
     rate = 1 / np.linalg.eigvalsh(B.reshape(k * k, k * k))[-1]
     C = ahead = start
     for j in range(rounds):

@@ -56,13 +56,19 @@ def test_the_complementarity_problem() -> None:
     for k in (2, 3):
         T = rng.standard_normal((k, k, 20))
         T = T + T.transpose(1, 0, 2)
-        B, A = np.einsum("abp,cdp->abcd", T, T), rng.standard_normal((k, k))
-        A = A + A.T - np.eye(k)
-        C = complementary(A, B, np.zeros((k, k)), rounds=20000)
-        left = A + np.einsum("abcd,cd->ab", B, C)
-        assert np.linalg.eigvalsh(C).min() > -1e-9
-        assert np.linalg.eigvalsh(left).min() > -1e-5
-        assert abs(np.sum(C * left)) < 1e-5
+        some, square = rng.standard_normal((k, k)), rng.standard_normal((k, k))
+        full, inside = np.einsum("abp,cdp->abcd", T, T), square @ square.T + np.eye(k)
+        trace = np.einsum("ab,cd->abcd", np.eye(k), np.eye(k))  # A + B[C] = 0 has no solution
+        for A, B in (
+            (some + some.T - np.eye(k), full),
+            (-np.einsum("abcd,cd->ab", full, inside), full),
+            (some + some.T - 9 * np.eye(k), trace),
+        ):
+            C = complementary(A, B, np.zeros((k, k)), rounds=20000)
+            left = A + np.einsum("abcd,cd->ab", B, C)
+            assert np.linalg.eigvalsh(C).min() > -1e-9
+            assert np.linalg.eigvalsh(left).min() > -1e-5
+            assert abs(np.sum(C * left)) < 1e-5
 
 
 def test_the_central_flow_is_gradient_flow_before_the_edge_and_stays_at_it_afterwards() -> None:
