@@ -21,7 +21,7 @@ CHANGES = {
         Change("a large start", LARGE, ("many",), roles("arora2019-fig1", "many", "scale 0.001")),
         Change("a large start", LARGE, ("few", "few-least"), roles("arora2019-fig1", "few,", "scale 0.001")),
         Change("a large start of depth 4", LARGE, ("alike",), roles("arora2019-fig1", "N = 4")),
-        Change("a large start", LARGE, ("many-2r",), roles("arora2019-fig1", "many of 2 r")),
+        Change("few entries", ("dataset.observed=750",), ("many-2r",), roles("arora2019-fig1", "many of 2 r")),
         Change("a large start", LARGE, ("few-2r", "few-least-2r"), roles("arora2019-fig1", "few of 2 r")),
         Change("a large start in place of the smallest", LARGE, ("scale",),
                roles("arora2019-fig1", "few,", "scale 0.0001")),
