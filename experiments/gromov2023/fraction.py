@@ -12,6 +12,8 @@ from .grokking import ADAMW, FULL, GD, ORIGIN, Grokking, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
+FEWER = {ADAMW: (0.05, 0.1), GD: (0.1, 0.2)}
+"""Besides them in the preset `full`: the critical share falls with p."""
 DECAYS = (0.0, 1.0, 15.0)
 """At one half of the pairs, beside the 5 of the others."""
 CONFIG = {ADAMW: ("gromov2023/adamw.yaml", "optimizer.iterations=1000"),
@@ -28,7 +30,10 @@ class Evidence:
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Read the runs."""
-    shares = {name: {one: grokking(runs[f"{name} {one}"]) for one in of} for name, of in SHARES.items()}
+    shares = {
+        name: {float(role[len(name) :]): grokking(run) for role, run in runs.items() if role.startswith(name)}
+        for name in SHARES
+    }
     decays = {one: grokking(runs[f"decay {one:g}"]) for one in DECAYS}
     return Evidence(shares, dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
 
@@ -88,7 +93,8 @@ def _wanted(*sizes: str) -> dict[str, kit.Wanted]:
         step = ("optimizer.lr=5.155",) if sizes and name == GD else ()
         return kit.Wanted(config, (*sizes, *step, count, *more))
 
-    found = {f"{name} {x}": one(name, f"dataset.train_fraction={x}") for name, of in SHARES.items() for x in of}
+    shares = {name: (*(FEWER[name] if sizes else ()), *of) for name, of in SHARES.items()}
+    found = {f"{name} {x}": one(name, f"dataset.train_fraction={x}") for name, of in shares.items() for x in of}
     half = "dataset.train_fraction=0.5"
     return found | {f"decay {x:g}": one(ADAMW, half, f"optimizer.weight_decay={x}") for x in DECAYS}
 
