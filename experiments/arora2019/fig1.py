@@ -96,7 +96,7 @@ def _over_counts(e: list[Solution], counts: tuple[str, ...], suffix: str = "", o
 def draw(e: list[Solution]) -> kit.Drawing:
     """Draw the error against the number of entries for both ranks, and against the size of the start."""
     figure, (left, middle, right) = kit.new_figure(3, aspect=1.0, extra_height=0.25)
-    handles = []
+    handles: list[kit.Artist] = []
     for k, (panel, counts, label) in enumerate(
         ((left, COUNTS, f"scale {BASE:g}"), (middle, DOUBLED, "twice the rank"))
     ):

@@ -31,7 +31,7 @@ class Evidence:
 def evidence(runs: kit.Runs) -> Evidence:
     """Read the runs."""
     shares = {
-        name: {float(role[len(name) :]): grokking(run) for role, run in runs.items() if role.startswith(name)}
+        name: dict(sorted((float(role[len(name) :]), grokking(run)) for role, run in runs.items() if name in role))
         for name in SHARES
     }
     decays = {one: grokking(runs[f"decay {one:g}"]) for one in DECAYS}
@@ -74,7 +74,7 @@ def draw(e: Evidence) -> kit.Drawing:
         times.semilogy(x, [one.t_train for one in of.values()], color=color, ls=":", marker=".")
         times.semilogy(x, [one.t_test for one in of.values()], color=color, marker="o", label=name)
         final.plot(x, [one.test[-1] for one in of.values()], color=color, marker="o")
-    times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(10, 2000))
+    times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(4, 2000))
     final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
     for color, (value, one) in zip(kit.SERIES[2:], e.decays.items(), strict=False):
         decay.semilogx(one.epochs[1:], one.test[1:], color=color, label=f"decay {value:g}")
