@@ -51,43 +51,18 @@ def _over_counts(e: list[Solution], counts: tuple[str, ...], suffix: str = "", o
     source = "Figure 1 (memory); number ours"
     fewest, few, many = ({depth: base(e, count, depth).error for depth in (*DEPTHS, 0)} for count in counts)
     alike = max((one[3] / one[4] for one in (fewest, few, many)), key=lambda ratio: abs(np.log(ratio)))
+    # fmt: off
     return [
-        kit.claim(
-            "many" + suffix,
-            f"{of}With many entries all depths recover the matrix (largest error)",
-            source,
-            kit.less_than(1e-2),
-            max(many[depth] for depth in DEPTHS),
-        ),
-        kit.theory(
-            "many-least" + suffix,
-            f"{of}and so does the least nuclear norm (error)",
-            source,
-            kit.less_than(1e-6),
-            many[0],
-        ),
-        kit.claim(
-            "few" + suffix,
-            f"{of}With few depths 3 and 4 do far better than depth 2 (error of depth 2 over theirs, the smaller)",
-            source,
-            kit.more_than(10),
-            few[2] / max(few[3], few[4]),
-        ),
-        kit.claim(
-            "few-least" + suffix,
-            f"{of}and than the least nuclear norm (its error over theirs, the smaller)",
-            source,
-            kit.more_than(10),
-            few[0] / max(few[3], few[4]),
-        ),
-        kit.claim(
-            "alike" + suffix,
-            f"{of}Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of "
-            "three numbers of entries)",
-            "Section 2.3 (memory); number ours",
-            kit.Interval(0.1, 10),
-            alike,
-        ),
+        kit.claim("many" + suffix, f"{of}With many entries all depths recover the matrix (largest error)", source,
+                  kit.less_than(1e-2), max(many[depth] for depth in DEPTHS)),
+        kit.theory("many-least" + suffix, f"{of}and so does the least nuclear norm (error)", source,
+                   kit.less_than(1e-6), many[0]),
+        kit.claim("few" + suffix, f"{of}With few depths 3 and 4 do far better than depth 2 (error of depth 2 over "
+                  "theirs, the smaller)", source, kit.more_than(10), few[2] / max(few[3], few[4])),
+        kit.claim("few-least" + suffix, f"{of}and than the least nuclear norm (its error over theirs, the smaller)",
+                  source, kit.more_than(10), few[0] / max(few[3], few[4])),
+        kit.claim("alike" + suffix, f"{of}Depths 3 and 4 are alike (error of 3 over that of 4, the farthest from 1 of "
+                  "three numbers of entries)", "Section 2.3 (memory); number ours", kit.Interval(0.1, 10), alike),
     ]
     # fmt: on
 
