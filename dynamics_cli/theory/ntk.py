@@ -154,14 +154,20 @@ def _weights(run: Any) -> int:
     return sum(int(np.size(value)) for value in run.state(0).values())
 
 
+def _start(run: Any) -> tuple[Any, Floats, Floats]:
+    """Return the architecture of a run and its initial weights, (m, d) and (m,)."""
+    start = run.state(0)
+    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    return run.config.architecture, W, a
+
+
 def _first_output(run: Any, x: Floats) -> Floats:
     return np.asarray(run.network(0)(x))
 
 
 def _jacobian(run: Any, x: Floats) -> Floats:
     """Return the derivatives (n, p) of a run's two-layer network, of any activation, at its initial weights."""
-    net, start = run.config.architecture, run.state(0)
-    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    net, W, a = _start(run)
     z = preactivations(x, W)
     parts = [((net.sigma.derivative(z) * a)[:, :, None] * x[:, None, :]).reshape(len(x), -1)]
     if net.train_output:
@@ -171,8 +177,7 @@ def _jacobian(run: Any, x: Floats) -> Floats:
 
 def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
     """Return the tangent kernel (n, n_2) of a run's two-layer network, of any activation, at its initial weights."""
-    net, start = run.config.architecture, run.state(0)
-    W, a = (np.asarray(start[name], np.float64) for name in ("hidden_weight", "output_weight"))
+    net, W, a = _start(run)
     z, z_2 = preactivations(x, W), preactivations(x_2, W)
     K = (net.sigma.derivative(z) * a**2) @ net.sigma.derivative(z_2).T * (x @ x_2.T)
     if net.train_output:
@@ -190,17 +195,16 @@ def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], 
     residual = samples.y - _first_output(run, samples.x)
     if _weights(run) < samples.n:
         J = _jacobian(run, samples.x)
-        values, vectors = np.linalg.eigh(J.T @ J)
-        positive = values > 1e-12 * values[-1]
-        values, vectors = values[positive], vectors[:, positive]
-        root = np.sqrt(values)
-        parts = vectors.T @ (J.T @ residual) / root
-        project = lambda x: _jacobian(run, x) @ (vectors * root)  # noqa: E731
+        values, V = np.linalg.eigh(J.T @ J)
+        kept = values > 1e-12 * values[-1]
+        values, V = values[kept], V[:, kept]
+        vectors = J @ V / np.sqrt(values)
+        project = lambda x: _jacobian(run, x) @ (V * np.sqrt(values))  # noqa: E731
     else:
         values, vectors = np.linalg.eigh(_kernel(run, samples.x, samples.x))
         values = np.where(values > 1e-12 * values[-1], values, 0.0)
-        parts = vectors.T @ residual
         project = lambda x: _kernel(run, x, samples.x) @ vectors  # noqa: E731
+    parts = vectors.T @ residual
     step = np.divide(parts**2, values, out=np.zeros_like(values), where=values > 0)
     size = np.sqrt(sum(np.sum(np.square(value, dtype=np.float64)) for value in run.state(0).values()))
     return values, float(np.sqrt(step.sum()) / size), parts, project

@@ -173,5 +173,4 @@ def test_requeued_cancelled_and_preempted(cluster):
     assert (cluster / "s/results.csv").read_bytes() == (cluster / "whole/results.csv").read_bytes()
     resumed = [path.parent.name for path in (cluster / "s").rglob("run.json") if "resumptions" in path.read_text()]
     print(f"job {job}: part 1 requeued, 2 cancelled, 3 preempted; gone on with: {sorted(resumed)}; table byte-equal")
-    assert {"000000", "000002"} <= set(resumed)
-    assert {"000004", "000006"} & set(resumed)  # one of the two may have ended just before it was preempted
+    assert {"000000", "000002", "000004"} <= set(resumed)
