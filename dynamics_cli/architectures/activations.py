@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from types import ModuleType
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import model_validator
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, Sections
-from dynamics_cli.config.bases import Activation, Architecture, Array, Floats, namespace
+from dynamics_cli.config.bases import Activation, Architecture, Array
 from dynamics_cli.config.registry import OneOf
+from dynamics_cli.kinds import formulas
 
 
 class Relu(Activation, kind="relu"):
@@ -25,11 +23,7 @@ class Relu(Activation, kind="relu"):
 
     def value(self, z: Array) -> Array:
         """Return `max(z, 0)`."""
-        return np.maximum(z, 0.0) if namespace(z) is np else namespace(z).relu(z)
-
-    def derivative(self, z: Array) -> Array:
-        """Return 1 where `z > 0`, 0 elsewhere."""
-        return (z > 0) * namespace(z).ones_like(z)
+        return formulas.maximum(z, 0.0)
 
 
 class LeakyRelu(Activation, kind="leaky_relu"):
@@ -46,14 +40,7 @@ class LeakyRelu(Activation, kind="leaky_relu"):
 
     def value(self, z: Array) -> Array:
         """Return `max(z, 0) + slope min(z, 0)`."""
-        if namespace(z) is np:
-            return np.maximum(z, 0.0) + self.negative_slope * np.minimum(z, 0.0)
-        return namespace(z).nn.functional.leaky_relu(z, self.negative_slope)
-
-    def derivative(self, z: Array) -> Array:
-        """Return 1 where `z > 0`, the slope elsewhere."""
-        xp = namespace(z)
-        return xp.where(z > 0, xp.ones_like(z), self.negative_slope * xp.ones_like(z))
+        return formulas.where(z > 0, z, (0.0 if self.slope is None else self.slope) * z)
 
 
 class Linear(Activation, kind="linear"):
@@ -70,10 +57,6 @@ class Linear(Activation, kind="linear"):
         """Return `z`."""
         return z
 
-    def derivative(self, z: Array) -> Array:
-        """Return 1."""
-        return namespace(z).ones_like(z)
-
 
 class Tanh(Activation, kind="tanh"):
     """`tanh(z)`."""
@@ -82,18 +65,7 @@ class Tanh(Activation, kind="tanh"):
 
     def value(self, z: Array) -> Array:
         """Return `tanh(z)`."""
-        return namespace(z).tanh(z)
-
-    def derivative(self, z: Array) -> Array:
-        """Return `1 - tanh(z)^2`."""
-        return 1 - namespace(z).tanh(z) ** 2
-
-    def second_derivative(self, z: Floats) -> Floats:
-        """Return `-2 tanh(z) (1 - tanh(z)^2)`."""
-        if type(self) is not Tanh:  # one of somebody's own, which may be another function
-            return super().second_derivative(z)
-        t = np.tanh(z)
-        return np.asarray(-2 * t * (1 - t * t))
+        return formulas.tanh(z)
 
 
 class Erf(Activation, kind="erf"):
@@ -106,11 +78,7 @@ class Erf(Activation, kind="erf"):
 
     def value(self, z: Array) -> Array:
         """Return `erf(beta z)`."""
-        return _special(z).erf(self.beta * z)
-
-    def derivative(self, z: Array) -> Array:
-        """Return `2 beta / sqrt(pi) exp(-beta^2 z^2)`."""
-        return 2 * self.beta / math.sqrt(math.pi) * _bell(self.beta * z, 1.0)
+        return formulas.erf(self.beta * z)
 
 
 class Sigmoid(Activation, kind="sigmoid"):
@@ -120,11 +88,7 @@ class Sigmoid(Activation, kind="sigmoid"):
 
     def value(self, z: Array) -> Array:
         """Return `s(z)`."""
-        return _special(z).expit(z)
-
-    def derivative(self, z: Array) -> Array:
-        """Return `s(z) s(-z)`."""
-        return _special(z).expit(z) * _special(z).expit(-z)
+        return formulas.sigmoid(z)
 
 
 class Softplus(Activation, kind="softplus"):
@@ -134,12 +98,7 @@ class Softplus(Activation, kind="softplus"):
 
     def value(self, z: Array) -> Array:
         """Return `log(1 + exp(z))`, without overflow."""
-        xp = namespace(z)
-        return xp.logaddexp(z, xp.zeros_like(z))  # torch's own softplus is only z from 20 on
-
-    def derivative(self, z: Array) -> Array:
-        """Return `1 / (1 + exp(-z))`."""
-        return _special(z).expit(z)
+        return formulas.softplus(z)
 
 
 class Gelu(Activation, kind="gelu"):
@@ -149,11 +108,7 @@ class Gelu(Activation, kind="gelu"):
 
     def value(self, z: Array) -> Array:
         """Return `z Phi(z)`."""
-        return z * _special(z).ndtr(z) if namespace(z) is np else namespace(z).nn.functional.gelu(z)
-
-    def derivative(self, z: Array) -> Array:
-        """Return `Phi(z) + z exp(-z^2 / 2) / sqrt(2 pi)`."""
-        return _special(z).ndtr(z) + z * _bell(z, 0.5) / math.sqrt(2 * math.pi)
+        return z * formulas.ndtr(z)
 
 
 class Silu(Activation, kind="silu"):
@@ -163,12 +118,7 @@ class Silu(Activation, kind="silu"):
 
     def value(self, z: Array) -> Array:
         """Return `z s(z)`, s the sigmoid."""
-        return z * _special(z).expit(z) if namespace(z) is np else namespace(z).nn.functional.silu(z)
-
-    def derivative(self, z: Array) -> Array:
-        """Return `s(z) (1 + z s(-z))`."""
-        special = _special(z)
-        return special.expit(z) * (1 + z * special.expit(-z))
+        return z * formulas.sigmoid(z)
 
 
 class Quadratic(Activation, kind="quadratic"):
@@ -180,10 +130,6 @@ class Quadratic(Activation, kind="quadratic"):
         """Return `z^2`."""
         return z * z
 
-    def derivative(self, z: Array) -> Array:
-        """Return `2 z`."""
-        return 2 * z
-
 
 class Cubic(Activation, kind="cubic"):
     """`z^3`."""
@@ -193,25 +139,6 @@ class Cubic(Activation, kind="cubic"):
     def value(self, z: Array) -> Array:
         """Return `z^3`."""
         return z * z * z
-
-    def derivative(self, z: Array) -> Array:
-        """Return `3 z^2`."""
-        return 3 * z * z
-
-
-def _special(array: Array) -> ModuleType:
-    """Return the module (`scipy.special` or `torch.special`) whose `erf`, `expit` and `ndtr` apply to `array`."""
-    if namespace(array) is not np:
-        return namespace(array).special  # type: ignore[no-any-return]
-    import scipy.special
-
-    return scipy.special  # type: ignore[no-any-return]
-
-
-def _bell(z: Array, rate: float) -> Array:
-    """Return `exp(-rate z^2)`; beyond 40 it is 0, and squares of large numbers would overflow."""
-    clipped = namespace(z).clip(z, -40.0, 40.0)
-    return namespace(z).exp(-rate * clipped * clipped)
 
 
 class Activated(Architecture):

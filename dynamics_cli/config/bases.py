@@ -24,6 +24,7 @@ from dynamics_cli.config.base import Finding, Kind, NonNegative, Positive, Posit
 from dynamics_cli.config.registry import OneOf, all_kinds
 from dynamics_cli.config.text import alternatives
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import formulas, tracing
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +50,9 @@ Labels = Literal["real", "signs", "classes"]
 
 
 def namespace(array: Array) -> ModuleType:
-    """Return the module (`numpy` or `torch`) whose functions apply to `array`; never imports torch itself."""
+    """Return the module whose functions apply to `array`: `numpy`, `torch` (never imported here), or `formulas`."""
+    if isinstance(array, formulas.Expression):
+        return formulas
     torch = sys.modules.get("torch")
     return torch if torch is not None and isinstance(array, torch.Tensor) else np
 
@@ -143,22 +146,40 @@ class Activation(Kind):
 
     @abstractmethod
     def value(self, z: Array) -> Array:
-        """Return `sigma(z)`, of the shape of `z`, a torch tensor or a NumPy array."""
+        """Return `sigma(z)`, of the shape of `z`: a formula, of which the derivatives and the compiled form are made.
 
-    @abstractmethod
+        A value that is no formula is differentiated automatically, and trains by autograd.
+        """
+
     def derivative(self, z: Array) -> Array:
-        """Return `sigma'(z)`, of the shape of `z`."""
+        """Return `sigma'(z)`, of the shape of `z`, an array or a tensor."""
+        return self._differentiated(z, 1)
 
     def second_derivative(self, z: Floats) -> Floats:
-        """Return `sigma''(z)`, here by automatic differentiation of `sigma'`; kinks count as 0."""
-        if self.negative_slope is not None:
-            return np.zeros_like(z)
-        import torch
+        """Return `sigma''(z)`, of the shape of `z`; kinks count as 0."""
+        return np.asarray(self._differentiated(z, 2))
 
-        at = torch.from_numpy(z).requires_grad_()
-        slope = self.derivative(at)
-        grads = torch.autograd.grad(slope.sum(), at) if slope.requires_grad else (torch.zeros_like(at),)
-        return np.asarray(grads[0])
+    def _differentiated(self, z: Array, order: int) -> Array:
+        try:
+            return tracing.slopes(self, z, order)
+        except formulas.NotAFormulaError:
+            return _automatic(self.value, z, order)
+
+
+def _automatic(function: Callable[[Array], Array], z: Array, order: int) -> Array:
+    """Return the derivative of some order of a function of numbers, at an array or a tensor, by autograd."""
+    import torch
+
+    tensor = isinstance(z, torch.Tensor)
+    with torch.enable_grad():
+        at = z if tensor and z.requires_grad else (z if tensor else torch.from_numpy(z)).detach().requires_grad_()
+        found = function(at)
+        for _ in range(order):
+            zero = torch.zeros_like(at)
+            found = torch.autograd.grad(found.sum(), at, create_graph=True)[0] if found.requires_grad else zero
+    if tensor:
+        return found if z.requires_grad else found.detach()
+    return found.detach().numpy()
 
 
 class Architecture(Kind):
@@ -351,8 +372,9 @@ class Loss(Kind):
             "__doc__": cls.__doc__,
             "__module__": __name__,
             "values": lambda self, h, y: share * cls.values(self, h, y),
-            "derivatives": lambda self, h, y: share * cls.derivatives(self, h, y),
         }
+        if cls.derivatives is not Loss.derivatives:
+            body["derivatives"] = lambda self, h, y: share * cls.derivatives(self, h, y)
         divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
         return divided(**self.model_dump())
 
@@ -360,12 +382,16 @@ class Loss(Kind):
     def values(self, h: Array, y: Array) -> Array:
         """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y` (n,).
 
-        Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C).
+        Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C). It is a formula: of one output and
+        its label, which are summed over the outputs, or, for labels that are classes, of the outputs of a sample.
         """
 
-    @abstractmethod
     def derivatives(self, h: Array, y: Array) -> Array:
         """Return `dl/dh` per sample, of the shape of `h`."""
+        try:
+            return tracing.loss_slopes(self, h, y)
+        except formulas.NotAFormulaError:
+            return _automatic(lambda at: self.values(at, _like(at, y)), h, 1)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether the network has one output or, for losses of `many_outputs`, several."""
@@ -404,6 +430,13 @@ class Loss(Kind):
     def predictions(self, h: Array) -> Array:
         """Return predicted labels: signs for margin losses, the largest output's number for classes."""
         raise TypeError(f"{type(self).__name__} does not classify")
+
+
+def _like(array: Array, y: Array) -> Array:
+    """Return labels as what `array` is, a tensor or an array."""
+    if namespace(array) is np or namespace(y) is not np:
+        return y
+    return namespace(array).from_numpy(np.ascontiguousarray(y))
 
 
 class Schedule(Kind):
@@ -468,7 +501,22 @@ class Descent(Optimizer):
         """Return a smaller step."""
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
-    @abstractmethod
+    sums_over: ClassVar[Literal["network", "tensor"]] = "network"
+    """What `total` sums over in `updated`: all trained weights, or those of a tensor."""
+
+    def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: tracing.StepNumbers) -> Array:
+        """Return a weight after an update, given its gradient `g`, what is remembered of it, and numbers of the step.
+
+        A formula. `memory["name"]` is 0 at first, and what was assigned to it in the update before; it is kept in the
+        checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the network (or tensor) as a whole.
+        """
+        raise NotImplementedError
+
+    @property
+    def by_formula(self) -> bool:
+        """Whether the update is a formula of one weight."""
+        return type(self).updated is not Descent.updated and type(self).update is Descent.update
+
     def update(
         self,
         parameters: Sequence[Tensor],
@@ -480,7 +528,7 @@ class Descent(Optimizer):
         iteration: int,
         loss: Tensor,
     ) -> None:
-        """Change the `parameters` in place, from state `iteration` to the next.
+        """Change the `parameters` in place, from state `iteration` to the next: by `updated`, unless a kind says how.
 
         Args:
             parameters: those that are trained.
@@ -492,6 +540,7 @@ class Descent(Optimizer):
             loss: of the batch, before the update.
 
         """
+        tracing.update_tensors(self, parameters, gradients, names, state, tracing.StepNumbers(lr, iteration, loss))
 
 
 class Minibatch(Descent):

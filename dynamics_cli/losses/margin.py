@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Array, Labels, Loss, namespace
+from dynamics_cli.kinds import formulas
 
 
 class MarginLoss(Loss):
@@ -29,17 +30,7 @@ class Logistic(MarginLoss, kind="logistic"):
 
     def values(self, h: Array, y: Array) -> Array:
         """Return `log(1 + exp(-y h))`."""
-        xp = namespace(h)
-        z = -y * h
-        return (z + abs(z)) / 2 + xp.log1p(xp.exp(-abs(z)))
-
-    def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `-y / (1 + exp(y h))`."""
-        xp = namespace(h)
-        z = y * h
-        # exp of a non-positive number only: exp(-|z|) / (1 + exp(-|z|)) for z > 0, 1 / (1 + exp(-|z|)) otherwise
-        small = xp.exp(-abs(z))
-        return -y * xp.where(z > 0, small, xp.ones_like(small)) / (1 + small)
+        return formulas.softplus(-y * h)
 
 
 class Exponential(MarginLoss, kind="exponential"):
@@ -47,11 +38,7 @@ class Exponential(MarginLoss, kind="exponential"):
 
     def values(self, h: Array, y: Array) -> Array:
         """Return `exp(-y h)`."""
-        return namespace(h).exp(-y * h)
-
-    def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `-y exp(-y h)`."""
-        return -y * namespace(h).exp(-y * h)
+        return formulas.exp(-y * h)
 
 
 class Hinge(MarginLoss, kind="hinge"):
@@ -61,9 +48,4 @@ class Hinge(MarginLoss, kind="hinge"):
 
     def values(self, h: Array, y: Array) -> Array:
         """Return `max(0, 1 - y h)`."""
-        z = 1 - y * h
-        return z * (z > 0)
-
-    def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `-y` where `y h < 1`, 0 elsewhere."""
-        return -y * (y * h < 1)
+        return formulas.maximum(1 - y * h, 0.0)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from dynamics_cli.config.base import Finding, Sections
-from dynamics_cli.config.bases import Array, Labels, Loss, namespace
+from dynamics_cli.config.bases import Array, Labels, Loss
+from dynamics_cli.kinds import formulas
 
 
 class CrossEntropy(Loss, kind="cross_entropy"):
@@ -21,24 +22,9 @@ loss: {kind: cross_entropy}
     labels: ClassVar[Labels] = "classes"
     many_outputs = True
 
-    def _log_softmax(self, h: Array) -> Array:
-        xp = namespace(h)
-        shifted = h - xp.amax(h, -1)[..., None]  # (..., n, C)
-        return shifted - xp.log(xp.exp(shifted).sum(-1))[..., None]
-
-    def _one_hot(self, h: Array, y: Array) -> Array:
-        xp = namespace(h)
-        classes = xp.arange(h.shape[-1]) if xp.__name__ == "numpy" else xp.arange(h.shape[-1], device=h.device)
-        return y[:, None] == classes  # (n, C)
-
     def values(self, h: Array, y: Array) -> Array:
-        """Return `-log softmax(h)_y`, shape (..., n)."""
-        return -(self._log_softmax(h) * self._one_hot(h, y)).sum(-1)
-
-    def derivatives(self, h: Array, y: Array) -> Array:
-        """Return `softmax(h) - onehot(y)`, shape (..., n, C)."""
-        p = namespace(h).exp(self._log_softmax(h))
-        return p - self._one_hot(h, y) * namespace(h).ones_like(p)
+        """Return `log sum_c exp(h_c) - h_y`, shape (..., n)."""
+        return formulas.logsumexp(h) - formulas.pick(h, y)
 
     def predictions(self, h: Array) -> Array:
         """Return the number of the largest output."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from dynamics_cli.config.base import Finding, Sections
 from dynamics_cli.config.bases import Array, Loss
+from dynamics_cli.kinds import formulas
 
 
 class SquareLoss(Loss):
@@ -32,23 +33,14 @@ class SquareLoss(Loss):
 
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`, of vectors (..., n, C) that of its norm."""
-        squares = self._seen(self.squares(h, y), y)
+        squares = self.squares(h, y)
+        if self.missing is not None:
+            squares = formulas.where(y != self.missing, squares, 0.0 * squares)
         return squares.sum(-1) if y.ndim == 2 else squares
-
-    def derivatives(self, h: Array, y: Array) -> Array:
-        """Return the derivatives of `squares`, 0 where the label is missing."""
-        return self._seen(self.slopes(h, y), y)
-
-    def _seen(self, numbers: Array, y: Array) -> Array:
-        return numbers if self.missing is None else numbers * (y != self.missing)
 
     @abstractmethod
     def squares(self, h: Array, y: Array) -> Array:
         """Return the square of every number of `h - y`."""
-
-    @abstractmethod
-    def slopes(self, h: Array, y: Array) -> Array:
-        """Return the derivatives of `squares` by `h`."""
 
 
 class Mse(SquareLoss, kind="mse"):
@@ -58,10 +50,6 @@ class Mse(SquareLoss, kind="mse"):
         """Return `(h - y)^2`."""
         return (h - y) ** 2
 
-    def slopes(self, h: Array, y: Array) -> Array:
-        """Return `2 (h - y)`."""
-        return 2.0 * (h - y)
-
 
 class HalfMse(SquareLoss, kind="half_mse"):
     """`||h - y||^2 / 2` (Boursier et al. 2022, Eq. 1), the loss of the papers' theory: `1/(2n) sum` over samples."""
@@ -69,7 +57,3 @@ class HalfMse(SquareLoss, kind="half_mse"):
     def squares(self, h: Array, y: Array) -> Array:
         """Return `(h - y)^2 / 2`."""
         return 0.5 * (h - y) ** 2
-
-    def slopes(self, h: Array, y: Array) -> Array:
-        """Return `h - y`."""
-        return h - y

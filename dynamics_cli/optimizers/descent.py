@@ -7,20 +7,18 @@ Last the schedules of step sizes; `t = i / N` is the share of the run that is do
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, MutableMapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Descent, Minibatch, Schedule
+from dynamics_cli.config.bases import Array, Descent, Minibatch, Schedule
 from dynamics_cli.config.clocks import Clock, RescaledClock
+from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds.tracing import StepNumbers
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    Tensors = Sequence[Tensor]
-    Memory = MutableMapping[str, Tensor]
+Memory = MutableMapping[str, Array]
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -47,17 +45,14 @@ class Plain(Descent):
             what = f"noise is added to real labels, those of the loss {loss.kind} are {loss.labels}"
             yield ("optimizer", "label_noise"), f"{what}; mse takes real ones"
 
-    def update(
-        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **_: Any
-    ) -> None:
-        """Do one step of `torch.optim.SGD`."""
-        import torch
-
-        gradients = _with_decay(parameters, gradients, self.weight_decay)
-        step = _with_momentum(gradients, names, state, self.momentum)
-        if self.nesterov and self.momentum is not None:
-            step = torch._foreach_add(list(gradients), list(step), alpha=self.momentum)
-        _descend(parameters, step, lr)
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight after a step of `torch.optim.SGD`."""
+        if self.weight_decay is not None:
+            g = g + self.weight_decay * w
+        if self.momentum is not None:
+            b = memory["momentum"] = self.momentum * memory["momentum"] + g
+            g = g + self.momentum * b if self.nesterov else b
+        return w - step.lr * g
 
 
 class GradientDescent(Plain, kind="gd"):
@@ -84,15 +79,9 @@ class GradientDescent(Plain, kind="gd"):
             if self.loss_scaled and getattr(self, key) is not None:
                 yield ("optimizer", key), "does not go with loss_scaled, which is for the gradient of the loss alone"
 
-    def update(
-        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **rest: Any
-    ) -> None:
-        """Subtract `lr` times the gradient, divided by the loss where that is asked for."""
-        if not self.loss_scaled:
-            return super().update(parameters, gradients, lr=lr, names=names, state=state)
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.sub_(lr * (gradient / rest["loss"]))
-        return None
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight after a step, the gradient divided by the loss where that is asked for."""
+        return super().updated(w, g / step.loss if self.loss_scaled else g, memory, step)
 
 
 class StochasticGradientDescent(Plain, Minibatch, kind="sgd"):
@@ -118,25 +107,15 @@ class Adam(Minibatch, kind="adam"):
     weight_decay: NonNegative | None = None
     """lambda of `g + lambda w` (coupled decay); `adamw` has the decoupled one."""
 
-    def update(self, parameters: Tensors, gradients: Tensors, *, lr: float, state: Memory, **_: Any) -> None:
-        """Do one step of `torch.optim.Adam`, or of `AdamW`."""
-        import torch
-
-        keys = ("step", "exp_avg", "exp_avg_sq")
-        if not state:
-            for k, p in enumerate(parameters):
-                state[f"{k}/step"] = torch.zeros((), dtype=torch.float32, device=p.device)
-                state[f"{k}/exp_avg"], state[f"{k}/exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        steps, means, squares = ([state[f"{k}/{key}"] for k in range(len(parameters))] for key in keys)
-        # the kernel takes all arrays as they lie in memory, and gradients of convolutions have their channels last
-        gradients = [gradient.contiguous() for gradient in gradients]
-        torch._foreach_add_(steps, 1)
-        # what `torch.optim.adam.adam` comes to, but for a third of the time of a small update
-        (torch._fused_adamw_ if self.decoupled else torch._fused_adam_)(
-            list(parameters), list(gradients), means, squares, [], steps,
-            amsgrad=False, beta1=self.beta1, beta2=self.beta2, lr=lr,
-            weight_decay=self.weight_decay or 0.0, eps=self.eps, maximize=False,
-        )  # fmt: skip
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
+        if self.weight_decay is not None:
+            w, g = ((1 - step.lr * self.weight_decay) * w, g) if self.decoupled else (w, g + self.weight_decay * w)
+        m = memory["mean"] = memory["mean"] + (1 - self.beta1) * (g - memory["mean"])
+        v = memory["square"] = self.beta2 * memory["square"] + (1 - self.beta2) * g * g
+        grown = step.iteration + 1
+        root = formulas.sqrt(1 - self.beta2**grown)
+        return w - step.lr / (1 - self.beta1**grown) * m / (formulas.sqrt(v) / root + self.eps)
 
 
 class AdamW(Adam, kind="adamw"):
@@ -168,24 +147,15 @@ class RMSprop(Minibatch, kind="rmsprop"):
     weight_decay: NonNegative | None = None
     """lambda of `g + lambda w` (coupled decay)."""
 
-    def update(
-        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **_: Any
-    ) -> None:
-        """Do one step of `torch.optim.RMSprop`."""
-        import torch
-
-        gradients = list(_with_decay(parameters, gradients, self.weight_decay))
-        squares = [state.setdefault(f"{name}/square", torch.zeros_like(p)) for name, p in _named(names, parameters)]
-        torch._foreach_mul_(squares, self.decay)
-        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - self.decay)
-        sizes = torch._foreach_sqrt(squares)
-        torch._foreach_add_(sizes, self.eps)
-        if self.momentum is None:
-            return torch._foreach_addcdiv_(list(parameters), gradients, list(sizes), value=-lr)
-        buffers = [state.setdefault(f"{name}/momentum", torch.zeros_like(p)) for name, p in _named(names, parameters)]
-        torch._foreach_mul_(buffers, self.momentum)
-        torch._foreach_addcdiv_(buffers, gradients, list(sizes))
-        return _descend(parameters, buffers, lr)
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight after a step of `torch.optim.RMSprop`."""
+        if self.weight_decay is not None:
+            g = g + self.weight_decay * w
+        v = memory["square"] = self.decay * memory["square"] + (1 - self.decay) * g * g
+        g = g / (formulas.sqrt(v) + self.eps)
+        if self.momentum is not None:
+            g = memory["momentum"] = self.momentum * memory["momentum"] + g
+        return w - step.lr * g
 
 
 class GroupRMSprop(Minibatch, kind="group_rmsprop"):
@@ -203,18 +173,16 @@ class GroupRMSprop(Minibatch, kind="group_rmsprop"):
     per: Literal["network", "tensor"] = "network"
     """Whether `||g||` is over all weights, or every weight matrix and bias vector has a normaliser of its own."""
 
-    def update(
-        self, parameters: Tensors, gradients: Tensors, *, lr: float, state: Memory, iteration: int, **_: Any
-    ) -> None:
-        """Divide the gradient by the root of the mean square of its norm."""
-        import torch
+    @property
+    def sums_over(self) -> Literal["network", "tensor"]:  # type: ignore[override]
+        """As `per` says."""
+        return self.per
 
-        squares = torch.stack([gradient.square().sum() for gradient in gradients])  # (tensors,)
-        squares = squares.sum().expand_as(squares) if self.per == "network" else squares
-        mean = state.setdefault("square", torch.zeros_like(squares))
-        mean.mul_(self.decay).add_(squares, alpha=1 - self.decay)
-        rates = lr / ((mean / (1 - self.decay ** (iteration + 1))).sqrt_() + self.eps)
-        _descend(parameters, [rate * gradient for rate, gradient in zip(rates, gradients, strict=True)], 1.0)
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight after a step along the gradient, divided by the root of the mean square of its norm."""
+        v = step.memory["square"] = self.decay * step.memory["square"] + (1 - self.decay) * formulas.total(g * g)
+        rate = step.lr / (formulas.sqrt(v / (1 - self.decay ** (step.iteration + 1))) + self.eps)
+        return w - rate * g
 
 
 class SignDescent(Minibatch, kind="sign_gd"):
@@ -225,13 +193,11 @@ class SignDescent(Minibatch, kind="sign_gd"):
     momentum: Beta | None = None
     """mu of `b <- mu b + g`, whose sign is taken then (Signum)."""
 
-    def update(
-        self, parameters: Tensors, gradients: Tensors, *, lr: float, names: Sequence[str], state: Memory, **_: Any
-    ) -> None:
-        """Move every weight by `lr`."""
-        import torch
-
-        _descend(parameters, torch._foreach_sign(list(_with_momentum(gradients, names, state, self.momentum))), lr)
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight moved by `lr`."""
+        if self.momentum is not None:
+            g = memory["momentum"] = self.momentum * memory["momentum"] + g
+        return w - step.lr * formulas.sign(g)
 
 
 class NormalizedDescent(Minibatch, kind="normalized_gd"):
@@ -239,48 +205,10 @@ class NormalizedDescent(Minibatch, kind="normalized_gd"):
 
     example = "{kind: normalized_gd, lr: 1.0e-3, iterations: 1000}"
 
-    def update(self, parameters: Tensors, gradients: Tensors, *, lr: float, **_: Any) -> None:
-        """Move by `lr` in all."""
-        import torch
-
-        # in double precision: squares of small gradients underflow
-        norm = torch.stack([gradient.double().square().sum() for gradient in gradients]).sum().sqrt()
-        rate = torch.where(norm > 0, lr / norm, torch.zeros_like(norm))
-        _descend(parameters, [(rate * gradient).to(gradient.dtype) for gradient in gradients], 1.0)
-
-
-def _named(names: Sequence[str], tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
-    return zip(names, tensors, strict=True)
-
-
-def _with_decay(parameters: Tensors, gradients: Tensors, weight_decay: float | None) -> Tensors:
-    """Return `g + lambda w`."""
-    import torch
-
-    if weight_decay is None:
-        return gradients
-    return torch._foreach_add(list(gradients), list(parameters), alpha=weight_decay)
-
-
-def _with_momentum(gradients: Tensors, names: Sequence[str], state: Memory, momentum: float | None) -> Tensors:
-    """Return `b <- mu b + g`; the first is g itself, as in `torch.optim.SGD`."""
-    import torch
-
-    if momentum is None:
-        return gradients
-    if not state:
-        state.update((name, gradient.clone()) for name, gradient in _named(names, gradients))
-        return list(state.values())
-    buffers = [state[name] for name in names]
-    torch._foreach_mul_(buffers, momentum)
-    torch._foreach_add_(buffers, list(gradients))
-    return buffers
-
-
-def _descend(parameters: Tensors, gradients: Tensors, lr: float) -> None:
-    import torch
-
-    torch._foreach_add_(list(parameters), list(gradients), alpha=-lr)
+    def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
+        """Return the weight moved by its share of `lr`."""
+        square = formulas.total(g * g)
+        return w - formulas.where(square > 0, step.lr / formulas.sqrt(square), 0.0) * g
 
 
 class Constant(Schedule, kind="constant"):

@@ -17,19 +17,13 @@ from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.architectures.linear_models import MatrixProduct
 from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.kinds.tracing import operations, sums
 from dynamics_cli.optimizers.descent import (
     GradientDescent,
-    GroupRMSprop,
-    NormalizedDescent,
     StochasticGradientDescent,
 )
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.kernels import (
-    ACTIVATIONS,
-    CUBIC,
-    LEAKY,
-    LINEAR,
-    QUADRATIC,
     UNROLLED,
     chunks_of,
     known,
@@ -164,10 +158,10 @@ def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
         n, is_flow = problem.dataset.n, type(optimizer) is GradientFlow
         return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
     if backend == "layers":
-        # a norm is that of the weights of one step
+        # a sum over the network is that of weights of one step
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
-        return groups == 1 or (groups > 1 and type(optimizer) not in (GroupRMSprop, NormalizedDescent))
+        return groups == 1 or (groups > 1 and not sums(optimizer))
     if problem.fresh or not known(config) or not plain(optimizer):
         online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
         return online and backend == "compiled"
@@ -257,8 +251,7 @@ def _compiled(problem: Problem) -> float:
 def _layers(problem: Problem) -> float:
     n, P = _samples(problem), problem.parameter_count
     hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
-    sigma = ACTIVATIONS[type(problem.config.architecture.sigma)]  # type: ignore[attr-defined]
-    each = 1e-9 if sigma in (LEAKY, LINEAR, QUADRATIC, CUBIC) else 2e-8
+    each = 5e-10 * (1 + (operations(problem.config.architecture.sigma) or 0))  # type: ignore[attr-defined]
     chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
     shared = n * hidden * each + _flops(problem) / 7e10 + (chunks - 1) * P * 1.7e-9
     return (1 + 0.5 * len(problem.shapes)) * US + P * 5e-10 + shared / min(chunks, 2)

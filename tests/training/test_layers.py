@@ -247,7 +247,7 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
     current = stepper(deep(optimizer, architecture=architecture, dtype="float32"))
     state = current.state_dict()
     state["parameter/bias_2"] = np.full_like(state["parameter/bias_2"], -1e3)  # no unit of the second layer is active
-    (key,) = [key for key in state if key.endswith("momentum/weight_1")]
+    (key,) = [key for key in state if key.endswith(("mean/weight_1", "momentum/weight_1"))]
     state[key] = np.full_like(state[key], 1e-30)
     current.load_state_dict(state)
     current.advance(50)

@@ -9,39 +9,22 @@ Every kernel accumulates the gradient and applies one rounded update per weight.
 
 from __future__ import annotations
 
-from dynamics_cli.architectures import activations
 from dynamics_cli.architectures.activations import Erf, LeakyRelu, Linear, Relu
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Activation, Loss, Optimizer
+from dynamics_cli.config.bases import Activation, Descent, Loss
 from dynamics_cli.config.run import RunConfig
+from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
-from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.losses.squared import HalfMse, Mse
-from dynamics_cli.optimizers import descent
 
-MSE, HALF_MSE, LOGISTIC, EXPONENTIAL, HINGE, CROSS_ENTROPY = range(6)
-LEAKY, LINEAR, TANH, ERF, SIGMOID, SOFTPLUS, GELU, SILU, QUADRATIC, CUBIC = range(10)
-MOMENTUM, ADAM, RMSPROP, GROUP_RMSPROP, SIGN, NORMALIZED = range(6)
+MSE, HALF_MSE, LOGISTIC, EXPONENTIAL, HINGE = range(5)
 LOSS_NUMBERS: dict[type[Loss], int] = {
     Mse: MSE, HalfMse: HALF_MSE, Logistic: LOGISTIC, Exponential: EXPONENTIAL, Hinge: HINGE,
 }  # fmt: skip
 """Loss -> its number inside the kernels."""
 _LOSS_KEYS = {"kind", "reduction"}
-LAYER_LOSSES: dict[type[Loss], int] = {**LOSS_NUMBERS, CrossEntropy: CROSS_ENTROPY}
-"""Loss -> its number inside `layers`."""
-ACTIVATIONS: dict[type[Activation], int] = {
-    Relu: LEAKY, LeakyRelu: LEAKY, Linear: LINEAR, activations.Tanh: TANH, activations.Erf: ERF,
-    activations.Sigmoid: SIGMOID, activations.Softplus: SOFTPLUS, activations.Gelu: GELU, activations.Silu: SILU,
-    activations.Quadratic: QUADRATIC, activations.Cubic: CUBIC,
-}  # fmt: skip
-RULES: dict[type[Optimizer], int] = {
-    descent.GradientDescent: MOMENTUM, descent.StochasticGradientDescent: MOMENTUM, descent.Adam: ADAM,
-    descent.AdamW: ADAM, descent.RMSprop: RMSPROP, descent.GroupRMSprop: GROUP_RMSPROP, descent.SignDescent: SIGN,
-    descent.NormalizedDescent: NORMALIZED,
-}  # fmt: skip
-"""Optimizer -> its number inside `layers`."""
 _CHUNK_WORK = 2**22
 """Multiply-adds of a chunk of samples of `layers`, at least; its gradients are summed apart."""
 _MOST_CHUNKS = 8
@@ -82,17 +65,14 @@ def _plain(loss: Loss) -> bool:
 
 
 def known_layers(config: RunConfig) -> bool:
-    """Return whether the kernel of networks of layers knows all of a config: exactly these types, not relatives."""
+    """Return whether the engine trains a config: a network of layers whose activation, loss and update are formulas."""
     architecture, optimizer = config.architecture, config.optimizer
-    if not isinstance(architecture, FullyConnected | TwoLayer | DiagonalLinear | MatrixProduct):
+    if type(architecture) not in (FullyConnected, TwoLayer, DiagonalLinear, MatrixProduct):
         return False
     if isinstance(architecture, MatrixProduct) and architecture.samples != "entries":
         return False
     return (
-        type(architecture) in (FullyConnected, TwoLayer, DiagonalLinear, MatrixProduct)
-        and type(architecture.sigma) in ACTIVATIONS
-        and type(config.loss) in LAYER_LOSSES
-        and _plain(config.loss)
-        and type(optimizer) in RULES
+        isinstance(optimizer, Descent)
         and all(getattr(optimizer, key, None) is None for key in ("label_noise", "samples"))
+        and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))
     )

@@ -1,10 +1,11 @@
-"""The compiled stepper of networks of layers: any depth, activation, loss and optimizer of the bundled ones."""
+"""The compiled stepper of networks of layers: any depth, and any activation, loss and optimizer that is a formula."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -14,22 +15,23 @@ from numpy.typing import NDArray
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, LinearModel, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Descent, Optimizer
-from dynamics_cli.optimizers import descent
+from dynamics_cli.config.bases import Descent
+from dynamics_cli.engine import units
+from dynamics_cli.engine.network import run
+from dynamics_cli.engine.products import product_units
+from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
-from dynamics_cli.training.kernels import ACTIVATIONS, ADAM, GROUP_RMSPROP, LAYER_LOSSES, RMSPROP, RULES, chunks_of
-from dynamics_cli.training.kernels.layers import run
+from dynamics_cli.training.kernels import chunks_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.compiled import chosen
-from dynamics_cli.training.steppers.side_by_side import OneBlasThread, SideBySide, Weights
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and what is subtracted from the outputs (Q, n, C)."""
-_SLOTS = ("momentum", "square")
 _LINE = 64
 """Bytes."""
 _NONE: NDArray[np.int64] = np.empty((1, 0), np.int64)
@@ -44,7 +46,6 @@ class LayersStepper(SideBySide):
     backend = "layers"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self._one_thread = OneBlasThread()
         super().__init__(problems)
         first, R = problems[0], len(problems)
         architectures = [p.config.architecture for p in problems]
@@ -55,20 +56,25 @@ class LayersStepper(SideBySide):
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
         self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
         self._kind = optimizers[0].kind
-        self._rule, self._loss_number = RULES[type(optimizers[0])], LAYER_LOSSES[type(first.loss)]
-        self._settings, remembers = _settings(optimizers[0], self.dtype)
+        self._update_unit, loss = units.update_unit(optimizers[0], self.dtype), units.loss_unit(first.loss, self.dtype)
+        self._units = np.array([*product_units(self.dtype), loss.address, self._update_unit.address])
+        self._loss_numbers, self._update_numbers = _some(loss.numbers), _some(self._update_unit.numbers)
         self._at: dict[str, slice] = {}
         P = 0
         for name, size in ((name, int(np.prod(shape))) for name, shape in first.shapes.items()):
             self._at[name] = slice(P, P := P + size)
         self._segments, self._factors = self._steps_of(first)
-        self._net, self._places = self._network(first)
+        self._net = self._network(first)
         sigmas = [c.sigma for c in architectures if isinstance(c, FullyConnected | TwoLayer | LinearModel)]
-        self._sigmas = np.array([ACTIVATIONS[type(sigma)] for sigma in sigmas])
-        self._alphas = self._each([_alpha(c) for c in architectures])
+        curves = [None if is_identity(sigma) else units.activation_unit(sigma, self.dtype) for sigma in sigmas]
+        self._sigmas = np.array([0 if one is None else one.address for one in curves])
+        numbers = [np.empty(0) if one is None else one.numbers for one in curves]
+        most = max(1, *(len(one) for one in numbers))
+        self._sigma_numbers = np.concatenate([np.pad(one, (0, most - len(one))) for one in numbers])
+        self._depth = architectures[0].depth if isinstance(architectures[0], DiagonalLinear) else 0
         self._theta = _aligned(np.stack([self._flat(p.initial_parameters()) for p in problems]))  # (R, P)
         self._gradient = np.zeros_like(self._theta[0])
-        self._memory = _aligned(np.zeros((R, 2, P if remembers else 0), self.dtype))
+        self._memory = _aligned(np.zeros((R, len(self._update_unit.slots), P), self.dtype))
         self.x = _aligned(self.x)
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
         C = int(self._net[0][-1])
@@ -81,7 +87,7 @@ class LayersStepper(SideBySide):
         self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:  # scale 0 has the kernel write the outputs themselves there
-            self._net, net = (*self._net[:3], self.dtype.type(0)), self._net
+            self._net, net = (*self._net[:-2], self.dtype.type(0), True), self._net
             self._all_sums()
             self._net = net
 
@@ -95,13 +101,15 @@ class LayersStepper(SideBySide):
             labels[q, seen[:, 1], seen[:, 0]] = self.y[q]
         self.x, self.y = np.eye(sides[0], dtype=self.dtype)[None], labels
 
-    def _network(self, problem: Problem) -> tuple[Any, NDArray[np.int64] | None]:
-        """Return sizes, what is trained, multipliers and scale of the layers, and where they stand (L, 2)."""
+    def _network(self, problem: Problem) -> Any:
+        """Return what the kernel is told of a network: sizes, where the layers stand, what of them is trained, their
+        multipliers, the numbers of the loss, the scale, and whether outputs are scaled or centred.
+        """
         c, shapes = problem.config.architecture, problem.shapes
-        scale = self.dtype.type(c.output_scale or 1.0)
+        ends = self._loss_numbers, self.dtype.type(c.output_scale or 1.0), bool(c.output_scale or c.centered)
         if isinstance(c, DiagonalLinear):
-            none = np.empty((0, 2), bool)
-            return (np.array([problem.dataset.d, 1]), none, np.empty(0, self.dtype), scale), None
+            none = np.empty((0, 2), np.int64)
+            return (np.array([problem.dataset.d, 1]), none, none > 0, np.empty(0, self.dtype), *ends)
         weights = [name for name in shapes if "weight" in name]
         biases = [name.replace("weight", "bias") for name in weights]
         inputs = c.sides()[0] if isinstance(c, MatrixProduct) else problem.dataset.d
@@ -113,11 +121,11 @@ class LayersStepper(SideBySide):
         ]
         learns = [(w in trained, b in trained) for w, b in zip(weights, biases, strict=True)]
         factors = np.array(multipliers or np.ones(len(weights)), self.dtype)
-        return (np.array(sizes), np.array(learns), factors, scale), np.array(at)
+        return (np.array(sizes), np.array(at), np.array(learns), factors, *ends)
 
     def _steps_of(self, problem: Problem) -> tuple[NDArray[np.int64], Floats]:
         """Return where the trained weights of one step begin and end (S, 2), and the factors of their steps."""
-        apart = self._rule == GROUP_RMSPROP and self._settings[7] > 0
+        apart = self._update_unit.by_tensor
         found: list[list[Any]] = []
         rates = problem.step_factors()
         for name in trained_names(problem):
@@ -140,7 +148,7 @@ class LayersStepper(SideBySide):
 
     def _chunk(self, n: int) -> int:
         """Return how many of `n` samples are a chunk, whose gradients are summed apart."""
-        if self._places is None:
+        if self._depth:
             return n
         numbers = int(sum(self._net[0][1:]))
         rows = -(-n // chunks_of(n, self.problems[0].multiply_adds))
@@ -149,15 +157,18 @@ class LayersStepper(SideBySide):
     def _made_buffers(self, rows: int) -> tuple[Weights, ...]:
         """Return the arrays that the kernel works on, for chunks of so many samples, of one thread."""
         sizes, P = self._net[0], self._theta.shape[1]
-        layers = (rows * int(sum(sizes[1:])), rows * int(max(sizes))) if self._places is not None else (rows, 2 * P)
-        picked = self.problems[0].batch_size or 0
+        most = max(a * b for a, b in pairwise(sizes.tolist()))
+        layers = rows * int(sum(sizes[1:])), 1 + most + rows * int(max(sizes))
+        if self._depth:
+            layers = rows, 2 * P
+        batch = self.problems[0].batch_size or 0
         shapes = [
             layers[0],
             layers[0],
             layers[1],
             P,
             P,
-            *((picked, one.shape[2]) for one in (self.x, self.y, self._base)),
+            *(batch * one.shape[2] for one in (self.x, self.y, self._base)),
         ]
         return tuple(_aligned(np.zeros(shape, self.dtype)) for shape in shapes)
 
@@ -170,10 +181,9 @@ class LayersStepper(SideBySide):
     ) -> None:  # fmt: skip
         """Call the kernel, see there; `slot` says whose buffers it works on."""
         run(
-            self._net, self._places, self._sigmas, self._alphas, replicas, self._theta, *data,
-            self.dtype.type(weight), self._loss_number, rows, self._buffers[slot], self._rule, self._memory,
-            self._segments, self._factors, self._settings, lrs, first, losses, done, self.levels, self.loss_scaled,
-            samples, ends, gradients, updates,
+            self._net, self._units, self._sigmas, self._sigma_numbers, self._depth, replicas, self._theta, *data,
+            self.dtype.type(weight), rows, self._buffers[slot], self._memory, self._segments, self._factors,
+            self._update_numbers, lrs, first, losses, done, self.levels, samples, ends, gradients, updates,
         )  # fmt: skip
 
     def _together(self, works: Sequence[Callable[[], None]]) -> None:
@@ -193,8 +203,7 @@ class LayersStepper(SideBySide):
         """Call the kernel as `call(replicas, slot)` for all replicas, shared out among the threads."""
         R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
         bounds = [k * R // parts for k in range(parts + 1)]
-        with self._one_thread:
-            self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
+        self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
 
     def _lrs(self, n: int) -> Floats:
         """Return the steps (R, n) of the next updates."""
@@ -213,13 +222,12 @@ class LayersStepper(SideBySide):
                 )
             )
             return losses, done
-        with self._one_thread:
-            for t in range(n):
-                losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
-                self._update(t, lrs, losses[:, t : t + 1], done)
-                if done[0] == 0:
-                    done[0] = t
-                    return losses, done
+        for t in range(n):
+            losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
+            self._update(t, lrs, losses[:, t : t + 1], done)
+            if done[0] == 0:
+                done[0] = t
+                return losses, done
         done[0] = n
         return losses, done
 
@@ -237,12 +245,11 @@ class LayersStepper(SideBySide):
                 )
             )  # fmt: skip
             return
-        with self._one_thread:
-            for t in range(n):
-                own = samples[0, ends[t] : ends[t + 1]]
-                batch = (self.x[:, own], self.y[:, own], self._base[:, own])
-                self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
-                self._update(t, lrs, losses[:, t : t + 1], done)
+        for t in range(n):
+            own = samples[0, ends[t] : ends[t + 1]]
+            batch = (self.x[:, own], self.y[:, own], self._base[:, own])
+            self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
+            self._update(t, lrs, losses[:, t : t + 1], done)
 
     def _apart(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
@@ -289,8 +296,7 @@ class LayersStepper(SideBySide):
         """Return the summed losses of all samples of every replica, (R,)."""
         R, data = len(self.problems), (self.x, self.y, self._base)
         if self._apart(self._rows):
-            with self._one_thread:
-                return np.array([self._sums(data, 1.0, self._rows, gradients=False)])
+            return np.array([self._sums(data, 1.0, self._rows, gradients=False)])
         sums, done = np.empty((R, 1)), np.empty(R, np.int64)
         self._each_replica(
             lambda replicas, slot: self._call(
@@ -307,7 +313,7 @@ class LayersStepper(SideBySide):
     def state_dict(self) -> State:
         """Return weights, what the optimizer remembers, iteration and where replicas halted."""
         state: State = {f"parameter/{name}": one for name, one in self._unpacked(self._theta).items()}
-        for slot, label in enumerate(_SLOTS if self._memory.size else ()):
+        for slot, label in enumerate(self._update_unit.slots):
             for name, one in self._unpacked(self._memory[:, slot]).items():
                 state[f"{self._kind}/{label}/{name}"] = one
         return {**state, **self._progress()}
@@ -316,7 +322,7 @@ class LayersStepper(SideBySide):
         """Go on from a former `state_dict()`."""
         for r in range(len(self.problems)):
             self._theta[r] = self._flat({name: state[f"parameter/{name}"][r] for name in self._at})
-            for slot, label in enumerate(_SLOTS if self._memory.size else ()):
+            for slot, label in enumerate(self._update_unit.slots):
                 own = {name: state[f"{self._kind}/{label}/{name}"][r] for name in self._at}
                 self._memory[r, slot] = self._flat(own)
         self._go_on(state)
@@ -331,31 +337,6 @@ def _aligned(array: Weights) -> Weights:
     return copy
 
 
-def _alpha(architecture: Any) -> float:
-    """Return the number that goes with an activation, or the power of a diagonal network."""
-    if isinstance(architecture, DiagonalLinear):
-        return architecture.depth
-    beta: float = getattr(architecture.sigma, "beta", architecture.sigma.negative_slope or 0.0)
-    return beta
-
-
-def _settings(optimizer: Optimizer, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
-    """Return the numbers of an optimizer, and whether it remembers anything.
-
-    They are mu (negative: no momentum), whether it is Nesterov's, lambda, whether that is decoupled, the decays of the
-    first and the second moment, eps, whether every tensor has a norm of its own, and what is remembered as 0.
-    """
-    mu, decay = getattr(optimizer, "momentum", None), getattr(optimizer, "weight_decay", None)
-    rule = RULES[type(optimizer)]
-    numbers = [
-        -1.0 if mu is None else mu,
-        float(bool(getattr(optimizer, "nesterov", None))),
-        decay or 0.0,
-        float(type(optimizer) is descent.AdamW),
-        getattr(optimizer, "beta1", 0.0),
-        getattr(optimizer, "beta2", getattr(optimizer, "decay", 0.0)),
-        getattr(optimizer, "eps", 0.0),
-        float(getattr(optimizer, "per", "network") == "tensor"),
-        100 * float(np.finfo(dtype).tiny),
-    ]
-    return np.array(numbers), mu is not None or rule in (ADAM, RMSPROP, GROUP_RMSPROP)
+def _some(numbers: Floats) -> Floats:
+    """Return numbers, at least one: kernels take no empty array."""
+    return numbers if len(numbers) else np.zeros(1)

@@ -1,0 +1,484 @@
+"""Formulas of kinds: one text, from which NumPy, torch and compiled code and all derivatives come.
+
+A formula is an ordinary method (`value(z)` of an activation, `values(h, y)` of a loss) made of arithmetic and of the
+functions of this module. Called with arrays or tensors it computes; called with an `Expression` it is traced: the
+operations are written down, can be differentiated, evaluated on arrays, and written out as source for the compiler.
+
+An expression has a level: numbers of the kind (`NUMBER`), numbers of a sample or a tensor (`WHOLE`), and numbers of
+each output or weight (`EACH`). `total` and `logsumexp` lead from `EACH` to `WHOLE`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+NUMBER, WHOLE, EACH = range(3)
+Array = Any
+"""A NumPy array, a torch tensor, or an `Expression`."""
+
+
+class NotAFormulaError(TypeError):
+    """A method does something with its arguments that no formula does, such as asking which of two is larger."""
+
+
+class Expression:
+    """One operation of a formula; equal operations of one formula are the same object."""
+
+    __slots__ = ("arguments", "key", "level", "operation", "table")
+    __array_priority__ = 1000
+    ndim = 0
+
+    def __init__(self, table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int) -> None:
+        self.table, self.operation, self.arguments, self.level = table, operation, arguments, level
+        self.key = len(table)
+        """Its number: that of an argument is smaller."""
+
+    def __bool__(self) -> bool:
+        raise NotAFormulaError("a formula cannot branch on a value: use `where(condition, this, that)`")
+
+    __iter__ = __len__ = __float__ = __int__ = None  # type: ignore[assignment] # nothing takes it for a number
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Expression:
+        """Write down what a function of NumPy does: `np.exp(z)` is `exp(z)`."""
+        name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or options or name not in _OPERATIONS:
+            raise NotAFormulaError(f"`numpy.{ufunc.__name__}` is no function of formulas")
+        return make(self.table, name, *inputs)
+
+    def __add__(self, other: Any) -> Expression:
+        return make(self.table, "add", self, other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return make(self.table, "add", other, self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return make(self.table, "subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return make(self.table, "subtract", other, self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return make(self.table, "multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return make(self.table, "multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return make(self.table, "divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return make(self.table, "divide", other, self)
+
+    def __pow__(self, other: Any) -> Expression:
+        return make(self.table, "power", self, other)
+
+    def __neg__(self) -> Expression:
+        return make(self.table, "negative", self)
+
+    def __abs__(self) -> Expression:
+        return make(self.table, "abs", self)
+
+    def __lt__(self, other: Any) -> Expression:
+        return make(self.table, "less", self, other)
+
+    def __gt__(self, other: Any) -> Expression:
+        return make(self.table, "less", other, self)
+
+    def __le__(self, other: Any) -> Expression:
+        return make(self.table, "less_equal", self, other)
+
+    def __ge__(self, other: Any) -> Expression:
+        return make(self.table, "less_equal", other, self)
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return make(self.table, "equal", self, other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return make(self.table, "not_equal", self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def make(table: dict[Any, Expression], operation: str, *arguments: Any) -> Expression:
+    """Return the expression of an operation, simplified where a number is 0 or 1."""
+    given = [constant(table, one) for one in arguments]
+    if all(one.operation == "constant" for one in given) and operation not in _REDUCTIONS:
+        return constant(table, float(_OPERATIONS[operation](*(one.arguments[0] for one in given))))
+    simple = _simplified(operation, given)
+    if simple is not None:
+        return simple
+    level = WHOLE if operation in _REDUCTIONS else max(one.level for one in given)
+    return _entry(table, operation, tuple(given), level)
+
+
+def _entry(table: dict[Any, Expression], operation: str, arguments: tuple[Any, ...], level: int) -> Expression:
+    key = (operation, *(id(one) if isinstance(one, Expression) else repr(one) for one in arguments))
+    if key not in table:
+        table[key] = Expression(table, operation, arguments, level)
+    return table[key]
+
+
+def constant(table: dict[Any, Expression], value: Any) -> Expression:
+    """Return a number as an expression; an expression as it is.
+
+    Raises:
+        NotAFormulaError: it is neither.
+    """
+    if isinstance(value, Expression):
+        return value
+    try:
+        return _entry(table, "constant", (float(value),), NUMBER)
+    except (TypeError, ValueError) as error:
+        raise NotAFormulaError(f"a formula knows numbers and its arguments, not {type(value).__name__}") from error
+
+
+def symbol(table: dict[Any, Expression], name: str, level: int) -> Expression:
+    """Return an argument of a formula."""
+    return _entry(table, "symbol", (name,), level)
+
+
+def _number(one: Expression) -> float | None:
+    return one.arguments[0] if one.operation == "constant" else None
+
+
+def _simplified(operation: str, given: Sequence[Expression]) -> Expression | None:
+    """Return an expression that is already there and has the same value, for all finite numbers."""
+    a, b = given[0], given[-1]
+    p, q = _number(a), _number(b)
+    if operation == "add":
+        return b if p == 0 else a if q == 0 else None
+    if operation == "subtract":
+        return a if q == 0 else -b if p == 0 else None
+    if operation == "multiply":
+        return a if p == 0 or q == 1 else b if q == 0 or p == 1 else -b if p == -1 else -a if q == -1 else None
+    if operation == "divide":
+        return a if q == 1 or p == 0 else None
+    if operation == "power" and q in (0.0, 1.0, 2.0, 3.0, 0.5):
+        table = a.table
+        return {0.0: lambda: constant(table, 1), 1.0: lambda: a, 2.0: lambda: a * a, 3.0: lambda: a * a * a,
+                0.5: lambda: make(table, "sqrt", a)}[q]()  # fmt: skip
+    if operation == "negative" and a.operation == "negative":
+        return a.arguments[0]  # type: ignore[no-any-return]
+    if operation == "where" and given[1] is given[2]:
+        return given[1]
+    return None
+
+
+# -- functions of formulas
+
+
+def _torch_of(arrays: Iterable[Any]) -> ModuleType | None:
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and any(isinstance(one, torch.Tensor) for one in arrays) else None
+
+
+def _apply(name: str, *arguments: Any) -> Any:
+    """Return a function of numbers, arrays, tensors or expressions."""
+    for one in arguments:
+        if isinstance(one, Expression):
+            return make(one.table, name, *arguments)
+    torch = _torch_of(arguments)
+    return _OPERATIONS[name](*arguments) if torch is None else _of_tensors(torch, name)(*arguments)
+
+
+def _special(name: str) -> Callable[..., Any]:
+    def function(z: Any) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(z)
+
+    return function
+
+
+def _numpy_logsumexp(h: Any) -> Any:
+    top = np.max(h, -1, keepdims=True)
+    return (top + np.log(np.exp(h - top).sum(-1, keepdims=True)))[..., 0]
+
+
+def _numpy_pick(h: Any, y: Any) -> Any:
+    return (h * (np.asarray(y)[..., None] == np.arange(h.shape[-1]))).sum(-1)
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "negative": np.negative,
+    "power": np.power, "less": np.less, "less_equal": np.less_equal, "equal": np.equal, "not_equal": np.not_equal,
+    "where": np.where, "maximum": np.maximum, "minimum": np.minimum, "abs": np.abs, "sign": np.sign,
+    "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "tanh": np.tanh,
+    "sin": np.sin, "cos": np.cos, "erf": _special("erf"), "sigmoid": _special("expit"), "ndtr": _special("ndtr"),
+    "softplus": lambda z: np.logaddexp(z, 0 * z), "total": lambda h: np.sum(h, -1), "logsumexp": _numpy_logsumexp,
+    "pick": _numpy_pick,
+}  # fmt: skip
+"""What every operation is on NumPy's arrays."""
+ELEMENTARY = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "softplus", "ndtr")
+"""Functions that the engine has kernels of."""
+_REDUCTIONS = frozenset({"total", "logsumexp", "pick"})
+_UFUNCS = {"absolute": "abs", "true_divide": "divide", "greater": "", "fabs": "abs"}
+
+
+def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
+    """Return an operation on tensors; at kinks its derivative is that of `derivative`."""
+    own: dict[str, Callable[..., Any]] = {
+        "add": operator.add,
+        "subtract": operator.sub,
+        "multiply": operator.mul,
+        "divide": operator.truediv,
+        "power": operator.pow,
+        "less": operator.lt,
+        "less_equal": operator.le,
+        "equal": operator.eq,
+        "not_equal": operator.ne,
+        "where": lambda c, a, b: torch.where(c, *(_tensor(torch, one, c) for one in (a, b))),
+        "maximum": lambda a, b: _larger(torch, *_both(torch, a, b)),
+        "minimum": lambda a, b: -_larger(torch, *(-one for one in _both(torch, a, b))),
+        "ndtr": torch.special.ndtr,
+        "softplus": lambda z: torch.logaddexp(z, torch.zeros_like(z)),  # torch's own is only z from 20 on
+        "total": lambda h: h.sum(-1),
+        "logsumexp": lambda h: torch.logsumexp(h, -1),
+        "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
+    }
+    return own.get(name) or getattr(torch, name)  # type: ignore[no-any-return]
+
+
+def _tensor(torch: Any, one: Any, like: Any) -> Any:
+    return one if isinstance(one, torch.Tensor) else torch.tensor(one, device=like.device)
+
+
+def _both(torch: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    like = a if isinstance(a, torch.Tensor) else b
+    return tuple(one if isinstance(one, torch.Tensor) else torch.full_like(like, one) for one in (a, b))  # type: ignore[return-value]
+
+
+def _larger(torch: Any, a: Any, b: Any) -> Any:
+    return torch.where((a > b) | a.isnan(), a, b)
+
+
+def _named(name: str, doc: str) -> Callable[..., Array]:
+    def function(*arguments: Array) -> Array:
+        return _apply(name, *arguments)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+exp = _named("exp", "Return `e^z`.")
+expm1 = _named("expm1", "Return `e^z - 1`, exact for small z.")
+log = _named("log", "Return the natural logarithm.")
+log1p = _named("log1p", "Return `log(1 + z)`, exact for small z.")
+sqrt = _named("sqrt", "Return the square root.")
+tanh = _named("tanh", "Return `tanh(z)`.")
+sin = _named("sin", "Return `sin(z)`.")
+cos = _named("cos", "Return `cos(z)`.")
+erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral of `exp(-t^2)` from 0 to z.")
+sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.")
+softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.")
+ndtr = _named("ndtr", "Return the distribution function of the standard Gaussian.")
+sign = _named("sign", "Return -1, 0 or 1.")
+maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
+minimum = _named("minimum", "Return the smaller of two; where they are equal, the derivative is that of the second.")
+where = _named("where", "Return the second argument where the first, a comparison, holds, the third elsewhere.")
+total = _named("total", "Return the sum over the outputs of a sample, or over the weights of a tensor.")
+logsumexp = _named("logsumexp", "Return `log sum_c exp(h_c)` over the outputs of a sample, without overflow.")
+pick = _named("pick", "Return the output `h_y` of a sample whose class is y.")
+
+
+def clip(z: Array, low: Array, high: Array) -> Array:
+    """Return `z`, but no less than `low` and no more than `high`; the derivative is 1 between the two."""
+    return minimum(maximum(z, low), high)
+
+
+def ones_like(z: Array) -> Array:
+    """Return 1, of the shape of `z`."""
+    torch = _torch_of([z])
+    return 1.0 if isinstance(z, Expression) else np.ones_like(z) if torch is None else torch.ones_like(z)
+
+
+def zeros_like(z: Array) -> Array:
+    """Return 0, of the shape of `z`."""
+    torch = _torch_of([z])
+    return 0.0 if isinstance(z, Expression) else np.zeros_like(z) if torch is None else torch.zeros_like(z)
+
+
+def numbered(h: Array) -> Array:
+    """Return the numbers 0 to C - 1 of the outputs `h` (..., C)."""
+    torch = _torch_of([h])
+    return np.arange(np.shape(h)[-1]) if torch is None else torch.arange(h.shape[-1], device=h.device)
+
+
+# -- derivatives
+
+_TWO_OVER_ROOT_PI, _ROOT_TWO_PI = 2 / math.sqrt(math.pi), math.sqrt(2 * math.pi)
+_SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {
+    "negative": lambda z, f: -1.0,
+    "abs": lambda z, f: sign(z),
+    "sign": lambda z, f: 0.0,
+    "sqrt": lambda z, f: 0.5 / f,
+    "exp": lambda z, f: f,
+    "expm1": lambda z, f: f + 1,
+    "log": lambda z, f: 1 / z,
+    "log1p": lambda z, f: 1 / (1 + z),
+    "tanh": lambda z, f: 1 - f * f,
+    "sin": lambda z, f: cos(z),
+    "cos": lambda z, f: -sin(z),
+    "erf": lambda z, f: _TWO_OVER_ROOT_PI * exp(-(z * z)),
+    "sigmoid": lambda z, f: f * sigmoid(-z),
+    "softplus": lambda z, f: sigmoid(z),
+    "ndtr": lambda z, f: exp(z * z * -0.5) / _ROOT_TWO_PI,
+}
+"""Derivatives of the functions of one argument `z`, also given their value `f`."""
+
+
+def _partials(node: Expression) -> list[tuple[Expression, Any]]:
+    """Return the arguments that an operation depends on smoothly, each with the derivative by it."""
+    if node.operation in _SLOPES:
+        (z,) = node.arguments
+        return [(z, _SLOPES[node.operation](z, node))]
+    if node.operation in ("constant", "symbol", "less", "less_equal", "equal", "not_equal"):
+        return []
+    a, b = node.arguments[0], node.arguments[-1]
+    table = node.table
+    if node.operation == "where":
+        return [(node.arguments[1], make(table, "where", a, 1, 0)), (b, make(table, "where", a, 0, 1))]
+    slopes: dict[str, Callable[[], tuple[Any, Any]]] = {
+        "add": lambda: (1.0, 1.0),
+        "subtract": lambda: (1.0, -1.0),
+        "multiply": lambda: (b, a),
+        "divide": lambda: (1 / b, -node / b),
+        "maximum": lambda: (where(a > b, 1, 0), where(a > b, 0, 1)),
+        "minimum": lambda: (where(a < b, 1, 0), where(a < b, 0, 1)),
+        "power": lambda: (b * a ** (b - 1), node * log(a)),
+    }
+    return list(zip((a, b), slopes[node.operation](), strict=True))
+
+
+def along(node: Expression, directions: Mapping[Expression, Any]) -> Expression:
+    """Return the derivative of an expression as its arguments move in the given directions (forward mode)."""
+    table = node.table
+    known: dict[Expression, Expression] = {one: constant(table, to) for one, to in directions.items()}
+
+    def tangent(at: Expression) -> Expression:
+        if at not in known:
+            if at.operation == "total":
+                known[at] = _summed(tangent(at.arguments[0]), at.arguments[0].level)
+            elif at.operation == "logsumexp":
+                h = at.arguments[0]
+                known[at] = _summed(exp(h - at) * tangent(h), EACH)
+            elif at.operation == "pick":
+                moved = tangent(at.arguments[0])
+                known[at] = make(table, "pick", moved, at.arguments[1]) if _number(moved) != 0 else moved
+            else:
+                moved = constant(table, 0.0)
+                for argument, slope in _partials(at):
+                    step = tangent(argument)
+                    if _number(step) != 0:
+                        moved = moved + slope * step
+                known[at] = moved
+        return known[at]
+
+    return tangent(node)
+
+
+def _summed(node: Expression, level: int) -> Expression:
+    return node if _number(node) == 0 else make(node.table, "total", node)
+
+
+def gradient(node: Expression, by: Expression) -> Expression:
+    """Return the derivatives of a number of a sample, or of each output, by each of the numbers `by` (reverse mode).
+
+    Of a `node` of level `EACH` the sum over the outputs is differentiated.
+    """
+    table = node.table
+    order: list[Expression] = []
+    seen: set[Expression] = set()
+
+    def visit(at: Expression) -> None:
+        if at in seen or not isinstance(at, Expression):
+            return
+        seen.add(at)
+        for one in at.arguments:
+            if isinstance(one, Expression):
+                visit(one)
+        order.append(at)
+
+    visit(node)
+    found: dict[Expression, Expression] = {node: constant(table, 1.0)}
+    for at in reversed(order):
+        arrived = found.get(at)
+        if arrived is None or at is by or _number(arrived) == 0:
+            continue
+        if at.operation == "total":
+            parts = [(at.arguments[0], constant(table, 1.0))]
+        elif at.operation == "logsumexp":
+            parts = [(at.arguments[0], exp(at.arguments[0] - at))]
+        elif at.operation == "pick":
+            h, y = at.arguments
+            parts = [(h, where(symbol(table, "number_of_output", EACH) == y, 1, 0))]
+        else:
+            parts = [(one, constant(table, slope)) for one, slope in _partials(at)]
+        for one, slope in parts:
+            step = arrived * slope
+            if step.level == EACH and one.level < EACH and one.level != NUMBER:
+                step = make(table, "total", step)
+            found[one] = found[one] + step if one in found else step
+    return found.get(by, constant(table, 0.0))
+
+
+# -- values
+
+
+def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any]:
+    """Return the values of expressions on arrays or tensors that stand for their symbols."""
+    values: dict[Expression, Any] = {}
+    torch = _torch_of(given.values())
+    tensor = type(None) if torch is None else torch.Tensor
+    arrays = [one for one in given.values() if isinstance(one, (tensor, np.ndarray)) and one.ndim]
+
+    def typed(number: float) -> Any:
+        """Return a number in the precision of the arrays."""
+        if not arrays:
+            return number
+        if isinstance(arrays[0], tensor):
+            return arrays[0].new_tensor(number, dtype=arrays[0].dtype)
+        return arrays[0].dtype.type(number)
+
+    def value(at: Expression) -> Any:
+        if at not in values:
+            if at.operation == "constant":
+                values[at] = typed(at.arguments[0])
+            elif at.operation == "symbol":
+                found = given[at.arguments[0]]
+                values[at] = typed(found) if isinstance(found, float) else found
+            else:
+                mixed = at.level == EACH and at.operation not in _REDUCTIONS
+                values[at] = _apply(
+                    at.operation,
+                    *(value(one)[..., None] if mixed and one.level == WHOLE else value(one) for one in at.arguments),
+                )
+        return values[at]
+
+    with np.errstate(over="ignore", under="ignore"):  # what overflows inside is 0 or infinite in the end
+        return [value(one) for one in nodes]
+
+
+def ordered(nodes: Iterable[Expression]) -> list[Expression]:
+    """Return all that expressions are made of, arguments first."""
+    order: dict[Expression, None] = {}
+
+    def visit(at: Expression) -> None:
+        if at not in order:
+            for one in at.arguments:
+                if isinstance(one, Expression):
+                    visit(one)
+            order[at] = None
+
+    for node in nodes:
+        visit(node)
+    return list(order)

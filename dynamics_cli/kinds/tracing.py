@@ -1,0 +1,247 @@
+"""Formulas of kinds as they are traced: activations, losses and updates, and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
+
+if TYPE_CHECKING:
+    from dynamics_cli.config.bases import Activation, Kind, Loss
+
+
+@dataclass
+class Trace:
+    """A formula as it is traced: its operations, and the numbers of the kind that became arguments."""
+
+    kind: Any
+    table: dict[Any, Expression] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The numbers of the kind by the names of their symbols."""
+        return {f"number_{key}": value for key, value in self.numbers.items()}
+
+    def symbolic(self) -> Any:
+        """Return the kind with symbols in place of its numbers."""
+        numbers = {
+            key: value for key in type(self.kind).model_fields if type(value := getattr(self.kind, key)) is float
+        }
+        self.numbers = numbers
+        return self.kind.model_copy(update={key: symbol(self.table, f"number_{key}", NUMBER) for key in numbers})
+
+
+def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) -> tuple[list[Expression], Trace]:
+    """Return what `formula(kind, trace)` is made of; where a formula asks what a number of the kind is, with its value.
+
+    Raises:
+        NotAFormulaError: it cannot be traced.
+    """
+    for symbolic in (True, False):
+        trace = Trace(kind)
+        try:
+            return list(formula(trace.symbolic() if symbolic else kind, trace)), trace
+        except NotAFormulaError:
+            if not symbolic:
+                raise
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            if not symbolic:
+                raise NotAFormulaError(f"{type(kind).__name__}: {error}") from error
+    raise AssertionError
+
+
+_FORMULAS: dict[Any, int | None] = {}
+
+
+def operations(kind: Any) -> int | None:
+    """Return how many elementary functions an activation, loss or update takes; None where it is no formula."""
+    settings = ((key, "number" if type(value) is float else repr(value)) for key, value in kind)
+    key = (type(kind), *settings)
+    if key not in _FORMULAS:
+        trace_of = {
+            "activation": lambda sigma, trace: curve(sigma, trace, 1),
+            "loss": loss_and_slope,
+            "optimizer": all_of,
+        }
+        try:
+            nodes, _ = traced(kind, trace_of[kind.section])
+            _FORMULAS[key] = sum(one.operation in formulas.ELEMENTARY for one in formulas.ordered(nodes))
+        except NotAFormulaError:
+            _FORMULAS[key] = None
+    return _FORMULAS[key]
+
+
+# -- activations
+
+
+def curve(sigma: Any, trace: Trace, order: int = 1) -> list[Expression]:
+    """Return sigma(z) and its derivatives up to some order."""
+    z = symbol(trace.table, "z", EACH)
+    found = [formulas.constant(trace.table, sigma.value(z))]
+    for _ in range(order):
+        found.append(formulas.along(found[-1], {z: 1.0}))
+    return found
+
+
+def is_identity(sigma: Activation) -> bool:
+    """Return whether an activation is `z` itself."""
+    nodes, _ = traced(sigma, lambda kind, trace: curve(kind, trace, 0))
+    return nodes[0].operation == "symbol" and nodes[0].arguments[0] == "z"
+
+
+def slopes(sigma: Activation, z: Any, order: int) -> Any:
+    """Return the derivative of some order of an activation at an array or a tensor.
+
+    Raises:
+        NotAFormulaError: the activation is no formula.
+    """
+    nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
+    (value,) = formulas.evaluated(nodes[-1:], {"z": z, **trace.values})
+    return value + formulas.zeros_like(z)
+
+
+# -- losses
+
+
+def loss_and_slope(loss: Any, trace: Trace) -> tuple[Expression, Expression, Expression]:
+    """Return loss and derivatives of a sample, and its outputs."""
+    classes = loss.labels == "classes"
+    h, y = symbol(trace.table, "h", EACH), symbol(trace.table, "y", WHOLE if classes else EACH)
+    value = formulas.constant(trace.table, loss.values(h, y))
+    if classes and value.level == EACH:
+        raise NotAFormulaError(f"{type(loss).__name__} is no number of a sample")
+    return value, formulas.gradient(value, h), h
+
+
+def loss_slopes(loss: Loss, h: Any, y: Any) -> Any:
+    """Return `dl/dh`, of the shape of the outputs `h` (..., n) or (..., n, C), for labels `y` (n,) or (n, C).
+
+    Raises:
+        NotAFormulaError: the loss is no formula.
+    """
+    nodes, trace = traced(loss, lambda kind, trace: loss_and_slope(kind, trace)[1:2])
+    given = {"h": h, "y": y, "number_of_output": formulas.numbered(h), **trace.values}
+    (value,) = formulas.evaluated(nodes, given)
+    return value + formulas.zeros_like(h)
+
+
+# -- updates
+
+
+class Memory(MutableMapping[str, Any]):
+    """What an optimizer remembers of a weight, as its formula is traced: 0 at first."""
+
+    def __init__(self, table: dict[Any, Expression], level: int) -> None:
+        self._table, self._level = table, level
+        self.read: dict[str, Expression] = {}
+        self.written: dict[str, Expression] = {}
+
+    def __getitem__(self, name: str) -> Expression:
+        if name in self.written:
+            return self.written[name]
+        if name not in self.read:
+            self.read[name] = symbol(self._table, f"{'weight' if self._level == EACH else 'whole'}_{name}", self._level)
+        return self.read[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _ = self[name]
+        self.written[name] = formulas.constant(self._table, value)
+
+    def __delitem__(self, name: str) -> None:
+        raise NotAFormulaError("a memory forgets nothing")
+
+    def __iter__(self) -> Any:
+        return iter(self.read)
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+
+@dataclass
+class StepNumbers:
+    """Numbers of an update."""
+
+    lr: Any
+    """Its step size, the schedule taken into account."""
+    iteration: Any
+    """Number of updates done before it."""
+    loss: Any
+    """Of the batch."""
+    memory: MutableMapping[str, Any] = field(default_factory=dict)
+    """What is remembered of the tensor, or of all weights, as a whole: 0 at first."""
+
+
+def update(optimizer: Any, trace: Trace) -> tuple[Expression, Memory, Memory]:
+    """Return the new weight, what is remembered of it, and what is remembered as a whole."""
+    table = trace.table
+    w, g = symbol(table, "w", EACH), symbol(table, "g", EACH)
+    memory, whole = Memory(table, EACH), Memory(table, WHOLE)
+    step = StepNumbers(
+        symbol(table, "lr", NUMBER), symbol(table, "iteration", NUMBER), symbol(table, "loss", NUMBER), whole
+    )
+    return formulas.constant(table, optimizer.updated(w, g, memory, step)), memory, whole
+
+
+def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
+    """Return the new weight and all that is remembered.
+
+    Raises:
+        NotAFormulaError: the optimizer says how tensors are updated, not weights.
+    """
+    if not optimizer.by_formula:
+        raise NotAFormulaError(f"{type(optimizer).__name__} is no formula of a weight")
+    weight, memory, whole = update(optimizer, trace)
+    return [weight, *memory.written.values(), *whole.written.values()]
+
+
+def sums(optimizer: Any) -> bool:
+    """Return whether an update has sums over many weights."""
+    nodes, _ = traced(optimizer, all_of)
+    return any(one.operation == "total" for one in formulas.ordered(nodes))
+
+
+class Remembered(MutableMapping[str, Any]):
+    """What an optimizer remembers of a tensor, or as a whole, as tensors in its state: 0 at first."""
+
+    def __init__(self, state: MutableMapping[str, Any], name: str, like: Any) -> None:
+        self._state, self._name, self._like = state, name, like
+
+    def __getitem__(self, key: str) -> Any:
+        name = f"{self._name}{key}"
+        return self._state[name] if name in self._state else formulas.zeros_like(self._like)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._state[f"{self._name}{key}"] = value
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("what is remembered is never forgotten")
+
+    def __iter__(self) -> Any:
+        return iter(self._state)
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+
+def update_tensors(
+    optimizer: Any, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
+    state: MutableMapping[str, Any], step: StepNumbers,
+) -> None:  # fmt: skip
+    """Update tensors in place by the formula of an optimizer."""
+    if optimizer.sums_over == "network" and len(parameters) > 1:
+        import torch
+
+        flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
+        update_tensors(optimizer, [flat], [slopes], ["all"], state, step)
+        parts = flat.split([one.numel() for one in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
+            parameter.copy_(part.view_as(parameter))
+        return
+    for name, w, g in zip(names, parameters, gradients, strict=True):
+        step.memory = Remembered(state, f"{name}/whole/", g.sum())
+        flat = w.flatten()
+        w.copy_(optimizer.updated(flat, g.flatten(), Remembered(state, f"{name}/", flat), step).view_as(w))
