@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "optimizers": {"config"},
     "recording": {"config", "measures", "architectures", "datasets", "losses", "optimizers"},
     "architectures": {"config"},
+    "engine": set(),
     "measures": set(),
     "theory": {"config", "measures"},
     "runs": {"config"},

@@ -1,0 +1,1 @@
+"""The mathematics of networks, compiled: elementary functions that vectorise."""

@@ -1,0 +1,154 @@
+"""Elementary functions against mpmath, in units in the last place, and their loops against the processor."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import mpmath
+import numba
+import numpy as np
+import pytest
+
+from dynamics_cli.compiling import OPTIONS
+from dynamics_cli.engine import elementary
+
+mp = mpmath.mp.clone()
+mp.prec = 120
+CALLER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+ROOT = mp.sqrt(2)
+CASES = {  # exact function, largest error in ulp of float32 and float64, range where it varies in float32 and float64
+    "exp": (mp.exp, 2, 2, (-105, 90), (-747, 711)),
+    "expm1": (mp.expm1, 2, 2, (-20, 90), (-40, 711)),
+    "log": (mp.log, 1, 1, (0, 3), (0, 3)),
+    "log1p": (mp.log1p, 2, 2, (-1, 1), (-1, 1)),
+    "tanh": (mp.tanh, 2, 2, (-10, 10), (-20, 20)),
+    "erf": (mp.erf, 2, 2, (-4.5, 4.5), (-6.5, 6.5)),
+    "erfc": (mp.erfc, 4, 4, (-4.5, 10.2), (-6.5, 27.4)),
+    "sigmoid": (lambda x: 1 / (1 + mp.exp(-x)), 2, 2, (-105, 20), (-747, 40)),
+    "softplus": (lambda x: mp.log1p(mp.exp(x)), 2, 2, (-105, 30), (-747, 50)),
+    "ndtr": (lambda x: mp.erfc(-x / ROOT) / 2, 4, 4, (-14.5, 6), (-38.7, 9)),
+}  # fmt: skip
+TYPES = pytest.mark.parametrize("real", [np.float32, np.float64])
+NAMES = pytest.mark.parametrize("name", CASES)
+
+
+@cache
+def loop(name: str, *flags: str) -> Callable[..., None]:
+    function = getattr(elementary, name)
+
+    @numba.njit(**{**CALLER, "fastmath": set(flags) or False})
+    def fill(x: np.ndarray, values: np.ndarray) -> None:
+        for i in range(x.shape[0]):
+            values[i] = function(x[i])
+
+    return fill
+
+
+def applied(name: str, x: np.ndarray, *flags: str) -> np.ndarray:
+    values = np.empty_like(x)
+    loop(name, *(flags or CALLER["fastmath"]))(x, values)
+    return values
+
+
+def arguments(name: str, real: Any, count: int) -> np.ndarray:
+    """Return where the function varies, all magnitudes with both signs, and the neighbours of where formulas change."""
+    rng, info = np.random.default_rng(0), np.finfo(real)
+    low, high = CASES[name][3 if real is np.float32 else 4]
+    scales = rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.max)), count)
+    near = np.array([0.5, 0.55, 0.75, 1, np.sqrt(0.5), np.sqrt(2), np.log(2) / 4, np.log(2) / 2, np.log(2) * 1.5])
+    near = np.concatenate([near, 2 * near, 1 + near, [float(info.tiny), float(info.smallest_subnormal)]]).astype(real)
+    near = np.concatenate([near, np.nextafter(near, real(0)), np.nextafter(near, real(4)), [info.max]])
+    parts = [rng.uniform(low, high, 2 * count), rng.uniform(-2, 2, count)]
+    x = np.concatenate([*parts, 2.0**scales * rng.choice([-1, 1], count)]).astype(real)
+    x = np.concatenate([x, near, -near])
+    return x[np.isfinite(x) & (x > {"log": 0, "log1p": -1}.get(name, -np.inf))]
+
+
+def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np.ndarray:
+    """Return the errors in units in the last place of the exact value; none of an infinity that is right."""
+    info = np.finfo(values.dtype)
+    found = np.empty(len(x))
+    for i, (value, argument) in enumerate(zip(values.tolist(), x.tolist(), strict=True)):
+        # beyond, functions are constant, linear or out of range, and mpmath takes long
+        true = exact(mp.mpf(min(max(argument, -800.0), 800.0)) if exact not in (mp.log, mp.log1p) else mp.mpf(argument))
+        if exact is CASES["softplus"][0] and argument > 800:
+            true = mp.mpf(argument)
+        unit = mp.ldexp(1, max(mp.mag(true) - 1 if true else -5000, int(info.minexp)) - info.nmant)
+        if abs(true) >= mp.mpf(float(info.max)) + unit / 2 or np.isinf(value):
+            found[i] = 0.0 if np.isinf(value) and abs(true) >= mp.mpf(float(info.max)) - 4 * unit else np.inf
+        else:
+            found[i] = abs(mp.mpf(value) - true) / unit
+    return found
+
+
+@NAMES
+@TYPES
+def test_errors(name: str, real: Any) -> None:
+    exact, *bounds = CASES[name][:3]
+    x = arguments(name, real, 500)
+    assert len(x) >= 1000
+    found = errors(applied(name, x), x, exact)
+    worst = int(np.argmax(found))
+    assert not np.isnan(found).any()
+    assert found[worst] <= bounds[real is np.float64], x[worst]
+
+
+INF, NAN = np.inf, np.nan
+
+
+@TYPES
+@pytest.mark.parametrize(
+    ("name", "values"),  # at -inf, -0.0, 0.0, inf, nan
+    [
+        ("exp", [0.0, 1.0, 1.0, INF, NAN]),
+        ("expm1", [-1.0, -0.0, 0.0, INF, NAN]),
+        ("log", [NAN, -INF, -INF, INF, NAN]),
+        ("log1p", [NAN, -0.0, 0.0, INF, NAN]),
+        ("tanh", [-1.0, -0.0, 0.0, 1.0, NAN]),
+        ("erf", [-1.0, -0.0, 0.0, 1.0, NAN]),
+        ("erfc", [2.0, 1.0, 1.0, 0.0, NAN]),
+        ("sigmoid", [0.0, 0.5, 0.5, 1.0, NAN]),
+        ("softplus", [0.0, np.log(2), np.log(2), INF, NAN]),
+        ("ndtr", [0.0, 0.5, 0.5, 1.0, NAN]),
+    ],
+)
+def test_special_arguments(name: str, values: list[float], real: Any) -> None:
+    found = applied(name, np.array([-INF, -0.0, 0.0, INF, NAN], dtype=real))
+    np.testing.assert_array_equal(found, np.array(values, dtype=real))
+    zeros = found == 0
+    assert (np.signbit(found) == np.signbit(np.array(values)))[zeros].all()
+
+
+@TYPES
+def test_logarithms_outside_their_domain(real: Any) -> None:
+    assert np.isnan(applied("log", np.array([-1e-45, -1.0, -1e30], dtype=real))).all()
+    found = applied("log1p", np.array([-1.0, -1.5, -1e30], dtype=real))
+    assert found[0] == -INF
+    assert np.isnan(found[1:]).all()
+
+
+@NAMES
+@TYPES
+def test_flags_of_the_caller_and_the_place_in_a_vector_change_no_bit(name: str, real: Any) -> None:
+    x = arguments(name, real, 50)
+    expected = applied(name, x)
+    np.testing.assert_array_equal(applied(name, x, *sorted(OPTIONS["fastmath"])), expected)
+    np.testing.assert_array_equal([applied(name, x[i : i + 1])[0] for i in range(len(x))], expected)
+
+
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="names of x86 instructions")
+@NAMES
+@TYPES
+def test_loops_vectorise(name: str, real: Any) -> None:
+    applied(name, np.ones(1, dtype=real))
+    compiled = loop(name, *CALLER["fastmath"])
+    width = 32 if real is np.float32 else 64
+    assembly = next(text for types, text in compiled.inspect_asm().items() if types[0].dtype.bitwidth == width)
+    letter = "s" if real is np.float32 else "d"
+    assert re.search(rf"\bv?mulp{letter}\b|\bvfmadd\d+p{letter}\b", assembly)
+    assert not re.search(r"cvts[sd]2s[sd]|cvtps2pd|cvtpd2ps", assembly)
+    assert not re.search(r"\b(expm?1?|log(1p)?|tanh|erfc?|fma)f?\b", assembly)  # calls of the library
