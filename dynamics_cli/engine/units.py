@@ -9,6 +9,7 @@ are arguments of its unit: many values share one function.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import importlib.util
 import os
@@ -317,6 +318,12 @@ def bending_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
 # -- updates
 
 
+_UPDATE = ctypes.CFUNCTYPE(
+    None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_double,
+    ctypes.c_int64, ctypes.c_double, ctypes.c_void_p,
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Update(Unit):
     """A compiled update `(theta, g, memory, P, segments, S, factors, lr, iteration, loss, numbers)`.
@@ -331,6 +338,13 @@ class Update(Unit):
     """Whether every tensor must be a segment of its own."""
     by_network: bool
     """Whether sums go over all segments, which must have one factor."""
+
+    def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
+        """Update `P` numbers at an address, given the addresses of the gradient and of what is remembered."""
+        segment, factor = np.array([0, P]), np.ones(1)
+        at = (one.ctypes.data for one in (segment, factor, self.numbers))
+        segments, factors, numbers = at
+        _UPDATE(self.address)(theta, g, memory, P, segments, 1, factors, lr, iteration, loss, numbers)
 
 
 def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 
 from dynamics_cli.config.bases import Descent
 from dynamics_cli.config.streams import stream
+from dynamics_cli.engine.units import Update, update_unit
+from dynamics_cli.kinds.tracing import operations, sums
 from dynamics_cli.training.batches import Fresh, batches_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
@@ -52,6 +55,23 @@ def at_most(most: int) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def update_in_place(
+    unit: Update, parameters: Sequence[Tensor], gradients: Sequence[Tensor], *, lr: float, names: Sequence[str],
+    state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
+) -> None:  # fmt: skip
+    """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
+    several = loss.ndim > 0  # of replicas
+    for name, w, g in zip(names, parameters, gradients, strict=True):
+        flat, slope = w if w.is_contiguous() else w.contiguous(), g.contiguous()
+        memory = state.setdefault(f"{name}/memory", flat.new_zeros(len(unit.slots), flat.numel()))
+        unit.apply(
+            flat.data_ptr(), slope.data_ptr(), memory.data_ptr(), flat.numel(), lr, iteration,
+            0.0 if several else float(loss),
+        )  # fmt: skip
+        if flat is not w:
+            w.copy_(flat)
+
+
 class TorchStepper(Stepper):
     """What steppers of a PyTorch model share: its weights and the state of its optimizers, as plain arrays."""
 
@@ -64,6 +84,7 @@ class TorchStepper(Stepper):
         self._dtype: torch.dtype = getattr(torch, problem.config.dtype)
         self._module = model
         self._optimizers: dict[str, tuple[Descent, float, list[str], list[Tensor], dict[str, Tensor]]] = {}
+        self._compiled: dict[int, Callable[..., None]] = {}
         self._groups: dict[str, list[str]] = {}
         self._order: dict[str, list[str]] = {}
         self._factors = problem.step_factors()
@@ -73,6 +94,8 @@ class TorchStepper(Stepper):
 
         Weights of one step size are a group, which it updates together.
         """
+        if self.device == "cpu" and operations(optimizer) is not None and not sums(optimizer):
+            self._compiled[id(optimizer)] = partial(update_in_place, update_unit(optimizer, np.dtype(str(self._dtype)[6:])))
         groups: dict[float, dict[str, Tensor]] = {}
         for weight, parameter in trained.items():
             groups.setdefault(self._factors.get(weight, 1.0), {})[weight] = parameter
@@ -89,7 +112,8 @@ class TorchStepper(Stepper):
                 optimizer, factor, names, trained, memory = self._optimizers[group]
                 lr = factor * optimizer.step_size(self.iteration, self._iterations)
                 own = gradients if by_name is None else [by_name[weight] for weight in names]
-                optimizer.update(trained, own, lr=lr, names=names, state=memory, iteration=self.iteration, loss=loss)
+                how = self._compiled.get(id(optimizer)) or optimizer.update
+                how(trained, own, lr=lr, names=names, state=memory, iteration=self.iteration, loss=loss)
 
     def parameters(self) -> dict[str, NDArray[np.floating]]:
         """Return copies of the current weights, by name."""
