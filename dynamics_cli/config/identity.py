@@ -17,16 +17,8 @@ from dynamics_cli.config.reader import MAPPING
 from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.config.run import RunConfig
 
-NUMERICS_VERSION = 3
+NUMERICS_VERSION = 6
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""
-
-OF_KINDS = {(optimizer, network): 4 for optimizer in ("adam", "adamw") for network in ("convolutional", "vgg16")}
-"""The version where only the numbers of some kinds have changed: gradients of kernels used to be taken transposed."""
-
-OF_MEASURES = dict.fromkeys(("hessian_spectrum", "hessian_trace", "directional_sharpness"), 4) | dict.fromkeys(
-    ("sharpness", "spectral_density", "gauss_newton"), 5
-)
-"""The version where such a measure is recorded: products with the Hessian, then Lanczos iterations were compiled."""
 
 
 class _Part(NamedTuple):
@@ -77,9 +69,7 @@ def canonical(config: RunConfig, *, device: str, backend: str, parts: Parts | No
         raise ConfigError(missing)
     texts = {key: part.text for key, part in found.items()}
     sources = {kind: sha for part in found.values() for kind, sha in part.sources.items()}
-    versions = [OF_MEASURES.get(one.kind, NUMERICS_VERSION) for one in config.record.measures or ()]
-    version = max([OF_KINDS.get((config.optimizer.kind, config.architecture.kind), NUMERICS_VERSION), *versions])
-    own = {"device": device, "backend": backend, "numerics_version": version} | (
+    own = {"device": device, "backend": backend, "numerics_version": NUMERICS_VERSION} | (
         {"sources": sources} if sources else {}
     )
     texts |= {key: _entry(key, value) for key, value in own.items()}

@@ -45,21 +45,13 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     for layer in range(L):
         rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
         plain = multipliers[layer] == one
-        from_x = layer == 0
+        h, first = (x, o) if layer == 0 else (H, before)
         if m == 1:
-            if from_x:
-                dots(units[DOTS], x, o, theta, W, n, rows, H, p)
-            else:
-                dots(units[DOTS], H, before, theta, W, n, rows, H, p)
+            dots(units[DOTS], h, first, theta, W, n, rows, H, p)
         elif plain and b >= 0:
-            if from_x:
-                product_from(units[PRODUCT], x, o, rows, 1, theta, W, m, H, p, m, n, rows, m, theta, b, 0)
-            else:
-                product_from(units[PRODUCT], H, before, rows, 1, theta, W, m, H, p, m, n, rows, m, theta, b, 0)
-        elif from_x:
-            product(units[PRODUCT], x, o, rows, 1, theta, W, m, H, p, m, n, rows, m)
+            product_from(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m, theta, b, 0)
         else:
-            product(units[PRODUCT], H, before, rows, 1, theta, W, m, H, p, m, n, rows, m)
+            product(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m)
         if not plain:
             scale_by(H, p, p + n * m, multipliers[layer])
         if b >= 0 and (m == 1 or not plain):
@@ -98,14 +90,11 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
         if multipliers[layer] != one:
             scale_by(S, p, p + n * m, multipliers[layer])
         if learns[layer, 0]:
-            if layer == 0 and m == 1:
-                product(units[PRODUCT], S, p, 0, 1, x, o, rows, g, W, rows, 1, n, rows)
-            elif layer == 0:
-                product(units[PRODUCT], x, o, 1, rows, S, p, m, g, W, m, rows, n, m)
-            elif m == 1:
-                product(units[PRODUCT], S, p, 0, 1, H, before, rows, g, W, rows, 1, n, rows)
+            h, first = (x, o) if layer == 0 else (H, before)
+            if m == 1:
+                product(units[PRODUCT], S, p, 0, 1, h, first, rows, g, W, rows, 1, n, rows)
             else:
-                product(units[PRODUCT], H, before, 1, rows, S, p, m, g, W, m, rows, n, m)
+                product(units[PRODUCT], h, first, 1, rows, S, p, m, g, W, m, rows, n, m)
         if layer > lowest:
             if sigma == 0:
                 back(units[PRODUCT], units[DOTS], theta, W, rows, m, S, p, n, S, before, T)

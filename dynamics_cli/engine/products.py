@@ -17,12 +17,12 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, types
+from numba import carray, cfunc, extending, types  # type: ignore[attr-defined]
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from dynamics_cli.compiling import OPTIONS, STRICT
 
+intrinsic: Any = extending.intrinsic
 PIECE: dict[str, Any] = {**STRICT, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of the pieces of kernels."""
 
@@ -62,7 +62,7 @@ def _of_each(builder: Any, vector: Any, number: Any) -> Any:
 def _multiply_add(builder: Any, kind: Any, size: int) -> Any:
     name = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
     function = ir.FunctionType(kind, [kind, kind, kind])
-    return cgutils.get_or_insert_function(builder.module, function, f"llvm.fmuladd.{name}f{8 * size}")
+    return cgutils.get_or_insert_function(builder.module, function, f"llvm.fmuladd.{name}f{8 * size}")  # type: ignore[no-untyped-call]
 
 
 def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
@@ -278,13 +278,13 @@ def _dot_products(A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
 def product_units(dtype: np.dtype[Any]) -> tuple[int, int]:
     """Return the addresses of `product` and `dots` in a precision; see the functions of these names."""
     real = types.float32 if dtype == np.float32 else types.float64
-    n, p = types.intp, types.CPointer(real)
+    n, p = types.intp, types.CPointer(real)  # type: ignore[no-untyped-call]
     options = {"cache": OPTIONS["cache"], "error_model": "numpy"}
 
     def compiled(function: Any, *arguments: Any) -> int:
         unit = cfunc(types.void(*arguments), **options)(function)
         _ALIVE.append(unit)
-        return int(unit.address)
+        return int(unit.address or 0)
 
     return compiled(_product_unit, p, n, n, p, n, p, n, n, n, n, p, n, types.int64), compiled(_dots_unit, p, p, n, n, p)
 
@@ -336,12 +336,14 @@ def call_number(context, address, arguments):  # type: ignore[no-untyped-def]
 
 
 def _call(result: Any, address: Any, arguments: Any) -> Any:
+    pair: Any = types.BaseTuple
+
     def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         address, packed = values
         given, kinds = [], []
         for k, kind in enumerate(signature.args[1].types):
             value = builder.extract_value(packed, k)
-            if isinstance(kind, types.BaseTuple):
+            if isinstance(kind, pair):
                 array, offset = (builder.extract_value(value, part) for part in (0, 1))
                 value = _data(context, builder, kind.types[0], array, offset)
             given.append(value)

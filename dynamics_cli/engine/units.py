@@ -183,7 +183,8 @@ def _compiled(source: str, name: str) -> int:
             os.link(part.name, path)
         Path(part.name).unlink()
     spec = importlib.util.spec_from_file_location(f"dyn_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -201,7 +202,7 @@ def _folder() -> Path:
     from numba.core.caching import FunctionCache
 
     try:
-        folder = Path(FunctionCache(_folder.__wrapped__).cache_path) / "units"
+        folder = Path(FunctionCache(_folder.__wrapped__).cache_path) / "units"  # type: ignore[no-untyped-call]
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     except (RuntimeError, OSError):

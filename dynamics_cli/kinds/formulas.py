@@ -43,7 +43,7 @@ class Expression:
     def __bool__(self) -> bool:
         raise NotAFormulaError("a formula cannot branch on a value: use `where(condition, this, that)`")
 
-    __iter__ = __len__ = __float__ = __int__ = None  # type: ignore[assignment] # nothing takes it for a number
+    __iter__ = __len__ = __float__ = __int__ = None  # nothing takes it for a number
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Expression:
         """Write down what a function of NumPy does: `np.exp(z)` is `exp(z)`."""
@@ -244,7 +244,7 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "logsumexp": lambda h: torch.logsumexp(h, -1),
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
     }
-    return own.get(name) or getattr(torch, name)  # type: ignore[no-any-return]
+    return own.get(name) or getattr(torch, name)
 
 
 def _tensor(torch: Any, one: Any, like: Any) -> Any:
@@ -253,7 +253,7 @@ def _tensor(torch: Any, one: Any, like: Any) -> Any:
 
 def _both(torch: Any, a: Any, b: Any) -> tuple[Any, Any]:
     like = a if isinstance(a, torch.Tensor) else b
-    return tuple(one if isinstance(one, torch.Tensor) else torch.full_like(like, one) for one in (a, b))  # type: ignore[return-value]
+    return tuple(one if isinstance(one, torch.Tensor) else torch.full_like(like, one) for one in (a, b))
 
 
 def _larger(torch: Any, a: Any, b: Any) -> Any:
@@ -281,6 +281,7 @@ erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral 
 sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.")
 softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.")
 ndtr = _named("ndtr", "Return the distribution function of the standard Gaussian.")
+abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.")  # what `numpy` and `torch` call it
 sign = _named("sign", "Return -1, 0 or 1.")
 maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
 minimum = _named("minimum", "Return the smaller of two; where they are equal, the derivative is that of the second.")
@@ -437,9 +438,9 @@ def gradient(node: Expression, by: Expression) -> Expression:
 def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any]:
     """Return the values of expressions on arrays or tensors that stand for their symbols."""
     values: dict[Expression, Any] = {}
-    torch = _torch_of(given.values())
-    tensor = type(None) if torch is None else torch.Tensor
-    arrays = [one for one in given.values() if isinstance(one, (tensor, np.ndarray)) and one.ndim]
+    torch: Any = _torch_of(given.values())
+    tensor: Any = type(None) if torch is None else torch.Tensor
+    arrays: list[Any] = [one for one in given.values() if isinstance(one, (tensor, np.ndarray)) and one.ndim]
 
     def typed(number: float) -> Any:
         """Return a number in the precision of the arrays."""

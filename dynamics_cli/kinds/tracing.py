@@ -10,7 +10,8 @@ from dynamics_cli.kinds import formulas
 from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
 
 if TYPE_CHECKING:
-    from dynamics_cli.config.bases import Activation, Kind, Loss
+    from dynamics_cli.config.base import Kind
+    from dynamics_cli.config.bases import Activation, Loss
 
 
 @dataclass
@@ -237,7 +238,7 @@ def update_tensors(
 
         flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
         update_tensors(optimizer, [flat], [slopes], ["all"], state, step)
-        parts = flat.split([one.numel() for one in parameters])
+        parts = flat.split([one.numel() for one in parameters])  # type: ignore[no-untyped-call]
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.copy_(part.view_as(parameter))
         return

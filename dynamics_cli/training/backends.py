@@ -251,7 +251,7 @@ def _compiled(problem: Problem) -> float:
 def _layers(problem: Problem) -> float:
     n, P = _samples(problem), problem.parameter_count
     hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
-    each = 5e-10 * (1 + (operations(problem.config.architecture.sigma) or 0))  # type: ignore[attr-defined]
+    each: float = 5e-10 * (1 + (operations(problem.config.architecture.sigma) or 0))  # type: ignore[attr-defined]
     chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
     shared = n * hidden * each + _flops(problem) / 7e10 + (chunks - 1) * P * 1.7e-9
     return (1 + 0.5 * len(problem.shapes)) * US + P * 5e-10 + shared / min(chunks, 2)

@@ -299,8 +299,8 @@ BROKEN = {
     ),
     "an incomplete kind": (
         "from dynamics_cli.config.bases import Activation\n"
-        "class Half(Activation, kind='half'):\n    def value(self, z):\n        return z\n",
-        "TypeError: activation.kind 'half' does not say derivative$",
+        "class Half(Activation, kind='half'):\n    def derivative(self, z):\n        return z\n",
+        "TypeError: activation.kind 'half' does not say value$",
     ),
     "a kind of no section": (
         "from dynamics_cli.config.base import Kind\nclass Lost(Kind, kind='lost'): ...\n",

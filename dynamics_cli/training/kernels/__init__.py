@@ -74,5 +74,5 @@ def known_layers(config: RunConfig) -> bool:
     return (
         isinstance(optimizer, Descent)
         and all(getattr(optimizer, key, None) is None for key in ("label_noise", "samples"))
-        and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))
+        and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))  # type: ignore[attr-defined]
     )

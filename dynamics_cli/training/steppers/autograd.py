@@ -95,7 +95,9 @@ class TorchStepper(Stepper):
         Weights of one step size are a group, which it updates together.
         """
         if self.device == "cpu" and operations(optimizer) is not None and not sums(optimizer):
-            self._compiled[id(optimizer)] = partial(update_in_place, update_unit(optimizer, np.dtype(str(self._dtype)[6:])))
+            self._compiled[id(optimizer)] = partial(
+                update_in_place, update_unit(optimizer, np.dtype(str(self._dtype)[6:]))
+            )
         groups: dict[float, dict[str, Tensor]] = {}
         for weight, parameter in trained.items():
             groups.setdefault(self._factors.get(weight, 1.0), {})[weight] = parameter

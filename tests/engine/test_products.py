@@ -1,0 +1,75 @@
+"""Products of tiles: right for every size, with bits that do not depend on how rows are cut."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product as pairs
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.engine.products import product_units
+
+
+def multiplied(A: Any, B: Any, I: Any = None, *, turned: bool = False) -> Any:  # noqa: E741
+    """Return A B, plus the row I where there is one; with `turned` A^T B."""
+    n, K = A.shape[::-1] if turned else A.shape
+    m = B.shape[1]
+    C = np.full((n, m), np.nan, A.dtype)
+    whole = ctypes.c_int64
+    types = [
+        ctypes.c_void_p,
+        whole,
+        whole,
+        ctypes.c_void_p,
+        whole,
+        ctypes.c_void_p,
+        *[whole] * 4,
+        ctypes.c_void_p,
+        whole,
+        whole,
+    ]
+    unit = ctypes.CFUNCTYPE(None, *types)(product_units(A.dtype)[0])
+    steps = (1, n) if turned else (K, 1)
+    start = C if I is None else I
+    unit(A.ctypes.data, *steps, B.ctypes.data, m, C.ctypes.data, m, n, K, m, start.ctypes.data, 0, int(I is not None))
+    return C
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_every_size(dtype: str) -> None:
+    rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
+    sizes = (1, 2, 5, 6, 7, 13, 100), (1, 3, 40), (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127)
+    for n, K, m in pairs(*sizes):
+        A, B, row = (rng.standard_normal(shape).astype(dtype) for shape in ((n, K), (K, m), (m,)))
+        exact = A.astype(np.float64) @ B.astype(np.float64)
+        bound = 2 * K * eps * (abs(A.astype(np.float64)) @ abs(B.astype(np.float64)) + abs(row))
+        assert np.all(abs(multiplied(A, B) - exact) <= bound)
+        assert np.all(abs(multiplied(A, B, row) - exact - row) <= bound)
+        np.testing.assert_array_equal(multiplied(np.ascontiguousarray(A.T), B, turned=True), multiplied(A, B))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    A, B = rng.standard_normal((200, 30)).astype(dtype), rng.standard_normal((30, 77)).astype(dtype)
+    whole = multiplied(A, B)
+    for first, last in ((0, 1), (3, 10), (50, 199)):
+        np.testing.assert_array_equal(multiplied(np.ascontiguousarray(A[first:last]), B), whole[first:last])
+        columns = np.ascontiguousarray(B[:, first % 77 : first % 77 + 9])
+        np.testing.assert_array_equal(multiplied(A, columns), whole[:, first % 77 : first % 77 + 9])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dot_products_of_every_size(dtype: str) -> None:
+    rng, eps = np.random.default_rng(2), np.finfo(dtype).eps
+    pointer, whole = ctypes.c_void_p, ctypes.c_int64
+    unit = ctypes.CFUNCTYPE(None, pointer, pointer, whole, whole, pointer)(product_units(np.dtype(dtype))[1])
+    for n, K in pairs((1, 5, 6, 7, 20), (1, 7, 8, 16, 17, 100, 1000)):
+        A, b = rng.standard_normal((n, K)).astype(dtype), rng.standard_normal(K).astype(dtype)
+        found = np.full(n + 1, 7, dtype)
+        unit(A.ctypes.data, b.ctypes.data, n, K, found.ctypes.data)
+        exact = A.astype(np.float64) @ b.astype(np.float64)
+        assert np.all(abs(found[:n] - exact) <= 2 * K * eps * (abs(A) @ abs(b)))
+        assert found[n] == 7

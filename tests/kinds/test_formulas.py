@@ -1,0 +1,122 @@
+"""Formulas: what is traced has the values and derivatives of autograd, and what is no formula says so."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.config.bases import Activation, Loss, Minibatch
+from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.engine.units import activation_unit, bending_unit, loss_unit
+from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds.formulas import EACH, NotAFormulaError, symbol
+
+UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "ndtr", "abs", "sin", "cos")
+BUNDLED = [cls(slope=0.3) if name == "leaky_relu" else cls() for name, cls in all_kinds("activation").items()]
+LOSSES = [cls() for cls in all_kinds("loss").values()]
+
+
+def drawn(rng: np.random.Generator, z: Any, depth: int) -> Any:
+    """Return an expression of `z`, at random, finite for |z| < 2."""
+    if depth == 0 or rng.random() < 0.1:
+        return z if rng.random() < 0.7 else float(rng.uniform(-2, 2))
+    a, b = (drawn(rng, z, depth - 1) for _ in range(2))
+    way = rng.integers(9)
+    if way < 3:
+        name = UNARY[rng.integers(len(UNARY))]
+        a = a * a + 0.5 if name in ("sqrt", "log1p") else formulas.tanh(a)
+        return getattr(formulas, name)(a + 0 * z)
+    if way < 7:
+        return [a + b, a - b, a * b, a / (1.5 + b * b)][way - 3]
+    if way == 7:
+        return formulas.where(z + 0 * z > 0.1, a + 0 * z, b + 0 * z)
+    return formulas.maximum(a + 0 * z, formulas.minimum(b + 0 * z, z))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_derivatives_of_random_formulas_are_those_of_autograd(seed: int) -> None:
+    z = np.random.default_rng(seed).uniform(-2, 2, 50)
+    table: dict[Any, Any] = {}
+    at = symbol(table, "z", EACH)
+    traced = formulas.constant(table, drawn(np.random.default_rng(seed), at, 4))
+    tensor = torch.from_numpy(z).requires_grad_()
+    value = drawn(np.random.default_rng(seed), tensor, 4) + 0 * tensor
+    slope, bend = formulas.along(traced, {at: 1.0}), None
+    bend = formulas.along(slope, {at: 1.0})
+    (first,) = torch.autograd.grad(value.sum(), tensor, create_graph=True)
+    second = torch.autograd.grad(first.sum(), tensor)[0] if first.requires_grad else torch.zeros_like(tensor)
+    found = formulas.evaluated([traced, slope, formulas.gradient(traced, at), bend], {"z": z})
+    for ours, theirs in zip(found, (value, first, first, second), strict=True):
+        np.testing.assert_allclose(ours + 0 * z, theirs.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sigma", BUNDLED, ids=lambda sigma: sigma.kind)
+def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) -> None:
+    z = np.random.default_rng(0).uniform(-4, 4, 101).astype(dtype)
+    unit, arrays = activation_unit(sigma, np.dtype(dtype), 2), [z.copy(), np.empty_like(z), np.empty_like(z)]
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)(unit.address)
+    function(*(one.ctypes.data for one in arrays), len(z), unit.numbers.ctypes.data)
+    exact = z.astype(np.float64)
+    expected = [np.asarray(sigma.value(exact)), sigma.derivative(exact), sigma.second_derivative(exact)]
+    for ours, theirs in zip(arrays, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=40 * np.finfo(dtype).eps, atol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
+def test_compiled_losses_are_those_of_autograd(loss: Loss) -> None:
+    rng, n = np.random.default_rng(1), 7
+    C = 3 if loss.many_outputs or loss.vector_labels else 1
+    f, v = rng.standard_normal((n, C)), rng.standard_normal((n, C))
+    labels = rng.integers(0, C, n) if loss.labels == "classes" else rng.choice([-1.0, 1.0], (n, C))
+    at = torch.from_numpy(f).requires_grad_()
+    values = loss.values(at, torch.from_numpy(labels))
+    (slope,) = torch.autograd.grad(0.5 * values.sum(), at, create_graph=True)
+    bent = torch.autograd.grad((slope * torch.from_numpy(v)).sum(), at)[0] if slope.requires_grad else 0 * at
+    delta, out, given = np.empty_like(f), np.empty_like(f), labels.astype(np.float64)
+    unit, pointers = loss_unit(loss, f.dtype), [ctypes.c_void_p] * 3
+    ends = (ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p)
+    numbers = unit.numbers.ctypes.data
+    summed = ctypes.CFUNCTYPE(ctypes.c_double, *pointers, *ends)(unit.address)(
+        f.ctypes.data, given.ctypes.data, delta.ctypes.data, n, C, 0.5, numbers
+    )
+    assert summed == pytest.approx(float(values.detach().sum()), rel=1e-14)
+    np.testing.assert_allclose(delta, slope.detach().numpy(), rtol=1e-13, atol=1e-15)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, *pointers, *ends)(bending_unit(loss, f.dtype).address)(
+        f.ctypes.data, given.ctypes.data, v.ctypes.data, out.ctypes.data, n, C, 0.5, numbers
+    )
+    np.testing.assert_allclose(out, bent.detach().numpy(), rtol=1e-13, atol=1e-15)
+
+
+def test_numbers_of_a_kind_share_one_function() -> None:
+    """A sweep over a slope compiles once; a formula that asks how large a number is has a function for each."""
+    kinds = [next(one for one in BUNDLED if one.kind == "erf").model_copy(update={"beta": beta}) for beta in (0.5, 2.0)]
+    units = [activation_unit(kind, np.dtype("float64")) for kind in kinds]
+    assert units[0].address == units[1].address
+    assert [list(unit.numbers) for unit in units] == [[0.5], [2.0]]
+
+
+def test_what_is_no_formula_says_why() -> None:
+    """It is trained by autograd then."""
+    for value, why in (
+        (lambda z: z if z > 0 else 0.1 * z, "cannot branch"),
+        (np.arctan, "`numpy.arctan` is no function of formulas"),
+        (lambda z: [z], "not list"),
+    ):
+        z = symbol({}, "z", EACH)
+        with pytest.raises(NotAFormulaError, match=why):
+            formulas.constant(z.table, value(z))
+
+
+def test_an_update_by_tensors_is_no_formula() -> None:
+    """Nor is an optimizer that says nothing at all."""
+
+    class Own(Minibatch):
+        def update(self, parameters: Any, gradients: Any, **_: Any) -> None:
+            """Do nothing."""
+
+    assert not Own(lr=0.1, iterations=3).by_formula
