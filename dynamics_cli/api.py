@@ -324,15 +324,18 @@ def plan_sweep(
     return PlannedSweep(source, texts, axes, lets=lets, seeds=count, record=record, **settings)
 
 
-def is_swept(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()) -> bool:
-    """Return whether a config has a section `sweep`, so that `sweep` and not `train` takes it.
+def sweep_section(
+    config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()
+) -> dict[str, Any] | None:
+    """Return the section `sweep` of a config that `sweep` and not `train` takes; None of another.
 
     Raises ConfigError: it cannot be read, or the section is not valid.
     """
     from dynamics_cli.config.load import load_sweep
 
     source = config if isinstance(config, Mapping) else config_file(os.fspath(config))
-    return load_sweep(source, override_texts(overrides))[0] is not None
+    section, _ = load_sweep(source, override_texts(overrides))
+    return None if section is None else section.model_dump(exclude_unset=True)
 
 
 def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:

@@ -48,7 +48,7 @@ def answer(*arguments: object) -> Any:
 def test_the_names_are_the_commands() -> None:
     assert dir(dyn) == sorted(dyn.__all__)
     assert all(callable(getattr(dyn, name)) and getattr(dyn, name).__doc__ for name in dir(dyn) if name[0] != "_")
-    for_commands = {"config_file", "is_swept", "job_array", "override_texts", "pictures", "sweep_directory"}
+    for_commands = {"config_file", "job_array", "override_texts", "pictures", "sweep_directory", "sweep_section"}
     own = {name for name, one in vars(api).items() if name.islower() and getattr(one, "__module__", "") == api.__name__}
     assert {name for name in own if name[0] != "_"} - for_commands == set(dir(dyn)) - {"__version__"}
     with pytest.raises(AttributeError, match="has no attribute 'tarin'"):

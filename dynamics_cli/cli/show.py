@@ -14,7 +14,6 @@ from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
 from dynamics_cli.text import cell, duration, pairs, shorten, size
 
 if TYPE_CHECKING:
-    from dynamics_cli.config import RunConfig
     from dynamics_cli.runs import Run
 
 EXAMPLES = """\b
@@ -32,8 +31,8 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Show a run, a sweep or a resolved config.
 
     Of a sweep: how far it is, failures by their messages, what is running. Of a run: status, final numbers, settings
-    and files. Of a config: every key with its value. RUN_OR_CONFIG is a run directory, the (start of the) name or hash
-    of a run or `latest`, the directory of a sweep or its name, a config file or the name of a bundled config.
+    and files. Of a config: every key with its value, and what is swept. RUN_OR_CONFIG is a config file or the name of a
+    bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is job k.
     """
     from dynamics_cli import api
 
@@ -44,7 +43,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         show_sweep(found, as_json=as_json)
         return
     if not _is_run(run_or_config):
-        _show_config(read_config(run_or_config, overrides), as_json=as_json)
+        _show_config(run_or_config, overrides, as_json=as_json)
         return
     if overrides:
         raise click.UsageError("--set changes a config; a run is what it is")
@@ -65,11 +64,23 @@ def _is_run(text: str) -> bool:
     return stands_for_run(text)
 
 
-def _show_config(config: RunConfig, *, as_json: bool) -> None:
-    from dynamics_cli.config import to_yaml
+def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> None:
+    """Print a config, and below it what is swept; keys that are left to the sweep have their first values."""
+    from dynamics_cli import api
+    from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
 
-    emit_either(to_plain(config), to_yaml(config).rstrip("\n"), as_json=as_json)
+    if (section := api.sweep_section(text, overrides)) is None:
+        plain, jobs = to_plain(read_config(text, overrides)), ""
+    else:
+        planned = api.plan_sweep(text, overrides=overrides, record="config")
+        try:
+            config = read_config(text, overrides, swept=True)
+        except ConfigError:
+            config = planned[0].config
+        plain = {**to_plain(config), "sweep": section}
+        jobs = f"# points x seeds: {planned.points} x {planned.seeds} = {len(planned)} jobs, which `dyn sweep` trains"
+    emit_either(plain, f"{to_yaml(plain)}{jobs}".rstrip("\n"), as_json=as_json)
 
 
 def _run_text(run: Run) -> str:

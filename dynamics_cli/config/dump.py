@@ -35,7 +35,8 @@ def _kind_first(value: Any) -> Any:
     return {key: _kind_first(value[key]) for key in sorted(value, key=lambda key: key != "kind")}
 
 
-def to_yaml(config: RunConfig) -> str:
-    """Return the resolved config as YAML; reading it back, with this package or another one, gives the same config."""
+def to_yaml(config: RunConfig | dict[str, Any]) -> str:
+    """Return a resolved config as YAML; reading it back, with this package or another one, gives the same config."""
+    plain = to_plain(config) if isinstance(config, RunConfig) else config
     # other than ASCII is escaped: PyYAML writes some line separators raw, which do not read back
-    return yaml.dump(to_plain(config), Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)
+    return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)

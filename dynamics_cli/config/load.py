@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
@@ -25,7 +26,6 @@ MAX_TOLD = 250
 
 SWEEP = "sweep"
 """The section that says what `dyn sweep` varies; no run has it."""
-_SWEPT = "describes many runs: `dyn sweep` trains them; `--set sweep=null` takes the config without it"
 
 
 def load_config(
@@ -56,7 +56,11 @@ def load_config(
     """
     plain = written_config(source, overrides, **settings)
     if plain.data.pop(SWEEP, None) is not None and not swept:
-        plain.problems.append(plain.problem((SWEEP,), _SWEPT))
+        file = [] if isinstance(source, Mapping) else [os.fspath(source)]
+        changes = [f"--set={text}" for text in overrides if isinstance(text, str)]
+        sweeping = shlex.join(["dyn", "sweep", *file, *changes])
+        told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
+        plain.problems.append(plain.problem((SWEEP,), told))
     _make_paths_absolute(plain)
     config, problems = _validate(plain, check_files_exist, keep_unknown)
     if config is None or problems:

@@ -173,8 +173,8 @@ def test_options_add_to_the_section_and_replace_what_it_says(swept):
 
 
 def test_the_section_is_no_part_of_a_run(swept):
-    with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes many runs: `dyn sweep` trains them"):
-        load_config(swept)
+    with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes .*: `dyn sweep .*swept.yaml --set=seed=3`"):
+        load_config(swept, ["seed=3"])
     alone = load_config(swept, ["sweep=null", "optimizer.lr=0.1", "initialization.scale=0.1"])
     one = api.plan_sweep(swept, {"initialization.scale": [0.1]}, record="config")[0]
     assert one.config == alone.model_copy(
