@@ -170,7 +170,9 @@ def slice_figure(view: View, iteration: int | None) -> Figure:
             axes = panels[row * len(planes) + column]
             values = np.array([one[name] for one in points]).reshape(len(v), len(u))
             values = np.where(np.isfinite(values), values, np.nan)
-            draw_phase_diagram(axes, u, v, values, xlabel=words[0], ylabel=words[1], label=f"{name} loss")
+            draw_phase_diagram(
+                axes, u, v, values, xlabel=words[0], ylabel=words[1], label=f"{name} loss", contours=True
+            )
             panel_label(axes, row * len(planes) + column, f"plane of the {title}" if len(path) else "random plane")
             _draw_path(axes, path)
     where = f"centre: iteration {format_number(int(view.iterations[i]))}"
