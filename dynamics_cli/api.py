@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, partial
@@ -203,13 +204,18 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
+    together: Mapping[str, Any] | Iterable[str] = (),
+    let: Mapping[str, str] | Iterable[str] = (),
+    seeds: int | None = None,
+    overrides: Overrides = (),
+    record: str | None = None,
     workers: int | None = None,
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
     scheduler: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
-    **plan: Any,
+    **settings: Any,
 ) -> Sweep:
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
 
@@ -217,13 +223,18 @@ def sweep(
         config: as `load_config` takes it; what its section `sweep` says comes first.
         grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
             A setting that the section sweeps too takes these values instead.
+        together: settings that run together, value by value, with as many values each: `--zip`.
+        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
+        seeds: seeds per grid point, by default what the section says, or 1.
+        overrides: for all jobs, as `load_config` takes them.
+        record: what each job keeps: `light` (the default), the `ends` only, or all that the `config` says.
         workers: processes that train; by default one per core, and none where all is done in seconds.
         shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
-        plan: what else is swept, as `plan_sweep` takes it.
+        settings: top-level settings of all jobs; `seed` is the first one.
 
     Returns:
         The sweep; `rows` has one row a job, those that failed or diverged included.
@@ -234,7 +245,9 @@ def sweep(
     """
     from dynamics_cli.sweeps.sweep import by_dask, by_executor, run_sweep
 
-    planned = plan_sweep(config, grid, **plan)
+    planned = plan_sweep(
+        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, **settings
+    )
     total = len(planned) if shard is None else None
     engine = by_executor(executor) if executor is not None else by_dask(scheduler) if scheduler else None
 
@@ -286,7 +299,7 @@ def plan_sweep(
     let: Mapping[str, str] | Iterable[str] = (),
     seeds: int | None = None,
     overrides: Overrides = (),
-    record: str = "light",
+    record: str | None = None,
     **settings: Any,
 ) -> PlannedSweep:
     """Return the jobs of a sweep, a sequence that makes each, with its validated config, when it is asked for.
@@ -298,7 +311,7 @@ def plan_sweep(
         let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
         seeds: seeds per grid point, by default what the section says, or 1.
         overrides: for all jobs, as `load_config` takes them.
-        record: what each job keeps: `light`, the `ends` only, or all that the `config` says.
+        record: what each job keeps: `light` (the default), the `ends` only, or all that the `config` says.
         settings: top-level settings of all jobs; `seed` is the first one.
 
     Raises as `sweep`.
@@ -321,7 +334,7 @@ def plan_sweep(
     parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
     lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
     count = count if seeds is None else seeds
-    return PlannedSweep(source, texts, axes, lets=lets, seeds=count, record=record, **settings)
+    return PlannedSweep(source, texts, axes, lets=lets, seeds=count, record=record or "light", **settings)
 
 
 def sweep_section(
@@ -356,24 +369,31 @@ def load_run(which: Which, *, verify: bool = True) -> Run:
 
     Args:
         which: its directory; the name, or the start of the name or of the hash, of one below `outputs/runs`; the same
-            followed by `:k` for replica k of runs trained together; or `latest`.
+            followed by `:k` for replica k of runs trained together; `SWEEP:k` for job k of a sweep; or `latest`.
         verify: check the config and, when it is first used, each array against the checksums.
 
     Raises:
         UsageError: several runs begin so; the message names them.
         RunError: there is no such run, it is damaged, or was written by a newer version.
     """
-    from dynamics_cli.runs import named
+    return _opened(which, verify=verify, together=True)
 
-    return named.load_run(which, verify=verify, together=True)
+
+def _opened(which: Drawn, **options: Any) -> Run:
+    """Return a run, which may be called by its place in a sweep, as `runs.named.load_run` opens it."""
+    from dynamics_cli.runs import named
+    from dynamics_cli.sweeps.find import run_of_job
+
+    return named.load_run(run_of_job(which), **options)
 
 
 def describe(run: Which) -> dict[str, Any]:
     """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
     from dynamics_cli.runs.named import read_run
     from dynamics_cli.runs.summary import describe
+    from dynamics_cli.sweeps.find import run_of_job
 
-    return read_run(run, describe, together=True)
+    return read_run(run_of_job(run), describe, together=True)
 
 
 def compare(a: Which, b: Which) -> Comparison:
@@ -381,10 +401,9 @@ def compare(a: Which, b: Which) -> Comparison:
 
     Raises RunError: there is no such run, or one holds several runs trained together.
     """
-    from dynamics_cli.runs import named
     from dynamics_cli.runs.compare import compare_runs
 
-    return compare_runs(named.load_run(a, whole=True), named.load_run(b, whole=True))
+    return compare_runs(_opened(a, whole=True), _opened(b, whole=True))
 
 
 def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
@@ -394,8 +413,12 @@ def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepCompari
     """
     from dynamics_cli.sweeps.directory import compare_sweeps
 
-    first, second = (sweep_directory(which) or Path(str(which)) for which in (a, b))
-    return compare_sweeps(first, second)
+    return compare_sweeps(_sweep(a), _sweep(b))
+
+
+def _sweep(which: Sweep | str | Path) -> Path:
+    """Return the directory of what can only be a sweep."""
+    return sweep_directory(which, alone=True) or Path(str(which))
 
 
 def prune_runs(
@@ -452,17 +475,18 @@ def _run_row(summary: Any) -> dict[str, Any]:
 
 @overload
 def plot(
-    run: Drawn, panel: str, at: int | None = None, *, measure: str = "final_loss",
-    columns: Mapping[str, str] | None = None, log: LogAxes | None = None, out: str | Path | None = None,
-    formats: Sequence[str] = ("png",),
+    run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
+    columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None, contours: bool = False,
+    log: LogAxes | None = None, out: str | Path | None = None, formats: Sequence[str] = ("png",),
 ) -> Figure: ...  # fmt: skip
 
 
 @overload
 def plot(
     run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
-    measure: str = "final_loss", columns: Mapping[str, str] | None = None, log: LogAxes | None = None,
-    out: str | Path | None = None, formats: Sequence[str] = ("png",),
+    measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
+    contours: bool = False, log: LogAxes | None = None, out: str | Path | None = None,
+    formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
 
@@ -471,8 +495,10 @@ def plot(
     panel: str | Sequence[str] | None = None,
     at: int | Sequence[int] | None = None,
     *,
-    measure: str = "final_loss",
+    measure: str | None = None,
     columns: Mapping[str, str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    contours: bool = False,
     log: LogAxes | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
@@ -483,8 +509,10 @@ def plot(
         run: as `load_run` takes it, or a list of several; a sweep or its directory.
         panel: the name of a panel or of a measure, or several (see `list_panels`); by default all.
         at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
-        measure: of a sweep, the final number to draw.
+        measure: of a sweep, the final number to draw; by default the first that the config asks for, or the final loss.
         columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
+        where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
+        contours: of a sweep, whether heat maps have them.
         log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
@@ -499,7 +527,9 @@ def plot(
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
     drawn = {}
-    for stem, figure in pictures(run, panels, iterations, measure=measure, columns=columns, log=log):
+    for stem, figure in pictures(
+        run, panels, iterations, measure=measure, columns=columns, where=where, contours=contours, log=log
+    ):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
@@ -514,8 +544,10 @@ def pictures(
     panels: Sequence[str] = (),
     iterations: Sequence[int] = (),
     *,
-    measure: str = "final_loss",
+    measure: str | None = None,
     columns: Mapping[str, str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    contours: bool = False,
     log: LogAxes | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
@@ -524,23 +556,22 @@ def pictures(
     Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
     """
     if isinstance(run, list | tuple):
-        if iterations or columns:
-            raise UsageError("at, x, y and color go with one run or sweep, not with several runs in one picture")
+        if iterations or columns or where or contours:
+            raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
         yield from _overlays([_overlaid_run(one) for one in run], panels, log)
         return
     directory = sweep_directory(run)
     if directory is not None:
         if iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, panels, measure, columns or {}, log)
+        yield from _pictures_of_sweep(directory, panels, measure, columns or {}, where or {}, contours, log)
         return
-    if columns:
-        raise UsageError("x, y and color are columns of the table of a sweep; a run has none")
+    if columns or where or contours:
+        raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
     from dynamics_cli.analysis import check_panel, draw_panel, panels_of
-    from dynamics_cli.runs import named
 
     # all is checked before the first picture, so that there is none of a damaged run
-    loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
+    loaded = _opened(run, whole=True)
     for name in panels:
         check_panel(loaded, name, log)
     states = _states(loaded, iterations, messages) or [None]
@@ -554,11 +585,9 @@ def _overlaid_run(which: Any) -> Run:
 
     Raises UsageError: it is a sweep.
     """
-    from dynamics_cli.runs import named
-
     if (directory := sweep_directory(which)) is not None:
         raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
-    return named.load_run(which)
+    return _opened(which)
 
 
 def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
@@ -578,18 +607,25 @@ def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -
 
 
 def _pictures_of_sweep(
-    directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str], log: LogAxes | None
-) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of
+    directory: Path, panels: Sequence[str], measure: str | None, columns: Mapping[str, str], where: Mapping[str, Any],
+    contours: bool, log: LogAxes | None,
+) -> Iterator[tuple[str, Figure]]:  # fmt: skip
+    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
 
-    results = SweepTable(directory, log)
+    results = SweepTable(directory, log, where=where, contours=contours)
+    said = "".join(f"-{key}={re.sub('[^A-Za-z0-9_.+-]+', '_', str(value))[:40]}" for key, value in where.items())
     if columns:
         if panels:
-            raise UsageError("a panel has its own columns; give either panels, or x, y and color")
-        yield "-".join(columns.values()), draw_columns(results, **columns, measure=measure)
+            raise UsageError(
+                f"the panel {panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color draw"
+                " any columns of final numbers where no panel is named"
+            )
+        yield "-".join(columns.values()) + said, draw_columns(results, **columns, measure=measure)
         return
     for name in panels or pictures_of(results):
-        yield (name if measure == "final_loss" else f"{name}-{measure}"), draw_sweep(results, name, measure)
+        chosen = measure or usual_measure(results, name)
+        stem = name if chosen == "final_loss" else f"{name}-{chosen}"
+        yield stem + said, draw_sweep(results, name, chosen)
 
 
 def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> list[int | None]:
@@ -603,14 +639,11 @@ def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> l
     return list(states.values())
 
 
-def sweep_directory(which: Any) -> Path | None:
-    """Return the directory of a sweep, which may be named by its last part; None for what is none."""
-    from dynamics_cli.runs import outputs_root
-    from dynamics_cli.sweeps.directory import is_sweep
+def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
+    """Return the directory of a sweep, None for what is none; see `sweeps.find.sweep_directory`."""
+    from dynamics_cli.sweeps.find import sweep_directory
 
-    path = Path(getattr(which, "path", which))
-    places = [path] if path.is_absolute() or len(path.parts) != 1 else [path, outputs_root() / "sweeps" / path]
-    return next((place for place in places if is_sweep(place)), None)
+    return sweep_directory(which, alone=alone)
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
@@ -624,9 +657,8 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
         RunError: the run is damaged, or has not recorded the weights that a theory needs.
     """
     from dynamics_cli.analysis import predictions as of
-    from dynamics_cli.runs import named
 
-    return of(named.load_run(run, whole=True), anyway)
+    return of(_opened(run, whole=True), anyway)
 
 
 def list_panels(run: Drawn) -> Table:
@@ -643,9 +675,8 @@ def list_panels(run: Drawn) -> Table:
         offered = pictures_of(SweepTable(directory)).items()
         return Table({"name": name, "description": picture.description} for name, picture in offered)
     from dynamics_cli.analysis import panels_of
-    from dynamics_cli.runs import named
 
-    loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
+    loaded = _opened(run, whole=True)
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
@@ -660,11 +691,11 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
         RunError: the run is damaged, or a file cannot be written.
     """
     from dynamics_cli.analysis import animate_run
-    from dynamics_cli.runs import named
     from dynamics_cli.runs.store.layout import plots_folder
 
-    loaded = named.load_run(run, whole=True)
-    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation", progress)
+    loaded = _opened(run, whole=True)
+    folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
+    return animate_run(loaded, Path(folder) / "animation", progress)
 
 
 def page(*what: Which | Sweep | FigureResult, runs: bool = False) -> Page:
@@ -750,9 +781,13 @@ def verify(*paths: str | Path) -> Table:
     Raises RunError: there is no such file, nor a run of this name.
     """
     from dynamics_cli.runs.named import is_there, run_directory
+    from dynamics_cli.sweeps.find import run_of_job
 
     def target(path: str | Path) -> Path:
-        return Path(path) if is_there(path) and not Path(path).is_dir() else run_directory(os.fspath(path))
+        if is_there(path):
+            return Path(path)
+        run = run_of_job(path)
+        return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
 
     checks = _checks([target(path) for path in paths] if paths else _everything())
     return Table(
@@ -884,18 +919,27 @@ def _with_keys(section: str) -> Table:
     )
 
 
-def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
+def list_runs(
+    root: str | Path | None = None, *, statuses: Iterable[str] = (), sweep: Sweep | str | Path | None = None
+) -> Table:
     """Return the runs that are kept, one row each; `size` in bytes, `modified` in seconds since 1970.
 
     Args:
         root: where they are; by default below `outputs/runs`.
         statuses: only runs of these statuses.
+        sweep: the sweep whose jobs are listed instead, those that have ended: `run` as `load_run` takes it, settings,
+            seed, how it ended.
 
     Raises UsageError: there is no such status.
     """
     from dynamics_cli.runs import list_runs, runs_root
 
     statuses = _known_statuses(statuses)
+    if sweep is not None:
+        from dynamics_cli.sweeps.find import list_jobs
+
+        jobs = list_jobs(_sweep(sweep))
+        return Table(job for job in jobs if not statuses or job["status"] in statuses)
     found = list_runs(Path(root or runs_root()))
     return Table(_run_row(run) for run in found if not statuses or run.status in statuses)
 
@@ -921,7 +965,7 @@ def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
     """
     from dynamics_cli.sweeps.directory import sweep_summary
 
-    return sweep_summary(sweep_directory(which) or Path(str(which)))
+    return sweep_summary(_sweep(which))
 
 
 # --- data files

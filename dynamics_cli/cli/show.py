@@ -35,6 +35,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is job k.
     """
     from dynamics_cli import api
+    from dynamics_cli.sweeps.find import run_of_job
 
     if not os.path.isfile(run_or_config) and (sweep := api.sweep_directory(run_or_config)):  # noqa: PTH113 - as below
         if overrides:
@@ -42,17 +43,18 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         found = api.describe_sweep(sweep)
         show_sweep(found, as_json=as_json)
         return
-    if not _is_run(run_or_config):
+    run = run_or_config if os.path.isfile(run_or_config) else run_of_job(run_or_config)  # noqa: PTH113 - as below
+    if run is run_or_config and not _is_run(run_or_config):
         _show_config(run_or_config, overrides, as_json=as_json)
         return
     if overrides:
         raise click.UsageError("--set changes a config; a run is what it is")
     if as_json:
-        emit_json(api.describe(run_or_config))
+        emit_json(api.describe(run))
         return
     from dynamics_cli.runs.named import read_run
 
-    emit(read_run(run_or_config, _run_text, together=True))
+    emit(read_run(run, _run_text, together=True))
 
 
 def _is_run(text: str) -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import DynError, RunError, UsageError
@@ -31,6 +32,12 @@ from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import Estimate, estimate
 from dynamics_cli.training.replicas import build_problems
 from dynamics_cli.training.signals import Interrupted
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from dynamics_cli.runs import Run
+    from dynamics_cli.sweeps.pictures import SweepTable
 
 LOOKED_AT = 100
 """Jobs trained alone whose needs are estimated, one by one."""
@@ -57,6 +64,42 @@ class Sweep:
     def rows(self) -> Table:
         """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
         return self.results.rows(self.path)
+
+    def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
+        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
+
+        Raises:
+            UsageError: there is no such setting, or no job has this value.
+            CorruptRunError: a run is not where the table says.
+        """
+        from dynamics_cli.sweeps.pictures import SweepTable
+
+        table = SweepTable(self.path, where=where)
+        return [table.run(k) for k, row in enumerate(table.rows) if row["status"] != "failed"]
+
+    def run(self, row: int | Mapping[str, Any]) -> Run:
+        """Return the run of one of the `rows`, or of the job of this number.
+
+        Raises RunError: the job failed, has not ended, or its run is gone.
+        """
+        return self._table.run_of(row if isinstance(row, int) else row["job"])
+
+    @cached_property
+    def _table(self) -> SweepTable:
+        from dynamics_cli.sweeps.pictures import SweepTable
+
+        return SweepTable(self.path)
+
+    def to_pandas(self) -> DataFrame:
+        """Return `rows` as a `pandas.DataFrame`.
+
+        Raises UsageError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise UsageError("Sweep.to_pandas needs pandas: pip install pandas") from error
+        return DataFrame(self.rows)
 
     def _repr_html_(self) -> str:
         return self.rows._repr_html_()

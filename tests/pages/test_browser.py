@@ -206,7 +206,14 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     tab.get_by_label("y", exact=True).select_option("final_loss")
     tab.get_by_label("colour", exact=True).select_option("architecture.width")
     assert pixels(tab, "sweep") != before
-    assert "medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+    assert "; lines: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+
+
+def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:
+    grid = {"loss.kind": ["mse", "half_mse"]}
+    swept = dyn.sweep(POINTS, grid, overrides={"optimizer.iterations": 40}, out=tmp_path / "words")
+    tab = show(dyn.page(swept), "wide")
+    assert "; dashes: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
 
 
 def test_figures_and_papers_with_their_runs(show: Show, figure: Any) -> None:

@@ -186,7 +186,7 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
         values = unpacked(html, column["at"])
         if column["name"] != "job" and not column["words"]:
             np.testing.assert_array_equal(values, [float(row[column["name"]]) for row in rows])
-    assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "final_loss")
+    assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "weight_norm")
     status = unpacked(html, panel["status"]).tobytes().decode().split("\n")
     assert status == [row["status"] for row in rows]
     assert set(status) == {"complete", "diverged"}
