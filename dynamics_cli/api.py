@@ -601,7 +601,8 @@ def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -
             raise UsageError(
                 f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
             )
-    digits = hashlib.sha256("\n".join(str(run.path.absolute()) for run in runs).encode()).hexdigest()[:10]
+    places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
+    digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
     for name in dict.fromkeys(panels) or known:
         yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log)
 
