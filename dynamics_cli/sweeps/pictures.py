@@ -466,8 +466,8 @@ def _draw_losses(table: SweepTable, measure: str) -> Figure:
         axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
         if len(longest) and table.log is not None:
             set_time_axis(axes, longest, scale_of("x", table.log, False))
-    few = "; first and last state only: see --record" if len(longest) < 3 else ""
-    families.label(figure, panels, table.note(*table.free) + few, "line")
+    few = "first and last state only: see --record" if 0 < len(longest) < 3 else ""
+    families.label(figure, panels, "; ".join(filter(None, [table.note(*table.free), few])), "line")
     return figure
 
 
@@ -500,8 +500,10 @@ def _points(table: SweepTable, x: str, y: str, color: str | None, *, with_bar: b
         figure.colorbar(drawn, ax=axes, label=_words(color))
     else:
         families = table.families([color] if color else [])
+        shades = [to_hex(_SHADES(k / len(families))) for k in range(len(families))]
+        colors = SERIES if len(families) <= len(SERIES) else shades
         handles = [
-            axes.plot(xs.at[rows], ys.at[rows], ".", markersize=5, color=SERIES[k % len(SERIES)], label=name)[0]
+            axes.plot(xs.at[rows], ys.at[rows], ".", markersize=5, color=colors[k], label=name)[0]
             for k, (name, rows) in enumerate(families.items())
         ]
         if color:
