@@ -304,17 +304,7 @@ def plan_sweep(
 ) -> PlannedSweep:
     """Return the jobs of a sweep, a sequence that makes each, with its validated config, when it is asked for.
 
-    Args:
-        config: as `load_config` takes it; what its section `sweep` says comes first.
-        grid: as `sweep` takes it.
-        together: settings that run together, value by value, with as many values each: `--zip`.
-        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
-        seeds: seeds per grid point, by default what the section says, or 1.
-        overrides: for all jobs, as `load_config` takes them.
-        record: what each job keeps: `light` (the default), the `ends` only, or all that the `config` says.
-        settings: top-level settings of all jobs; `seed` is the first one.
-
-    Raises as `sweep`.
+    The arguments are those of `sweep`. Raises as `sweep`.
     """
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.dump import to_plain
