@@ -374,11 +374,11 @@ def _draw_losses(table: SweepTable, measure: str) -> Figure:
         curves = {name: (xs, np.where(grid > 0, grid, np.nan)) for name, (xs, grid) in curves.items()}
     axes.set_yscale("log" if log else "linear")
     axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
-    _draw_families(axes, curves)
+    few = max((len(xs) for xs, _ in curves.values()), default=3) < 3
+    _draw_families(axes, curves, joined=not few)
     if curves and table.log is not None:
         set_time_axis(axes, max((xs for xs, _ in curves.values()), key=len), scale_of("x", table.log, False))
     said = _of_families(table.note(*table.free), curves, len(families))
-    few = max((len(xs) for xs, _ in curves.values()), default=3) < 3
     _say(figure, axes, "; ".join(filter(None, [said, "first and last state only: see --record" if few else ""])), WIDTH)
     return figure
 
@@ -429,9 +429,8 @@ def _draw_families(
     handles = []
     for k, (name, (x, values)) in enumerate(curves.items()):
         if np.isfinite(values).any():
-            median = draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker)
-            median.set_linestyle("-" if joined else "none")
-            handles.append(median)
+            style = {"color": SERIES[k % len(SERIES)], "marker": marker}
+            handles.append(draw_bands(axes, x, values, label=name or None, joined=joined, **style))
     if any(curves):
         _legend(axes, handles)
 

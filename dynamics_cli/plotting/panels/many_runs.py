@@ -66,11 +66,18 @@ def _edges(centres: NDArray[np.float64], log: bool) -> NDArray[np.float64]:
 
 @styled
 def draw_bands(
-    axes: Axes, x: ArrayLike, values: ArrayLike, *, label: str | None = None, color: str, marker: str = ""
+    axes: Axes,
+    x: ArrayLike,
+    values: ArrayLike,
+    *,
+    label: str | None = None,
+    color: str,
+    marker: str = "",
+    joined: bool = True,
 ) -> Line2D:
     """Draw the median of `values` (k, N) over `x` (k,), which is returned, and a band for each of `QUANTILES`.
 
-    NaN are left out.
+    NaN are left out. Unless they are `joined`, medians are points and bands are bars.
 
     Raises ValueError when shapes do not match.
     """
@@ -82,5 +89,11 @@ def draw_bands(
     if curves.shape[1] > 1:
         for low, high in QUANTILES:
             lower, upper = np.nanquantile(curves, [low, high], axis=1)
-            axes.fill_between(xs, lower, upper, color=color, alpha=0.2, linewidth=0)
-    return axes.plot(xs, np.nanmedian(curves, axis=1), color=color, label=label, marker=marker, markersize=3)[0]
+            if joined:
+                axes.fill_between(xs, lower, upper, color=color, alpha=0.2, linewidth=0)
+            else:
+                axes.vlines(xs, lower, upper, color=color, alpha=0.3, linewidth=3)
+    (line,) = axes.plot(xs, np.nanmedian(curves, axis=1), color=color, label=label, marker=marker, markersize=3)
+    if not joined:
+        line.set(linestyle="none", marker=marker or "o")
+    return line
