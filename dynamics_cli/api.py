@@ -215,6 +215,7 @@ def sweep(
     scheduler: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
+    messages: Callable[[str], object] | None = None,
     **settings: Any,
 ) -> Sweep:
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
@@ -234,6 +235,7 @@ def sweep(
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
+        messages: told what a user should know, such as that no worker is there.
         settings: top-level settings of all jobs; `seed` is the first one.
 
     Returns:
@@ -246,10 +248,18 @@ def sweep(
     from dynamics_cli.sweeps.sweep import by_dask, by_executor, run_sweep
 
     planned = plan_sweep(
-        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, **settings
+        config,
+        grid,
+        together=together,
+        let=let,
+        seeds=seeds,
+        overrides=overrides,
+        record=record,
+        messages=messages,
+        **settings,
     )
     total = len(planned) if shard is None else None
-    engine = by_executor(executor) if executor is not None else by_dask(scheduler) if scheduler else None
+    engine = by_executor(executor) if executor is not None else by_dask(scheduler, messages) if scheduler else None
 
     def report(done: int) -> None:
         if progress is not None:
@@ -300,6 +310,7 @@ def plan_sweep(
     seeds: int | None = None,
     overrides: Overrides = (),
     record: str | None = None,
+    messages: Callable[[str], object] | None = None,
     **settings: Any,
 ) -> PlannedSweep:
     """Return the jobs of a sweep, a sequence that makes each, with its validated config, when it is asked for.
@@ -311,11 +322,12 @@ def plan_sweep(
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import zipped
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
+    from dynamics_cli.sweeps.sweep import beyond_limit
 
     source: Any = to_plain(config) if isinstance(config, RunConfig) else config
     source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
     texts = override_texts(overrides)
-    axes, lets, count = read_sweep_section(source, texts)
+    axes, lets, section = read_sweep_section(source, texts)
     given = [*_axes(grid), *zipped(_axes(together, "--zip"))]
     leaders = {axis.leader for axis in axes}
     replaced = {axis.key for axis in given if axis.key not in leaders}
@@ -323,8 +335,16 @@ def plan_sweep(
     pairs = let.items() if isinstance(let, Mapping) else ()
     parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
     lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
-    count = count if seeds is None else seeds
-    return PlannedSweep(source, texts, axes, lets=lets, seeds=count, record=record or "light", **settings)
+    count = section.seeds if seeds is None else seeds
+    plan = partial(PlannedSweep, source, texts, axes, lets=lets, seeds=count, **settings)
+    if record := record or section.record:
+        return plan(record=record)
+    planned = plan(record="config")
+    if (too_much := beyond_limit(planned)) is None:
+        return planned
+    if messages is not None:
+        messages(too_much)
+    return plan(record="light")
 
 
 def sweep_section(

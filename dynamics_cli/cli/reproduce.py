@@ -39,7 +39,9 @@ Examples:
 @click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
 @arguments.set_option
-@click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Check the claims in so many seeds.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Check the claims in so many seeds."
+)
 @arguments.device_option
 @arguments.out_option("Folder of the files (default: outputs/figures).")
 @arguments.force_option

@@ -67,3 +67,7 @@ class SweepSection(Section):
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1
     """Seeds per point of the grid: that of the config and those after it."""
+    record: Literal["light", "ends", "config"] | None = None
+    """Kept of each job: its ends and about a thousand losses; its ends; what `record` says.
+
+    By default what `record` says, as long as that is estimated below `record.limit_gib` for all jobs together."""

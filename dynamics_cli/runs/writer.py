@@ -37,7 +37,9 @@ class RunWriter:
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
-        self._info = info
+        self._info, self._lock_file, self._lock = info, directory / layout.LOCK, None
+        with suppress(OSError):
+            self._lock = self._lock_file.stat()
         self.losses = ArrayGroup(directory, layout.LOSSES, info)
         self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
         self.last_loss = self.last_snapshot = -1
@@ -62,6 +64,7 @@ class RunWriter:
             **started, "versions": made.pop("versions"), "threads": made.pop("threads"), **(info or {}),
             "provenance": made, "messages": [], "config_sha256": hashlib.sha256(text).hexdigest(),
         }  # fmt: skip
+        writer = cls(directory, config, content)
         with files.os_errors_as_run_errors(directory):
             files.make_directory(directory)
             files.remove_temporaries(directory)
@@ -69,8 +72,9 @@ class RunWriter:
         _make_folders(directory)
         if sources := foreign_sources(config):
             content["kinds"] = keep_sources(directory, sources)
+        writer._check_lock()
         write_info(directory, content)
-        return cls(directory, config, content)
+        return writer
 
     @classmethod
     def reopen(cls, directory: Path) -> RunWriter:
@@ -142,6 +146,7 @@ class RunWriter:
         if len(steps) == 0:
             return
         self._check_increase(steps, self.last_loss)
+        self._check_lock()
         blocks = {layout.LOSS_ITERATIONS: steps}
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
@@ -165,6 +170,7 @@ class RunWriter:
             RunError: the disk is full, not writable or failing.
         """
         self._check_increase(np.array([iteration]), self.last_snapshot)
+        self._check_lock()
         blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
             layout.check_array_name(name)
@@ -185,6 +191,7 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
+        self._check_lock()
         self._sync()
         rows = self.losses.counts() | self.snapshots.counts()
         save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
@@ -202,6 +209,7 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
+        self._check_lock()
         self.losses.align()
         self.snapshots.align()
         self._sync()
@@ -234,6 +242,12 @@ class RunWriter:
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
+
+    def _check_lock(self) -> None:
+        """Raise RunError when the directory was deleted, lock and all: another process may write the run there now."""
+        if self._lock is not None:
+            with files.os_errors_as_run_errors(self.directory):
+                files.ensure_named(self._lock, self._lock_file)
 
     @staticmethod
     def _check_increase(steps: NDArray[np.int64], last: int) -> None:

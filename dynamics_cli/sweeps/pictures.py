@@ -459,15 +459,16 @@ def _draw_losses(table: SweepTable, measure: str) -> Figure:
     if log:
         for _, grid in families.all:
             grid[~(grid > 0)] = np.nan
-    figure, panels = families.draw()
     longest = max((xs for xs, _ in families.all), key=len, default=np.zeros(0))
+    few = 0 < len(longest) < 3
+    figure, panels = families.draw(marker="o", joined=False) if few else families.draw()
     for axes in panels:
         axes.set_yscale("log" if log else "linear")
         axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
         if len(longest) and table.log is not None:
             set_time_axis(axes, longest, scale_of("x", table.log, False))
-    few = "first and last state only: see --record" if 0 < len(longest) < 3 else ""
-    families.label(figure, panels, "; ".join(filter(None, [table.note(*table.free), few])), "line")
+    why = "first and last state only: see --record" if few else ""
+    families.label(figure, panels, "; ".join(filter(None, [table.note(*table.free), why])), "point" if few else "line")
     return figure
 
 

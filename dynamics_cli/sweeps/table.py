@@ -6,6 +6,7 @@ import io
 import json
 import math
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,10 +28,10 @@ from dynamics_cli.sweeps.directory import (
     read_table,
     remove_shards,
     shard_table,
-    table_seal,
+    table_seals,
     write_sweep,
 )
-from dynamics_cli.sweeps.jobs import ONE_BY_ONE, Job, PlannedSweep
+from dynamics_cli.sweeps.jobs import Job, PlannedSweep
 from dynamics_cli.sweeps.tasks import Numbers, Task, Tasks, alone
 from dynamics_cli.text import Table
 from dynamics_cli.training.session import identity_of
@@ -101,10 +102,8 @@ class Results(Sequence[Result]):
     def read(self, task: Task, directory: Path, *, known: bool = False) -> bool:
         """Note how the jobs of a task ended, if they have: their files say so.
 
-        Where it is not `known` whose runs they are, their identity is compared; in sweeps of more than `ONE_BY_ONE`
-        jobs, where that takes long, only by `check_place`.
+        Where it is not `known` whose runs they are, their identity is compared.
         """
-        known = known or len(self.planned) > ONE_BY_ONE
         if files.exists(directory / task.name):
             with suppress(DynError):  # what cannot be read is asked for again, which tells why
                 return self._take(directory, task.name, task.numbers, known=known)
@@ -122,7 +121,8 @@ class Results(Sequence[Result]):
 
     def _is_own(self, run: Run, numbers: Numbers) -> bool:
         configs = [self.planned[int(number)].config for number in numbers]
-        resolved = [config.model_copy(update={"dataset": config.dataset.resolve()}) for config in configs]
+        datasets = {id(config.dataset): config.dataset.resolve() for config in configs}  # jobs share most of them
+        resolved = [config.model_copy(update={"dataset": datasets[id(config.dataset)]}) for config in configs]
         return run.hash == identity_of(resolved, str(run.info.get("device")), str(run.info.get("backend")))
 
     def _take(self, directory: Path, name: str, numbers: Numbers, *, known: bool) -> bool:
@@ -313,24 +313,29 @@ class GrowingTable:
                 self._save()
 
     def sealed(self) -> bool:
-        """Whether the table is there, as it was written."""
+        """Whether the table is there, as it was written, and says how each job ended."""
         with suppress(RunError):
-            return bool(read_table(self._directory)) and (self._directory / COLUMNS).is_dir()
+            read_table(self._directory)
+            with np.load(io.BytesIO(read_table(self._directory, "columns"))) as columns:
+                return np.array_equal(columns["status"], np.array(STATUSES)[self.results.status])
         return False
 
     def seal(self) -> None:
         """Write the whole table, its columns, and its checksum into `sweep.json`."""
         with self._alone():
             self._save()
-            write_sweep(self._directory, {**self._described, "table": table_seal(files.read(self.path))})
+            write_sweep(self._directory, {**self._described, **table_seals(self._directory)})
             remove_shards(self._directory)
 
     def _save(self) -> None:
         files.save_csv(self.path, self.results.header(), self.results.cells())
-        for name, column in self.results.arrays() if self._whole else ():
+        if self._whole:
             data = io.BytesIO()
-            np.save(data, column)
-            files.save(self._directory / COLUMNS / f"{name}.npy", data.getbuffer())
+            with zipfile.ZipFile(data, "w") as archive:  # `np.savez` has no room for a column called `file`
+                for name, column in self.results.arrays():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                        np.lib.format.write_array(stream, column, allow_pickle=False)
+            files.save(self._directory / COLUMNS, data.getbuffer())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

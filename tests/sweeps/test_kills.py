@@ -36,7 +36,7 @@ def scene(tmp_path):
 
 
 def files_of(directory):
-    kept = [*directory.rglob("*.npy"), directory / "results.csv"]
+    kept = [*directory.rglob("*.npy"), directory / "results.csv", directory / "columns.npz"]
     return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
 
 

@@ -65,6 +65,15 @@ def test_losses_are_those_of_the_jobs(tmp_path):
         draw_sweep(table, "spread", "final_los")
 
 
+@pytest.mark.parametrize(("record", "states"), [("config", 21), ("light", 2)])
+def test_two_states_are_two_points(tmp_path, record, states):
+    table = table_of(tmp_path, "optimizer.lr=0.01,0.02", base={**BASE, "record": {"measures": ["weight_norm"]}},
+                     seeds=3, record=record)  # fmt: skip
+    (axes,) = draw_sweep(table, "losses", "weight_norm").axes
+    assert {len(line.get_xdata()) for line in axes.lines} == {states}
+    assert {line.get_linestyle() for line in axes.lines} == {"None" if states == 2 else "-"}
+
+
 TEST = "dataset={kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], x_test: [[1.0]], y_test: [1.0], append_bias: true}"
 
 

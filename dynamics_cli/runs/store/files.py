@@ -175,13 +175,13 @@ def read(path: Path) -> bytes:
         return read_at(handle, 0, size(handle))
 
 
-def ensure_named(handle: BinaryIO, path: Path) -> None:
-    """Raise `FileNotFoundError` unless `path` still is a name of the open file.
+def ensure_named(status: os.stat_result, path: Path) -> None:
+    """Raise `FileNotFoundError` unless `path` still is a name of the open file that has this status.
 
     Writing to a file that was deleted or moved succeeds, and what was written is lost.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
+        if os.path.samestat(status, path.stat()):
             return
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
