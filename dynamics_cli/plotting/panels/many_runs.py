@@ -102,10 +102,8 @@ def draw_bands(
     elif most > 1:
         lines = [np.column_stack([xs, column]) for column in curves.T]
         axes.add_collection(LineCollection(lines, colors=color, linewidths=0.5, alpha=0.6))
-    if joined:
-        marker = marker if most == 1 or most >= BANDS_FROM else ""
-    else:
-        marker = (marker or "o") if most == 1 else "_"
+    alone = most == 1
+    marker = (marker if alone or most >= BANDS_FROM else "") if joined else (marker or "o") if alone else "_"
     (median,) = axes.plot(xs, np.nanmedian(curves, axis=1), color=color, label=label, marker=marker)
     median.set(markersize=3 if joined else 9, linestyle="-" if joined else "none")
     return median
