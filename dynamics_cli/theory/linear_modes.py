@@ -118,10 +118,8 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
             return None
         setting = read_setting(run)
         found = plain_violations(net)
-        if run.config.loss.kind not in ("mse", "half_mse"):
-            return [*found, *flow_violations(run)]
-        top = loss_factor(run) * setting.depth * float(setting.s[0]) ** (2 - 2 / setting.depth)
-        return [*found, *setting.violations, *flow_violations(run, top)]
+        squared = run.config.loss.kind in ("mse", "half_mse")
+        return [*found, *(setting.violations if squared else ()), *flow_violations(run)]
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the strengths of all modes, and the loss."""
