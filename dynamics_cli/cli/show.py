@@ -66,10 +66,14 @@ def _is_run(text: str) -> bool:
 
 
 def _show_config(config: RunConfig, *, as_json: bool) -> None:
+    from dynamics_cli.api import label_moments
     from dynamics_cli.config import to_yaml
     from dynamics_cli.config.dump import to_plain
 
-    emit_either(to_plain(config), to_yaml(config).rstrip("\n"), as_json=as_json)
+    text = to_yaml(config).rstrip("\n")
+    if not as_json and (labels := label_moments(config)) is not None:
+        text += "\n# training labels: mean {}, standard deviation {}".format(*map(cell, labels))
+    emit_either(to_plain(config), text, as_json=as_json)
 
 
 def _run_text(run: Run) -> str:
