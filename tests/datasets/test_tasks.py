@@ -42,9 +42,10 @@ def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
     drawn = load_config(config, ["dataset.initialization={kind: default_scaled, factor: 2.0, only: [weight_2]}"])
     bound = [np.abs(one).max() for one in drawn.dataset.weights(STREAMS).values()]
     np.testing.assert_allclose(bound, [1 / np.sqrt(5), 2 / np.sqrt(300)], rtol=0.02)
+    linear = ["dataset.initialization={kind: decoupled, scale: 0.1}", "dataset.architecture.activation=linear"]
+    of_data = load_config(config, linear).dataset
     with pytest.raises(InputError, match="cannot depend on x"):
-        linear = ["dataset.initialization={kind: decoupled, scale: 0.1}", "dataset.architecture.activation=linear"]
-        load_config(config, linear).dataset.weights(STREAMS)
+        of_data.weights(STREAMS)
 
 
 @pytest.mark.parametrize(
