@@ -156,6 +156,14 @@ def test_modes_of_three_layers_are_those_of_a_trained_network(trained: Trained) 
     assert max(one.deviations.values()) < 0.02
 
 
+def test_a_single_matrix_has_no_deep_modes(trained: Trained) -> None:
+    single = {"kind": "fully_connected", "widths": [], "outputs": 4, "activation": "linear", "bias": False}
+    config = config_of("deep_modes", initialization={"kind": "unbalanced"}) | {"architecture": single, "name": "single"}
+    (one,) = predictions(trained(config))
+    assert (one.name, one.violated) == ("product_singular_values", [])
+    assert max(one.deviations.values()) < 0.02
+
+
 def test_a_mode_starts_where_it_should_and_ends_at_its_value() -> None:
     for depth in (2, 3, 5):
         u = linear_mode([0.0, 1e-3, 1e4], [0.1, 0.2], [2.0, 1.0], depth, lambda_=[1.0, 2.0])
