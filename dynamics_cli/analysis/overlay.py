@@ -39,7 +39,7 @@ def draw_overlay(
     """
     curves = [_columns(run, name) for run in runs]
     factors = units or [1] * len(runs)
-    times = [steps * factor for (steps, _), factor in zip(curves, factors, strict=True)]
+    times = [np.asarray(steps * factor, np.float64) for (steps, _), factor in zip(curves, factors, strict=True)]
     bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
     values = np.concatenate([values.ravel() for _, values in curves])
     scale, value = time_scale(*curves[0], asked=log), value_scale(values, log)
