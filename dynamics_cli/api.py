@@ -11,14 +11,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.errors import DataMissingError, InputError, UsageError, did_you_mean
+from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.text import Table, jsonable
 
 if TYPE_CHECKING:
@@ -80,19 +79,6 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
         unchanged = not changes and all(value is None for value in options.values())
         return config if unchanged else load(to_plain(config), changes, **options)
     return load(config if isinstance(config, Mapping) else config_file(os.fspath(config)), changes, **options)
-
-
-def label_moments(config: RunConfig) -> tuple[float, float] | None:
-    """Return mean and standard deviation of real training labels; None of others, of many, and of missing data."""
-    from dynamics_cli.training.problem import DRAWN, samples_of
-
-    sizes = config.dataset.sizes()
-    if config.loss.labels != "real" or (sizes is not None and sizes.numbers > DRAWN):
-        return None
-    with suppress(DataMissingError, InputError):
-        y = samples_of(config).y
-        return float(y.mean()), float(y.std())
-    return None
 
 
 def config_file(text: str) -> Path:

@@ -66,9 +66,9 @@ def _is_run(text: str) -> bool:
 
 
 def _show_config(config: RunConfig, *, as_json: bool) -> None:
-    from dynamics_cli.api import label_moments
     from dynamics_cli.config import to_yaml
     from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.training.problem import label_moments
 
     text = to_yaml(config).rstrip("\n")
     if not as_json and (labels := label_moments(config)) is not None:

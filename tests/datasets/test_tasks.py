@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.streams import Streams
+from dynamics_cli.config.streams import FreshStreams, Streams
 from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
 from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
@@ -42,6 +42,8 @@ def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
     drawn = load_config(config, ["dataset.initialization={kind: default_scaled, factor: 2.0, only: [weight_2]}"])
     bound = [np.abs(one).max() for one in drawn.dataset.weights(STREAMS).values()]
     np.testing.assert_allclose(bound, [1 / np.sqrt(5), 2 / np.sqrt(300)], rtol=0.02)
+    fresh = given.dataset.fresh(FreshStreams(STREAMS.seed, 7), 3)
+    np.testing.assert_allclose(fresh.y, given.dataset.architecture.function(weights)(fresh.x))
     linear = ["dataset.initialization={kind: decoupled, scale: 0.1}", "dataset.architecture.activation=linear"]
     of_data = load_config(config, linear).dataset
     with pytest.raises(InputError, match="cannot depend on x"):
