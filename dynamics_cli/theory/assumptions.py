@@ -55,16 +55,18 @@ def plain_violations(architecture: Any) -> list[str]:
 def largest_step(run: Any, states: int = MET) -> float:
     """Return the largest `lr x curvature` (largest eigenvalue of the Hessian) of the first `states` of `MET` states.
 
-    They are evenly spread over the recorded ones, of a run that diverged over those with finite weights.
+    They are evenly spread over the recorded ones; those whose weights are not finite do not count.
     """
     problem, steps, first = build_problem(run.config), run.snapshot_iterations, run.state(0)
-    finite = [i for i in range(len(steps)) if all(np.isfinite(one[i]).all() for one in run.parameters.values())]
     largest = 0.0
-    for i in np.unique(np.linspace(0, len(finite) - 1, MET).astype(int))[:states]:
+    for i in np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))[:states]:
+        weights = run.state(i)
+        if not all(np.isfinite(one).all() for one in weights.values()):
+            continue
         before = max(int(steps[i]) - 1, 0)
         time = float(np.diff(times_of(run, [before, before + 1]))[0])
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges
-            curvature = float(Sharpness().measure(State(problem, run.state(i), lambda: first, 0)))
+            curvature = float(Sharpness().measure(State(problem, weights, lambda: first, 0)))
         largest = max(largest, time * curvature)
     return largest
 
