@@ -132,7 +132,7 @@ def _draw_theories(
     files: list[Path] = []
     for one in predicted:
         if one.violated:
-            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws it all the same"
+            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws what it can"
             message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
         if one.curves:
             files += save(draw_prediction(one), folder / f"theory-{one.name}", formats)
