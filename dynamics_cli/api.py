@@ -487,7 +487,7 @@ def _run_row(summary: Any) -> dict[str, Any]:
 def plot(
     run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
     columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None, contours: bool = False,
-    log: LogAxes | None = None, out: str | Path | None = None, formats: Sequence[str] = ("png",),
+    log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None, formats: Sequence[str] = ("png",),
 ) -> Figure: ...  # fmt: skip
 
 
@@ -495,7 +495,7 @@ def plot(
 def plot(
     run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
     measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
-    contours: bool = False, log: LogAxes | None = None, out: str | Path | None = None,
+    contours: bool = False, log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
@@ -510,6 +510,7 @@ def plot(
     where: Mapping[str, Any] | None = None,
     contours: bool = False,
     log: LogAxes | None = None,
+    x_scale: str | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
@@ -524,6 +525,8 @@ def plot(
         where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
         contours: of a sweep, whether heat maps have them.
         log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
+        x_scale: of losses and measures of runs, an expression of the keys of their configs that multiplies iterations,
+            such as `"optimizer.lr / -log(initialization.scale)"`.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
 
@@ -537,9 +540,8 @@ def plot(
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
     drawn = {}
-    for stem, figure in pictures(
-        run, panels, iterations, measure=measure, columns=columns, where=where, contours=contours, log=log
-    ):
+    options: dict[str, Any] = {"measure": measure, "columns": columns, "where": where, "contours": contours, "log": log}
+    for stem, figure in pictures(run, panels, iterations, **options, x_scale=x_scale):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
@@ -559,16 +561,18 @@ def pictures(
     where: Mapping[str, Any] | None = None,
     contours: bool = False,
     log: LogAxes | None = None,
+    x_scale: str | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
     """Draw panels of a run, several runs or a sweep one after the other, each with the name of its file; see `plot`.
 
     Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
     """
-    if isinstance(run, list | tuple):
+    if isinstance(run, list | tuple) or x_scale is not None:
         if iterations or columns or where or contours:
             raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
-        yield from _overlays([_overlaid_run(one) for one in run], panels, log)
+        several = run if isinstance(run, list | tuple) else [run]
+        yield from _overlays([_overlaid_run(one) for one in several], panels, log, x_scale)
         return
     directory = sweep_directory(run)
     if directory is not None:
@@ -600,11 +604,19 @@ def _overlaid_run(which: Any) -> Run:
     return _opened(which)
 
 
-def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
+def _overlays(
+    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None, x_scale: str | None
+) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import draw_overlay, overlaid
+    from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.sweeps.expressions import evaluate
 
     for run in runs:
         run.check_all()
+    units = [evaluate(x_scale, to_plain(run.config), "--x-scale") for run in runs] if x_scale is not None else []
+    for run, unit in zip(runs, units, strict=False):
+        if unit <= 0:
+            raise UsageError(f"--x-scale = {x_scale}: it is {unit:g} in {run.path.name}, and must be above 0")
     known = overlaid(runs)
     for name in panels:
         if name not in known:
@@ -612,9 +624,10 @@ def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -
                 f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
             )
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
+    places += [] if x_scale is None else [x_scale]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
     for name in dict.fromkeys(panels) or known:
-        yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log)
+        yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log, units=units, unit=x_scale or "")
 
 
 def _pictures_of_sweep(

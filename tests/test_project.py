@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "recording": {"config", "measures", "architectures", "datasets", "losses", "optimizers"},
     "architectures": {"config"},
     "measures": set(),
-    "theory": {"config", "measures"},
+    "theory": {"config", "measures", "training", *KINDS},
     "runs": {"config"},
     "datasets": {"config", "runs"},
     "initializations": {"config", "datasets"},

@@ -23,6 +23,7 @@ Examples:
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
   dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
+  dyn plot first-0123456789 second-abcdef0123 --x-scale "optimizer.lr / -log(initialization.scale)"
   dyn plot boursier2022-orthogonal --theory
   dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
   dyn plot latest --where optimizer.lr=0.1 --measure test_loss
@@ -53,6 +54,10 @@ Examples:
     type=click.Choice(["x", "y", "xy", "none"]),
     help="Which axes of curves are logarithmic, the others being linear (default: those that this suits).",
 )
+@click.option(
+    "--x-scale", "x_scale", metavar="EXPRESSION",
+    help="Of runs: multiply iterations by an expression of keys of the config, e.g. optimizer.lr.",
+)  # fmt: skip
 @format_option(("png",))
 @out_option("Folder of the pictures (default: plots in the run directory; of several runs, outputs/plots).")
 @click.option(
@@ -69,7 +74,7 @@ Examples:
 def plot(
     *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str | None, x: str | None,
     y: str | None, color: str | None, where: tuple[str, ...], contours: bool, log: LogAxes | None,
-    formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...],
+    x_scale: str | None, formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...],
     list_panels: bool, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
@@ -111,8 +116,8 @@ def plot(
     predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path | list) else []
     files += _draw_theories(predicted, folder, formats, message)
     if panels or iterations or columns or not (animate or theory):
-        options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "messages": message}
-        options |= {"where": dict(text.split("=", 1) for text in where), "contours": contours}
+        options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "x_scale": x_scale}
+        options |= {"where": dict(text.split("=", 1) for text in where), "contours": contours, "messages": message}
         for stem, figure in api.pictures(drawn, panels, iterations, **options):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path | list):
@@ -137,7 +142,7 @@ def _draw_theories(
     files: list[Path] = []
     for one in predicted:
         if one.violated:
-            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws it all the same"
+            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws what it can"
             message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
         if one.curves:
             files += save(draw_prediction(one), folder / f"theory-{one.name}", formats)

@@ -71,9 +71,14 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.training.problem import label_moments
 
+    moments = ""
     if (section := api.sweep_section(text, overrides)) is None:
-        plain, jobs = to_plain(read_config(text, overrides)), ""
+        config = read_config(text, overrides)
+        plain, jobs = to_plain(config), ""
+        if not as_json and (labels := label_moments(config)) is not None:
+            moments = "# training labels: mean {}, standard deviation {}".format(*map(cell, labels))
     else:
         planned = api.plan_sweep(text, overrides=overrides, record="config")
         try:
@@ -82,7 +87,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
             config = planned[0].config
         plain = {**to_plain(config), "sweep": section}
         jobs = f"# points x seeds: {planned.points} x {planned.seeds} = {len(planned)} jobs, which `dyn sweep` trains"
-    emit_either(plain, f"{to_yaml(plain)}{jobs}".rstrip("\n"), as_json=as_json)
+    emit_either(plain, f"{to_yaml(plain)}{jobs}{moments}".rstrip("\n"), as_json=as_json)
 
 
 def _run_text(run: Run) -> str:

@@ -171,9 +171,16 @@ def _validate(source: Source, check_files_exist: bool, keep_unknown: bool) -> tu
 
 
 def check_sections(sections: Sections) -> Iterator[Finding]:
-    """Yield where and why the given sections do not make sense, alone or together."""
-    for _, kind in kinds_in(sections):
-        yield from kind.check(sections)
+    """Yield where and why the given sections do not make sense, alone or together.
+
+    Kinds below a kind, such as those of a teacher, are checked together with each other.
+    """
+    above: dict[Path, Mapping[str, Any]] = {(): sections}
+    for path, kind in kinds_in(sections):
+        above[path] = {name: one for name, one in kind if isinstance(one, Kind)}
+        own = above.get(path[:-1], {}) if len(path) > 1 else {}
+        for place, message in kind.check({**sections, **own}):
+            yield (*(path[:-1] if place[0] in own else ()), *place), message
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:

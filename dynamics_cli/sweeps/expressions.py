@@ -142,6 +142,15 @@ def _value(node: ast.expr, look: Callable[[str], Number]) -> Any:
     return look(str(_name(node)))
 
 
+def evaluate(expression: str, config: Mapping[str, Any], called: str) -> float:
+    """Return the value of an expression of the keys of a config as plain data; messages name it as `called`.
+
+    Raises:
+        UsageError: it cannot be read, names what is no number of the config, or the arithmetic fails.
+    """
+    return float(Computed([Let(called, expression)], ["seed"]).at({}, config)[called])
+
+
 class Computed:
     """The computed settings of a sweep."""
 

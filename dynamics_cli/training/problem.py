@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,7 +15,7 @@ from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.memory import block_samples
 
 
@@ -130,6 +131,17 @@ def samples_of(config: RunConfig, *, drawn: bool = True) -> Samples:
     if sizes is not None and sizes.numbers > DRAWN:
         return sizes.samples()
     return config.dataset.samples(Streams(config.seed))
+
+
+def label_moments(config: RunConfig) -> tuple[float, float] | None:
+    """Return mean and standard deviation of real training labels; None of others, of many, and of missing data."""
+    sizes = config.dataset.sizes()
+    if config.loss.labels != "real" or (sizes is not None and sizes.numbers > DRAWN):
+        return None
+    with suppress(DataMissingError, InputError):
+        y = samples_of(config).y
+        return float(y.mean()), float(y.std())
+    return None
 
 
 def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:

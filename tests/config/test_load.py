@@ -140,12 +140,9 @@ BAD_LINES = {
         {"name": "name: a\nrecord: {parameters: [a, 1]}"},
         "run.yaml:2: record.parameters[1]: must be a text, not 1 (put it in quotes)",
     ),
-    "empty widths": (
-        {
-            "architecture": "architecture: {kind: fully_connected, widths: []}",
-            "initialization": "initialization: {kind: default_scaled}",
-        },
-        "run.yaml:3: architecture.widths: must be a non-empty list of integers >= 1, not an empty list",
+    "an empty list": (
+        {"architecture": "architecture: {kind: two_layer, width: 2, train: []}"},
+        "run.yaml:3: architecture.train: must be a non-empty list of texts, not an empty list",
     ),
     "duplicate key": (
         {"loss": "loss:\n  kind: mse\n  kind: hinge"},

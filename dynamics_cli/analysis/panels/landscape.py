@@ -16,8 +16,6 @@ from dynamics_cli.analysis.panels.training import COLORS, bound_of, measured, re
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import ROW_WIDTH
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.streams import stream
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.feed_forward import FeedForward
@@ -28,7 +26,7 @@ from dynamics_cli.plotting.panels.many_runs import draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import layers_of
-from dynamics_cli.recording.weights import linear_cka
+from dynamics_cli.recording.weights import hidden_layers, linear_cka
 
 POINTS, SIDE = 76, 21
 """Points of a line, and of a side of a square, at which the loss is evaluated."""
@@ -249,8 +247,8 @@ def _draw_densities(axes: Axes, view: View, name: str, steps: Ints, rules: list[
 
 
 def _no_layers(view: View) -> str | None:
-    layered = isinstance(view.run.config.architecture, TwoLayer | FullyConnected)
-    return None if layered else "it compares hidden layers of fully connected networks"
+    hidden = hidden_layers(view.run.config.architecture)
+    return None if hidden else "it compares hidden layers of fully connected networks"
 
 
 @panel(

@@ -183,7 +183,7 @@ def measured(run: Run, name: str) -> tuple[Ints, Floats]:
 
 
 def draw_columns(
-    axes: Axes, steps: Ints, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
+    axes: Axes, steps: Ints | Floats, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
 ) -> list[Line2D]:
     """Draw the columns of values (k, c) over steps (k,), in a color each, or in ever paler shades of the only one."""
     lines = []
