@@ -153,7 +153,7 @@ def train(
         measures: what is recorded beside the weights, in place of what the config says: names, or functions of a state
             (`config.bases.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for.
+        messages: told that another process is waited for, or that a run goes on in another environment.
         settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
 
     Raises:
