@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -225,8 +224,7 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 
     `width` is that of the terminal by default. With several seeds a last column says how often each claim came out.
     """
-    header, rows = claims_cells(claims)
-    return text_table(header, rows, width=width or shutil.get_terminal_size((110, 24)).columns, flexible=(0, 1, 2))
+    return text_table(*claims_cells(claims), width=width)
 
 
 def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
