@@ -73,6 +73,20 @@ def test_force_trains_again(dyn: Dyn) -> None:
     assert ((Path(first["path"]) / "config.yaml").stat().st_ino, again["seconds"]) != before
 
 
+@pytest.mark.parametrize("name", ["trajectory/notes.txt", "measures/a/b.npy", "plots/table.csv", "parts/mine.py"])
+def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> None:
+    dyn("train", "toy.yaml", "--out", "here")
+    mine = place / "here" / name
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    answer = dyn("train", "toy.yaml", "--out", "here", "--force")
+    told = f"Error: here/{name} is not of dyn, and would be deleted: move it away, then give the command again\n"
+    assert (answer.code, answer.out, answer.err) == (2, "", told)
+    assert (mine.read_text(), dyn("verify", "here").code) == ("mine", 0)
+    mine.unlink()
+    assert dyn("train", "toy.yaml", "--out", "here", "--force").code == 0
+
+
 def test_force_refuses_a_directory_that_is_not_a_run(dyn: Dyn, place: Path) -> None:
     (place / "mine").mkdir()
     (place / "mine" / "config.yaml").write_text("mine")

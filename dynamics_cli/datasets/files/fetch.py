@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
+import time
 import urllib.error
 import urllib.request
 import zlib
@@ -29,6 +30,8 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes received so far, and all that will come (None: the mirror does not say)."""
 
 _CHUNK = 2**16
+_SLOWEST = 2**10
+"""Bytes a second that a mirror must give, once it has had the time for which it may be silent."""
 _SLACK = 2**20
 """Bytes by which gzip may make a file longer."""
 _DIGITS = 20
@@ -55,19 +58,24 @@ def fetch_mnist(
         progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
         schemes: protocols that a mirror, or what it redirects to, may use.
-        timeout: seconds that a mirror may stay silent.
+        timeout: seconds that a mirror may stay silent, or give too little.
 
     Returns:
         The directory that holds the files.
 
     Raises:
-        UsageError: a mirror's address has another protocol.
+        UsageError: a mirror's address has another protocol, or is none.
         DataMissingError: no mirror gave the right file; the message has each one's reason and another way.
         RunError: the files cannot be written.
     """
     for mirror in mirrors:
-        if urlsplit(mirror).scheme not in schemes:
-            raise UsageError(f"{mirror}: a mirror's address must begin with {schemes[0]}://")
+        try:
+            parts = urlsplit(mirror)
+            valid = parts.scheme in schemes and parts.hostname and parts.port != 0
+        except ValueError as error:
+            raise UsageError(f"{mirror}: it is not an address: {error}") from error
+        if not valid:
+            raise UsageError(f"{mirror}: a mirror's address must begin with {schemes[0]}:// and the name of a host")
     directory = mnist_directory()
     if not missing_files(directory, files):
         return directory
@@ -115,9 +123,11 @@ def _received(
     with answer:
         length = answer.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() and len(length) < _DIGITS else None
-        done = 0
+        done, began = 0, time.monotonic()
         while piece := _piece(answer):
             done += len(piece)
+            if time.monotonic() - began > timeout + done / _SLOWEST:
+                raise MirrorError(f"it sends less than {_SLOWEST} bytes a second")
             if done > file.size + _SLACK:
                 raise MirrorError(f"it sends more than {file.size} bytes")
             if progress is not None:
@@ -142,7 +152,7 @@ def _mirror_errors() -> Iterator[None]:
 
 def _piece(answer: Any) -> bytes:
     with _mirror_errors():
-        piece: bytes = answer.read(_CHUNK)
+        piece: bytes = answer.read1(_CHUNK)  # at once, be it a byte: who drips is noticed
     return piece
 
 
