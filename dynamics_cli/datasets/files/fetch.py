@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
+import threading
 import time
 import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -118,9 +120,7 @@ def _received(
 ) -> Iterator[bytes]:
     """Yield what a mirror sends; all that can go wrong on the way is a `MirrorError`."""
     request = urllib.request.Request(address, headers={"User-Agent": f"dyn/{__version__}"})
-    with _mirror_errors():
-        answer = opener.open(request, timeout=timeout)
-    with answer:
+    with _opened(opener, request, timeout) as answer:
         length = answer.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() and len(length) < _DIGITS else None
         done, began = 0, time.monotonic()
@@ -135,6 +135,24 @@ def _received(
             yield piece
         if total is not None and done < total:
             raise MirrorError(f"the connection ended after {done} of {total} bytes")
+
+
+def _opened(opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float) -> Any:
+    """Return the answer of a mirror, whose head may drip no longer than three times the `timeout` of each piece."""
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(opener.open(request, timeout=timeout))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    with _mirror_errors():
+        try:
+            return answer.result(3 * timeout)
+        except TimeoutError as error:
+            raise error if answer.done() else MirrorError("it takes too long to answer") from error
 
 
 @contextlib.contextmanager
