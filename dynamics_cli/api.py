@@ -154,7 +154,7 @@ def train(
         measures: what is recorded beside the weights, in place of what the config says: names, or functions of a state
             (`config.bases.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for.
+        messages: told that another process is waited for, or that a run goes on in another environment.
         settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
 
     Raises:
@@ -487,7 +487,8 @@ def _run_row(summary: Any) -> dict[str, Any]:
 def plot(
     run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
     columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None, contours: bool = False,
-    log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None, formats: Sequence[str] = ("png",),
+    log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None,
+    formats: Sequence[str] = ("png",),
 ) -> Figure: ...  # fmt: skip
 
 

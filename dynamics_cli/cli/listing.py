@@ -9,7 +9,7 @@ import click
 from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
 from dynamics_cli.cli.groups import Group
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
-from dynamics_cli.text import Table, duration, text_table
+from dynamics_cli.text import Table, duration, fitted, pairs, text_table
 
 EXAMPLES = """\b
 Examples:
@@ -100,8 +100,8 @@ def architectures(as_json: bool) -> None:
 def _print_kinds(found: Table, *, as_json: bool) -> None:
     blocks = []
     for one in found:
-        keys = [f"  {key['name']:<16}{key['description']}" for key in one["keys"]]
-        blocks.append("\n".join([f"{one['kind']}: {one['description']}", *keys]))
+        keys = pairs({f"  {key['name']}": key["description"] for key in one["keys"]})
+        blocks.append("\n".join([fitted(f"{one['kind']}: {one['description']}"), keys]))
     emit_either(found, "\n\n".join(blocks), as_json=as_json)
 
 

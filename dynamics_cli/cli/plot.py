@@ -74,8 +74,8 @@ Examples:
 def plot(
     *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str | None, x: str | None,
     y: str | None, color: str | None, where: tuple[str, ...], contours: bool, log: LogAxes | None,
-    x_scale: str | None, formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...],
-    list_panels: bool, quiet: bool, as_json: bool,
+    x_scale: str | None, formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool,
+    anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
 

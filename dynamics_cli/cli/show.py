@@ -11,7 +11,7 @@ import click
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
-from dynamics_cli.text import cell, duration, pairs, shorten, size
+from dynamics_cli.text import cell, duration, fitted, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
     from dynamics_cli.runs import Run
@@ -87,7 +87,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
             config = planned[0].config
         plain = {**to_plain(config), "sweep": section}
         jobs = f"# points x seeds: {planned.points} x {planned.seeds} = {len(planned)} jobs, which `dyn sweep` trains"
-    emit_either(plain, f"{to_yaml(plain)}{jobs}{moments}".rstrip("\n"), as_json=as_json)
+    emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}{moments}".rstrip("\n"), as_json=as_json)
 
 
 def _run_text(run: Run) -> str:
@@ -100,8 +100,8 @@ def _run_text(run: Run) -> str:
         kept = f"estimated error {cell(flow['error_estimate'])} at tolerance {cell(flow['tolerance'])}"
         lines["gradient flow"] = f"{kept}, {flow['steps']} steps and {flow['rejected']} rejected"
     lines |= {"snapshots": str(len(run.snapshot_iterations)), "losses": str(len(run.losses))}
-    messages = "".join(f"\nmessage: {message}" for message in run.info.get("messages", []))
-    settings = "\n".join(f"  {line}" for line in to_yaml(run.config).splitlines())
+    messages = "".join(f"\n{fitted(f'message: {message}')}" for message in run.info.get("messages", []))
+    settings = "\n".join(f"  {line}" for line in to_yaml(run.config, terminal_width() - 2).splitlines())
     files = "\n".join(f"  {size(count):>10}  {name}" for name, count in file_sizes(run.path).items())
     return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
@@ -128,6 +128,6 @@ def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int]
     if found["seconds_left"] is not None:
         lines["time left"] = f"about {duration(found['seconds_left'])}"
     running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
-    failures = [f"  {count} x {message}" for message, count in found["failures"].items()]
+    failures = [fitted(f"  {count} x {message}") for message, count in found["failures"].items()]
     blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]
     emit("\n\n".join([*blocks, *(["\n".join(["failures", *failures])] if failures else [])]))

@@ -17,7 +17,17 @@ from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import FORMAT, Info, Status, owner, provenance, read_config, read_info, write_info
+from dynamics_cli.runs.info import (
+    FORMAT,
+    Info,
+    Status,
+    changes_of_environment,
+    owner,
+    provenance,
+    read_config,
+    read_info,
+    write_info,
+)
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -32,6 +42,7 @@ class RunWriter:
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
         losses, snapshots: the arrays, whose `rows` are the numbers of those recorded.
         last_loss, last_snapshot: iteration of the last one recorded; -1 before the first.
+        mixed: what a user must know of a run that goes on in another environment; empty where there is nothing.
     """
 
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
@@ -43,6 +54,7 @@ class RunWriter:
         self.losses = ArrayGroup(directory, layout.LOSSES, info)
         self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
         self.last_loss = self.last_snapshot = -1
+        self.mixed = ""
 
     @classmethod
     def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
@@ -77,10 +89,11 @@ class RunWriter:
         return writer
 
     @classmethod
-    def reopen(cls, directory: Path) -> RunWriter:
+    def reopen(cls, directory: Path, environment: Mapping[str, Any] | None = None) -> RunWriter:
         """Go on with a run from its last intact checkpoint, or from iteration 0 when it has none.
 
-        What was recorded after the checkpoint is dropped: training records it again, bit for bit.
+        What was recorded after the checkpoint is dropped: training records it again, bit for bit. Where the
+        `environment` (see `runs.info`) is another than the run began in, `mixed` and `run.json` say so.
 
         Raises:
             UsageError: the run is complete.
@@ -97,8 +110,14 @@ class RunWriter:
         for key in ("rows", "seals", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
-        info["resumptions"] = [*info.get("resumptions", []), provenance()]
+        info["resumptions"] = [*info.get("resumptions", []), {**provenance(), "environment": environment}]
         writer = cls(directory, config, info, found)
+        if environment is not None and (changes := changes_of_environment(info, environment)):
+            writer.mixed = (
+                f"from iteration {writer.resumed_at} on the environment is another than the run began in: "
+                f"{', '.join(changes)}; the rest may differ in its last digits from a run without interruption"
+            )
+            writer.note(writer.mixed)
         if found and found.damaged:
             writer.note(f"{found.damaged.name} was damaged: the run went on from the checkpoint before it")
         write_info(directory, info)

@@ -57,6 +57,11 @@ class Problem:
         """Number of weights, trained or not."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
+    @property
+    def convolutional(self) -> bool:
+        """Whether there are convolutions, whose last digits depend on the number of threads."""
+        return any(len(shape) > 2 for shape in self.shapes.values())
+
     @cached_property
     def multiply_adds(self) -> int:
         """Multiply-adds of the network for one input."""

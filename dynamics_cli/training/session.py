@@ -24,6 +24,7 @@ from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.info import environment
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
@@ -171,7 +172,9 @@ def obtain_run(
                     f"{plan.directory} holds an unfinished run{_reached(run)}: "
                     "--resume continues it, --force starts over"
                 )
-            writer = RunWriter.reopen(plan.directory)
+            writer = RunWriter.reopen(plan.directory, _environment(plan))
+            if on_wait is not None and writer.mixed:
+                on_wait(f"note: {writer.mixed}")
         else:
             if resume:
                 _refuse_runs_of_other_code(plan)
@@ -230,9 +233,21 @@ def _make_directory(directory: Path) -> None:
 
 def _info(plan: Plan) -> dict[str, Any]:
     about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
+    about["environment"] = _environment(plan)
     if len(plan.problems) == 1:
         return about | {"estimate": plan.needs.as_dict()}
     return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}
+
+
+def _environment(plan: Plan) -> dict[str, Any]:
+    """Return what beside config and versions decides the last digits of the run, with threads where these do."""
+    found = environment()
+    if plan.problem.convolutional or plan.choice.device == "cuda":
+        import torch
+
+        cuda = plan.choice.device == "cuda"
+        found |= {"gpu": torch.cuda.get_device_name()} if cuda else {"threads": torch.get_num_threads()}
+    return found
 
 
 def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:

@@ -43,7 +43,7 @@ BAD_LINES = {
     "unknown kind": (
         {"loss": "loss: {kind: msee}"},
         "run.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', "
-        "'half_mse', 'hinge', 'logistic', 'mse' (did you mean 'mse'?)",
+        "'half_mse', 'hinge', 'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others",
     ),
     "kind of a wrong type": (
         {"architecture": "architecture: {kind: 2, width: 3}"},
