@@ -23,6 +23,7 @@ import inspect
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -35,7 +36,7 @@ from pydantic import GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dynamics_cli.config.base import KEEP_UNKNOWN, Kind, Unknown, forget, kinds_in, registered
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import DynError, InputError, RunError
 
 SECTIONS = {
     "dataset": "datasets",
@@ -326,6 +327,41 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
+class KindError(RunError):
+    """A kind from outside raised an exception, or gave what cannot be used."""
+
+
+@contextlib.contextmanager
+def blamed() -> Iterator[None]:
+    """Do what calls kinds; an exception that comes out of one from outside, or its `sys.exit()`, becomes a `KindError`.
+
+    It names the kind, or else the module, and the line.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, DynError) or (culprit := culprit_of(error)) is None:
+            raise
+        raise KindError(culprit) from error
+
+
+def culprit_of(error: BaseException) -> str | None:
+    """Return the kind from outside, file and line out of which an exception came, and the exception; None for ours."""
+    kinds = [cls for section in SECTIONS for cls in registered(section).values() if is_foreign(cls)]
+    modules, culprit, place = {cls.__module__ for cls in kinds}, "", ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if isinstance(kind := frame.f_locals.get("self"), Kind) and is_foreign(type(kind)):
+            culprit = f"{kind.section}.kind {kind.kind!r}, "
+        if frame.f_globals.get("__name__") in modules:
+            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+    return f"{culprit}{place}: {_told(error)}" if place else None
+
+
+def is_foreign(cls: type) -> bool:
+    """Return whether a kind does not come with the program."""
+    return cls.__module__.partition(".")[0] != "dynamics_cli"
+
+
 def source_of(cls: type[Kind]) -> Source | None:
     """Return the source of a kind, None for one that is bundled.
 
@@ -335,7 +371,7 @@ def source_of(cls: type[Kind]) -> Source | None:
     name = cls.__module__
     if (text := cls.__dict__.get("source_text")) is not None:
         return Source(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
-    if name.partition(".")[0] == "dynamics_cli":
+    if not is_foreign(cls):
         return None
     if name not in _SOURCES:
         _SOURCES[name] = _package_source(name) or _file_source(cls)
