@@ -174,6 +174,11 @@ def _load_path(path: Path) -> None:
         return
     if path.is_dir():
         for copy in sorted((path / PARTS).glob("*-*")):
+            files = {
+                file.relative_to(copy).as_posix(): file.read_bytes() for file in copy.rglob("*.py") if file.is_file()
+            }
+            if not copy.name.endswith(f"-{Source('', files).sha256[:12]}"):
+                raise InputError(f"--with {path}: {copy} is not the source that was used: it is damaged, or was edited")
             main = copy / f"{copy.name.rpartition('-')[0]}.py"
             if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
                 _load_file(main)
@@ -182,7 +187,7 @@ def _load_path(path: Path) -> None:
 
 
 def _load_file(path: Path) -> None:
-    if path.suffix != ".py":
+    if path.suffix != ".py" or (path.exists() and not path.is_file()):  # a pipe would be waited for
         raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
     source = Source(path.name, _local_files(path))
     name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
@@ -236,23 +241,26 @@ def loaded_packages() -> list[Path]:
 def load_package(path: Path) -> ModuleType:
     """Import the package in a folder, and its module `kinds` where it has one; return the package.
 
+    One inside another package has the name that it has there.
+
     Raises:
         InputError: it cannot be imported, or another package has its name.
     """
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
+    root, name = path.parent, path.name
+    while (root / "__init__.py").is_file():
+        root, name = root.parent, f"{root.name}.{name}"
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
     try:
-        package: ModuleType = _silently(lambda: importlib.import_module(path.name))
+        package: ModuleType = _silently(lambda: importlib.import_module(name))
         if (path / "kinds.py").is_file():
-            _silently(lambda: importlib.import_module(f"{path.name}.kinds"))
+            _silently(lambda: importlib.import_module(f"{name}.kinds"))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise InputError(f"--with {path}: {_why(error)}") from error
     if Path(package.__file__ or "").parent.resolve() != path.resolve():
-        raise InputError(
-            f"--with {path}: there is another package {path.name!r} ({package.__file__}); rename the folder"
-        )
+        raise InputError(f"--with {path}: there is another package {name!r} ({package.__file__}); rename the folder")
     return package
 
 

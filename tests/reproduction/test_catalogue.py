@@ -73,7 +73,10 @@ def test_an_unknown_paper_is_told() -> None:
         catalogue.figures("boursier2021")
 
 
-def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
+@pytest.mark.parametrize("value", ["other_paper", "other_paper:PAPER"])
+def test_another_package_adds_a_paper(value: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = importlib.metadata.EntryPoint("other2030", value, catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
@@ -105,7 +108,7 @@ def test_a_package_whose_object_is_no_paper_is_left_out(
 ) -> None:
     plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
     assert "other2030" not in catalogue.papers()
-    assert "is not a PaperEntry" in capsys.readouterr().err
+    assert "is neither a PaperEntry nor a module with one" in capsys.readouterr().err
 
 
 def test_a_module_without_the_figure_is_refused(plugin: types.ModuleType) -> None:
