@@ -541,7 +541,7 @@ class Minibatch(Descent):
                 yield ("dataset", key), "is of the samples as a whole, it does not go with optimizer.samples: fresh"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class State:
     """The state of a network in training, as a measure sees it.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial, reduce
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -98,13 +99,14 @@ class Measuring:
 
     def _measure(self, r: int, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> Any:
         problem = self._problems[r]
-        state = State(problem, read_only(weights, problem.shapes), self._starts[r], iteration)
+        parameters, shared = read_only(weights, problem.shapes), dict[str, Any]()
         numbers, memories = {}, {}
         for name, one in self._measures.items():
             memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
-                numbers[name] = self._numbers(name, one, replace(state, memory=memories[name]))
+                state = State(problem, parameters, self._starts[r], iteration, memories[name], shared)
+                numbers[name] = self._numbers(name, one, state)
             else:
                 numbers[name] = np.full(self._shapes[name], np.nan)
         return numbers, memories
@@ -113,16 +115,17 @@ class Measuring:
         """Return what a measure gives of a state, if these are numbers of the shape that it gave before."""
         with _unshared() if is_foreign(type(measure)) else nullcontext():
             given = measure.measure(state)
-        expected = self._shapes.get(name)
-        needed = "a number or an array of numbers" if expected is None else f"numbers of shape {expected} as before"
-        with suppress(TypeError, ValueError):  # lists of several lengths are no array
+        array = np.empty(0, object)
+        with suppress(TypeError, ValueError, RuntimeError):  # lists of several lengths, tensors with a gradient
             array = np.asarray(given)
-            if array.dtype.kind in "buif" and expected in (None, array.shape):
-                self._shapes[name] = array.shape
-                return array.astype(np.float64)
-            if array.dtype.kind in "buif":
-                raise KindError(f"measure.kind {measure.kind!r} gives shape {array.shape}, not {needed}")
-        raise KindError(f"measure.kind {measure.kind!r} gives {type(given).__name__} {given!r:.60}, not {needed}")
+        numeric = array.dtype.kind in "buif"
+        if numeric and self._shapes.setdefault(name, array.shape) == array.shape:
+            return array.astype(np.float64)
+        expected = (
+            f"numbers of shape {self._shapes[name]} as before" if name in self._shapes else "a number or an array"
+        )
+        told = f"shape {array.shape}" if numeric else f"{type(given).__name__} {given!r:.60}"
+        raise KindError(f"measure.kind {measure.kind!r} gives {told}, not {expected}")
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Return what the measures remember, for the checkpoint."""
@@ -147,7 +150,8 @@ class Measuring:
 def _read_only(problem: Problem) -> Problem:
     """Return a problem whose samples cannot be written; steppers have those of the problem itself."""
     samples = {key: value for key, value in vars(problem.dataset).items() if isinstance(value, np.ndarray)}
-    return replace(problem, dataset=replace(problem.dataset, **read_only(samples, samples)))
+    dataset = replace(problem.dataset, **read_only(samples, samples))
+    return replace(problem, dataset=dataset, shapes=MappingProxyType(problem.shapes))
 
 
 def _start(problem: Problem) -> Parameters:

@@ -28,7 +28,7 @@ class Problem:
     """The config, its data set resolved: it names the source that was used, never `auto`."""
     dataset: Samples
     loss: Loss
-    shapes: dict[str, tuple[int, ...]]
+    shapes: Mapping[str, tuple[int, ...]]
     """name -> shape of every parameter, trained or not."""
     batch_size: int | None = field(default=None)
     """Samples per update; None for the full batch."""

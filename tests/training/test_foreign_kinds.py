@@ -54,6 +54,7 @@ def train(code: str, config: str, *more: str, command: str = "train") -> Result:
 WRITING = {
     "a weight": 'w = state.parameters["hidden_weight"]; w -= w.mean()',
     "an entry": 'state.parameters["hidden_weight"] = 0',
+    "shapes": 'state.problem.shapes["hidden_weight"] = ()',
     "all weights": "state.parameters = {}",
     "the start": 'state.start["hidden_weight"][0] = 0',
     "inputs": "np.negative(state.problem.dataset.x, out=state.problem.dataset.x)",
@@ -80,12 +81,14 @@ def test_a_measure_may_copy_and_ask_torch_for_what_it_is_given() -> None:
 
 
 GIVEN = {
-    "{'a': 1}": ("gives dict {'a': 1}, not a number or an array of numbers", 0),
+    "{'a': 1}": ("gives dict {'a': 1}, not a number or an array", 0),
     "'1.5'": ("gives str '1.5', not a number", 0),
     "None": ("gives NoneType None, not a number", 0),
     "[[1.0], [1.0, 2.0]]": ("gives list [[1.0], [1.0, 2.0]], not a number", 0),
     "np.zeros(1 + (state.iteration > 4))": ("gives shape (2,), not numbers of shape (1,) as before", 5),
     "{}['a']": (", mine.py, line 5: KeyError: 'a'", 0),
+    "torch.ones((), requires_grad=True)": ("gives Tensor tensor(1., requires_grad=True), not a number", 0),
+    "1.0 if state.iteration < 2 else 'a'": ("gives str 'a', not numbers of shape () as before", 2),
     "exit(0)": (", mine.py, line 5: SystemExit: 0", 0),
 }
 
