@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli.templates import new_paper
 
 
 @pytest.fixture
@@ -81,6 +83,18 @@ def test_another_package_adds_a_paper(value: str, plugin: types.ModuleType, monk
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
     assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure")
+
+
+@pytest.mark.usefixtures("kinds_as_before")
+def test_a_new_paper_runs_inside_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new_paper("other2031", tmp_path / "local_outer")
+    (tmp_path / "local_outer" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = importlib.metadata.EntryPoint("other2031", "local_outer.other2031", catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
+    monkeypatch.setattr(catalogue, "_installed", catalogue._installed.__wrapped__)
+    assert catalogue.load_figure("other2031-fig1").id == "other2031-fig1"
+    assert "other2031/two_points" in catalogue.configs_of_others()
 
 
 def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
