@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.panels.training import NAMES
 from dynamics_cli.config.bases import Curve, Theory
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.config.registry import all_kinds, blamed
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.plotting.layout import panel_label, place_legend
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
@@ -45,6 +45,7 @@ class Prediction:
         return {name: curve.deviation for name, curve in self.curves.items()}
 
 
+@blamed()
 def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
     """Return what all theories say that speak of `run`; those named in `anyway` also where their assumptions fail.
 

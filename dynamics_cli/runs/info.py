@@ -112,6 +112,8 @@ class RunInfo(BaseModel):
     """Loss of the last state."""
     seconds: Number = None
     """Wall time of the training loop."""
+    arrays: list[Text] = []
+    """The arrays of weights and measures, in the order of the network and of the config."""
     rows: layout.Rows = {}
     """Rows of each array, once the run has ended in order."""
     seals: dict[str, Any] = {}

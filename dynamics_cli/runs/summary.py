@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dynamics_cli.runs.store import layout
 
@@ -17,14 +20,19 @@ FEW_NUMBERS = 16
 def end_of(run: Run) -> dict[str, Any]:
     """Return status, iterations, final loss, seconds, device and backend by name; None for what is not known."""
     told = {name: run.info.get(name) for name in ("seconds", "device", "backend")}
-    return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss, **told}
+    known = run.status == "diverged" or not math.isnan(run.final_loss)
+    return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss if known else None, **told}
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure; of one of few numbers each as `name.0`, `name.1`, ..."""
+    """Return the last recorded value of every measure; of one of few numbers each as `name.0`, `name.1`, ...
+
+    Of an unfinished run it is that of the last state at which the measure was due.
+    """
     final: dict[str, float] = {}
-    for name in run.measures:
-        values = run.measures[name]
+    for name, values in run.measures.items():
+        if not run.finished:
+            values = values[~np.isnan(values.reshape(len(values), -1)).all(1)]  # noqa: PLW2901
         if values.ndim == 1 and len(values):
             final[name] = float(values[-1])
         elif values.ndim > 1 and len(values) and values[-1].size <= FEW_NUMBERS:

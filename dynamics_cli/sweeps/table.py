@@ -77,6 +77,7 @@ class Results(Sequence[Result]):
         self.final_loss = np.full(count, np.nan)
         self.replica = np.full(count, -1, np.int32)
         self.measures: dict[str, NDArray[np.float64]] = {}
+        self._places: dict[str, tuple[int, int, int]] = {}
         self._measured: dict[str, NDArray[np.bool_]] = {}
         self._apart = np.zeros(count, bool)
         """Jobs that were trained alone, although their plan is to be trained together."""
@@ -138,20 +139,22 @@ class Results(Sequence[Result]):
         losses = [run.final_loss] if own else info["replica_losses"]
         self.final_loss[numbers] = [math.nan if loss is None else loss for loss in losses]
         self.replica[numbers] = -1 if own else np.arange(len(numbers))
-        for measure in run.measures:
-            if not len(values := run.measures[measure]):
+        for place, (measure, values) in enumerate(run.measures.items()):
+            if not len(values):
                 continue
             last = np.asarray(values[-1], float).reshape(len(numbers), -1)
             if np.ndim(values) == (1 if own else 2):
-                self._measure(measure, numbers, last[:, 0])
+                self._measure(measure, numbers, last[:, 0], (place, 0))
             elif last.shape[1] <= FEW_NUMBERS:
                 for k in range(last.shape[1]):
-                    self._measure(f"{measure}.{k}", numbers, last[:, k])
+                    self._measure(f"{measure}.{k}", numbers, last[:, k], (place, k))
         for number in numbers.tolist() if self._messages else ():
             self._messages.pop(number, None)
         return True
 
-    def _measure(self, name: str, numbers: Numbers, values: NDArray[np.float64]) -> None:
+    def _measure(self, name: str, numbers: Numbers, values: NDArray[np.float64], place: tuple[int, int]) -> None:
+        first = (int(numbers[0]), *place)  # whichever job ends first, columns stand as in the first that has them
+        self._places[name] = min(self._places.get(name, first), first)
         if name not in self.measures:
             self.measures[name] = np.full(len(self.planned), np.nan)
             self._measured[name] = np.zeros(len(self.planned), bool)
@@ -204,8 +207,12 @@ class Results(Sequence[Result]):
 
     def header(self) -> list[str]:
         """Return the columns of the table: job, swept settings, seed, status, final numbers, where the run is."""
-        return ["job", *self._keys, "seed", "status", "iterations", "final_loss", *sorted(self.measures), "path",
+        return ["job", *self._keys, "seed", "status", "iterations", "final_loss", *self._columns, "path",
                 "replica", "hash", "message"]  # fmt: skip
+
+    @property
+    def _columns(self) -> list[str]:
+        return sorted(self.measures, key=lambda name: (self._places[name], name))
 
     @property
     def _keys(self) -> list[str]:
@@ -213,7 +220,7 @@ class Results(Sequence[Result]):
 
     def cells(self) -> Iterator[list[Any]]:
         """Yield the rows of the table, in the order of the jobs."""
-        keys, names = self._keys, sorted(self.measures)
+        keys, names = self._keys, self._columns
         for start in range(0, len(self.planned), _BLOCK):
             numbers = start + np.flatnonzero(self.status[start : start + _BLOCK])
             own = [(self.measures[name][numbers].tolist(), self._measured[name][numbers].tolist()) for name in names]

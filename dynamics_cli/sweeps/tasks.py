@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.registry import PARTS, use
+from dynamics_cli.config.registry import PARTS, blamed, use
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
 from dynamics_cli.runs.errors import CorruptRunError, LockedRunError
@@ -161,6 +161,7 @@ def work(directory: str, number: int) -> str | int:
         return str(error)
 
 
+@blamed()
 def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
     """Train the jobs of a task together, or go on with them; return "", or why some failed.
 

@@ -161,7 +161,7 @@ def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pyt
     lines = {line["name"]: line for chart in panels(html, "chart") for line in chart["lines"]}
     assert lines["theory, flat: loss"]["dash"]
     assert (unpacked(html, lines["theory, flat: loss"]["y"]) == 7.0).all()
-    assert [line["name"] for line in panels(html, "chart")[2]["lines"]] == [
+    assert [line["name"] for line in panels(html, "chart")[1]["lines"]] == [
         "norm of all weights",
         "theory, flat: weight_norm",
     ]

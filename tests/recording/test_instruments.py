@@ -224,7 +224,7 @@ def test_kernels_move_from_their_start_and_align_with_labels() -> None:
     y = problem.dataset.y
 
     def measured(name: str, **settings: object) -> object:
-        state.memory = {}
+        state.memory.clear()
         return get_kind("measure", name)(**settings).measure(state)
 
     assert measured("kernel_distance") == pytest.approx(1 - cosine)
