@@ -7,6 +7,7 @@ Nothing here depends on the user's `matplotlibrc`, and nothing touches `pyplot`.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +22,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dynamics_cli.errors import UsageError, did_you_mean
@@ -33,6 +35,8 @@ TEXT_WIDTH = 5.5
 """Width of the text block of a conference paper, in inches."""
 COLUMN_WIDTH = 3.4
 """Width of a figure with a single panel, in inches."""
+REACH = 1.3
+"""A label is at most so many times as long as its axis."""
 SMALL = 7.0
 """Size of notes and in-panel labels, in points."""
 
@@ -139,21 +143,45 @@ def settle(figure: Figure) -> list[Bbox]:
     """Work out the layout of `figure` and fix it; return the boxes of its axes in fractions of the figure.
 
     Matplotlib's layout needs a few rounds where panels are square or legends hang below. Fixed, it is the same for
-    every format and every time the figure is saved.
+    every format and every time the figure is saved. Labels that would be cut off are broken into lines.
     """
     boxes = [axes.get_position(original=True) for axes in figure.axes]
     layout = figure.get_layout_engine()
     if layout is None:
         return boxes
-    for _ in range(6):
+    for turn in range(7):
         before = boxes
         layout.execute(figure)
         boxes = [axes.get_position(original=True) for axes in figure.axes]
         moves = [np.abs(np.subtract(new.extents, old.extents)).max() for new, old in zip(boxes, before, strict=True)]
-        if max(moves, default=0.0) < 1e-4:
+        if not (turn == 0 and _break_labels(figure)) and max(moves, default=0.0) < 1e-4:
             break
     figure.set_layout_engine("none")
     return boxes
+
+
+def _break_labels(figure: Figure) -> bool:
+    """Break labels of axes and legends that do not fit, formulas never; return whether there were any."""
+    renderer = cast(Any, figure.canvas).get_renderer()
+    broken = False
+
+    def fit(text: Text, share: float) -> None:
+        nonlocal broken
+        words = text.get_text()
+        if share < 1 and "$" not in words:
+            text.set_text(textwrap.fill(words, max(8, int(share * len(words)))))
+            broken = True
+
+    for axes in figure.axes:
+        width, height = axes.bbox.size
+        for label, room in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
+            fit(label, REACH * room / max(*label.get_window_extent(renderer).size, 1))
+    for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
+        share = figure.bbox.width / max(legend.get_window_extent(renderer).width, 1)
+        longest = max(len(text.get_text()) for text in legend.get_texts())
+        for text in legend.get_texts():
+            fit(text, 0.85 * share * longest / max(len(text.get_text()), 1) if share < 1 else 1.0)
+    return broken
 
 
 def figure_path(stem: Path, extension: str) -> Path:

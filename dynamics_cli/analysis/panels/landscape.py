@@ -276,7 +276,7 @@ def similarity_figure(view: View, iteration: int | None) -> Figure:
     width = ROW_WIDTH if count > 2 else None
     figure, panels = new_figure(min(count, 3), -(-count // 3), width=width, aspect=0.85)
     grids = [_similarities([one[layer] for one in over]) for layer in range(depth)] + [_similarities(last)]
-    lowest = min(float(np.nanmin(grid, initial=1.0)) for grid in grids)
+    lowest = min(float(np.nanmin(grid, initial=0.999)) for grid in grids)
     look: dict[str, Any] = {"label": "CKA", "limits": (lowest, 1.0)}  # similar states differ in the second digit
     for layer in range(depth):
         values, times = grids[layer], steps[chosen]

@@ -93,7 +93,7 @@ def rays_figure(view: View, iteration: int | None) -> Figure:
                 axis.set_major_locator(FixedLocator([-drawn.limit, 0, drawn.limit]))
         return [*(sign_handle(value, marker="o", size=4.5) for value in drawn.rays), *drawn.directions]
 
-    return draw_states(states, draw, columns=5)
+    return draw_states(states, draw, columns=5, one_scale=False)
 
 
 def _fade(panel: RaysPanel) -> None:
