@@ -36,7 +36,7 @@ TEXT_WIDTH = 5.5
 COLUMN_WIDTH = 3.4
 """Width of a figure with a single panel, in inches."""
 REACH = 1.3
-"""A label is at most so many times as long as its axis."""
+"""A label that is so many times as long as its axis is broken into lines."""
 SMALL = 7.0
 """Size of notes and in-panel labels, in points."""
 
@@ -149,39 +149,48 @@ def settle(figure: Figure) -> list[Bbox]:
     layout = figure.get_layout_engine()
     if layout is None:
         return boxes
+    _break_legends(figure)
     for turn in range(7):
         before = boxes
         layout.execute(figure)
         boxes = [axes.get_position(original=True) for axes in figure.axes]
         moves = [np.abs(np.subtract(new.extents, old.extents)).max() for new, old in zip(boxes, before, strict=True)]
-        if not (turn == 0 and _break_labels(figure)) and max(moves, default=0.0) < 1e-4:
+        if not (turn < 3 and _break_labels(figure)) and max(moves, default=0.0) < 1e-4:
             break
     figure.set_layout_engine("none")
     return boxes
 
 
-def _break_labels(figure: Figure) -> bool:
-    """Break labels of axes and legends that do not fit, formulas never; return whether there were any."""
+def _break_legends(figure: Figure) -> None:
+    """Break the labels of legends that are wider than the figure, which grows by their lines."""
     renderer = cast(Any, figure.canvas).get_renderer()
-    broken = False
-
-    def fit(text: Text, share: float) -> None:
-        nonlocal broken
-        words = text.get_text()
-        if share < 1 and "$" not in words:
-            text.set_text(textwrap.fill(words, max(8, int(share * len(words)))))
-            broken = True
-
-    for axes in figure.axes:
-        width, height = axes.bbox.size
-        for label, room in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
-            fit(label, REACH * room / max(*label.get_window_extent(renderer).size, 1))
     for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
-        share = figure.bbox.width / max(legend.get_window_extent(renderer).width, 1)
-        longest = max(len(text.get_text()) for text in legend.get_texts())
-        for text in legend.get_texts():
-            fit(text, 0.85 * share * longest / max(len(text.get_text()), 1) if share < 1 else 1.0)
+        before = legend.get_window_extent(renderer)
+        if before.width > figure.bbox.width:
+            longest = max(len(text.get_text()) for text in legend.get_texts())
+            for text in legend.get_texts():
+                _fit(text, int(0.85 * longest * figure.bbox.width / before.width))
+            more = legend.get_window_extent(renderer).height - before.height
+            figure.set_figheight(figure.get_figheight() + more / figure.dpi)
+
+
+def _break_labels(figure: Figure) -> bool:
+    """Break labels that reach far beyond their axis; return whether there were any."""
+    renderer, broken = cast(Any, figure.canvas).get_renderer(), False
+    for axes in figure.axes:
+        for label, room in zip((axes.xaxis.label, axes.yaxis.label), axes.bbox.size, strict=True):
+            length = max(label.get_window_extent(renderer).size)
+            if length > REACH * room:
+                broken |= _fit(label, int(len(label.get_text().split("\n")[0]) * 0.9 * room / length))
     return broken
+
+
+def _fit(text: Text, characters: int) -> bool:
+    """Break a text into lines of so many characters, a formula never; return whether it has changed."""
+    words = text.get_text()
+    if "$" not in words:
+        text.set_text(textwrap.fill(words.replace("\n", " "), max(8, characters)))
+    return text.get_text() != words
 
 
 def figure_path(stem: Path, extension: str) -> Path:

@@ -158,6 +158,15 @@ def test_pairs_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
     assert drawn >= 30
 
 
+def test_what_the_grid_found(tmp_path: Path) -> None:
+    """Inputs that are no points of a plane; one output that is asked for by its number."""
+    (tmp_path / "e.yaml").write_text(example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8")
+    entries = shortened(tmp_path / "e.yaml")
+    one = config_of({"inputs": 2, "architecture": "two_layer", "loss": "mse", "labels": "scalar"}, tmp_path)
+    one["architecture"]["outputs"] = 1
+    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"similarity", "spectrum"}) == (2, 0)
+
+
 @pytest.mark.long
 def test_the_whole_grid_has_panels_and_pages(tmp_path: Path) -> None:
     drawn, refused = looked_at(cells(tmp_path, CELLS), tmp_path)

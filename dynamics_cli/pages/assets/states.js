@@ -164,7 +164,7 @@ const KINDS = {
     const settings = make("div", { class: "settings" }, ticker("scale of this state", own, (on) => ((own = on), draw(now))), ticker("paths", paths, (on) => ((paths = on), draw(now))));
     place.append(settings);
     const drawing = new Drawing(place, panel.alternative, 1, { equal: true, x: panel.names[0], y: panel.names[1] });
-    const there = /** @type {[number, string, string][]} */ ([[1, "positive", "output weight above 0"], [-1, "negative", "output weight below 0"], [0, "unsigned", "of several outputs, or 0"]]);
+    const there = /** @type {[number, string, string][]} */ ([[1, "positive", "output weight above 0"], [-1, "negative", "output weight below 0"], [0, "unsigned", "of no one sign"]]);
     key(place, [...there.filter(([sign]) => signs.indexOf(sign) >= 0).map(([, name, text]) => /** @type {[string, string, string]} */ ([name, "●", text])), ...(rays.length ? /** @type {[string, string, string][]} */ ([["data", "—", "directions of the data"]]) : [])]);
     const every = Math.max(1, Math.ceil((m * states) / 30000));
     const draw = (/** @type {number} */ k) => {
