@@ -155,7 +155,7 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
 
 
 def _curve_names(run: Run, name: str, word: str) -> list[str]:
-    """Return what the curves of a measure, itself called `word`, are called."""
+    """Return the names of the curves of a measure that is called `word`."""
     columns = columns_of(run, name)
     return [word] if len(columns) == 1 else [f"{word} {column}" for column in columns]
 

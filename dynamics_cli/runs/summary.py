@@ -40,14 +40,14 @@ def final_measures(run: Run) -> dict[str, float]:
 
 
 def recorded(run: Run, name: str, ask: Callable[[Measure], T]) -> T | None:
-    """Return what a measure of the config answers; None where no kind of the name is registered here."""
+    """Return the answer of a measure of the config; None where no kind of the name is registered here."""
     with suppress(InputError):  # of an unknown kind
         return next((ask(one) for one in run.config.record.measures or () if one.name == name), None)
     return None
 
 
 def columns_of(run: Run, name: str) -> list[str]:
-    """Return what the numbers of a measure are called: as it says itself, otherwise `1`, `2`, ..."""
+    """Return the names of the numbers of a measure: its own, otherwise `1`, `2`, ..."""
     count = math.prod(run.measures[name].shape[1:])
     named = list(recorded(run, name, lambda one: one.columns(dict(run.config))) or ())
     return named if len(named) == count else [str(k + 1) for k in range(count)]

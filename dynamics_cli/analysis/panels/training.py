@@ -175,7 +175,7 @@ def _draw_other(axes: Axes, *, view: View, name: str, scale: TimeScale) -> None:
 
 
 def called(name: str) -> str:
-    """Return what a measure is called in a picture."""
+    """Return the name of a measure in pictures."""
     return NAMES.get(name, name.replace("_", " "))
 
 
