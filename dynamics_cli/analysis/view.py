@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -50,7 +51,9 @@ class View:
     @property
     def classifies(self) -> bool:
         """Whether the outputs stand for probabilities of classes."""
-        return self.run.config.loss.labels == "classes"
+        with suppress(InputError):  # of an unknown loss
+            return self.run.config.loss.labels == "classes"
+        return False
 
     @cached_property
     def layers(self) -> list[str]:

@@ -21,7 +21,7 @@ class TwoLayer(Activated, kind="two_layer"):
     example = "{kind: two_layer, width: 60}"
     width: PositiveInt
     """Number m of hidden neurons."""
-    outputs: Annotated[PositiveInt | None, AfterValidator(lambda C: None if C == 1 else C)] = None  # labels are (n,)
+    outputs: Annotated[PositiveInt | None, AfterValidator(lambda C: None if C == 1 else C)] = None
     """Number C of outputs where labels are vectors or classes: `a_j` is a column of C numbers; by default 1."""
     train_output: bool = True
     """Whether the output weights a_j are trained or stay as initialised."""

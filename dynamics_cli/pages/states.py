@@ -56,7 +56,6 @@ class Shown(NamedTuple):
 def state_panels(page: Page, shown: Shown) -> Iterator[Html]:
     """Yield the pictures of states that a run has: function, decision regions, samples, neurons, weights as images."""
     view = shown.view
-    continuous = view.run.config.architecture.between_samples
 
     def has(name: str) -> bool:
         return PANELS[name].missing(view) is None
@@ -65,7 +64,12 @@ def state_panels(page: Page, shown: Shown) -> Iterator[Html]:
         yield (_outputs if view.outputs > 1 else _function)(page, shown)
     if has("samples"):
         yield _samples(page, shown)
-    elif view.no_dataset is None and view.dataset.input_dim == 2 and no_network(view) is None and continuous:
+    elif (
+        view.no_dataset is None
+        and view.dataset.input_dim == 2
+        and no_network(view) is None
+        and view.run.config.architecture.between_samples
+    ):
         yield _regions(page, shown, exact=has("regions"))
     if has("polar"):
         yield _plane(page, shown)
