@@ -73,26 +73,30 @@ def shortened(config: Any) -> Any:
     return dyn.load_config(config, {"sweep": None, "record.snapshots": {"kind": "every", "interval": 1}, **changes})
 
 
-def look_at(run: Run, laid_out: set[str] | None = None) -> None:
+def look_at(run: Run, seen: set[Any] | None = None) -> None:
     """Draw every panel and the page of a run. Nothing may raise or be empty.
 
-    Layout takes most of the time: panels in `laid_out` are not laid out again, and not drawn for one state.
+    To save time, panels in `seen` are not laid out again, nor drawn for one state; those that are only drawn when they
+    are asked for, and take long, are drawn once an architecture.
     """
     assert panels_of(run)
-    for name in (panel.name for panel in panels_of(run)):
-        for iteration in (None, run.iterations) if laid_out is None else (None,):
+    for panel in panels_of(run):
+        name, of = panel.name, (panel.name, run.config.architecture.kind)
+        if seen is not None and of in seen and not panel.by_default:
+            continue
+        for iteration in (None, run.iterations) if seen is None else (None,):
             figure = draw_panel(run, name, iteration)
-            if laid_out is None or name not in laid_out:
+            if seen is None or name not in seen:
                 figure.draw_without_rendering()
             assert figure.axes
             assert all(axes.has_data() or axes.texts or not axes.axison for axes in figure.axes), name
-        if laid_out is not None:
-            laid_out.add(name)
+        if seen is not None:
+            seen |= {name, of}
     html = run.page().html()
     assert len(described(html)["panels"]) > 1 or not run.parameters
     for panel in described(html)["panels"]:
-        for line in panel.get("lines", ()):
-            assert np.isfinite(unpacked(html, line["y"])).any(), line["name"]
+        lines = panel.get("lines", ())
+        assert not lines or any(np.isfinite(unpacked(html, line["y"])).any() for line in lines), lines
 
 
 def pairs(cell: Cell) -> set[Any]:
@@ -108,7 +112,7 @@ def cover(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return chosen
 
 
-def looked_at(configs: Configs, folder: Path, laid_out: set[str] | None = None) -> tuple[int, int]:
+def looked_at(configs: Configs, folder: Path, seen: set[Any] | None = None) -> tuple[int, int]:
     """Train every config for a few iterations and look at it; return how many there were, and how many are refused."""
     refused = 0
     for k, (name, config) in enumerate(configs.items()):
@@ -118,7 +122,7 @@ def looked_at(configs: Configs, folder: Path, laid_out: set[str] | None = None) 
             refused += 1
             continue
         try:
-            look_at(run, laid_out)
+            look_at(run, seen)
         except Exception as error:
             raise AssertionError(f"{name}: {error}") from error
     return len(configs) - refused, refused
