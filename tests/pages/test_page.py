@@ -168,6 +168,7 @@ def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pyt
     assert panels(sharp.page().html(), "chart")[1]["bound"] == ["2 / lr", 100.0]
 
 
+@pytest.mark.usefixtures("kinds_as_before")
 def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
     def lost(state: Any) -> float:
         return float("nan")
