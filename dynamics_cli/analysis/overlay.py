@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import bound_of, draw_columns, drawn_measures, measured
+from dynamics_cli.analysis.panels.training import bound_of, called, draw_columns, drawn_measures, measured, note_cut
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.plotting.layout import figure_legend
@@ -44,7 +44,7 @@ def draw_overlay(
     values = np.concatenate([values.ravel() for _, values in curves])
     scale, value = time_scale(*curves[0], asked=log), value_scale(values, log)
     figure, (axes,) = new_figure(1)
-    label = r"loss $L(\theta^t)$" if name == "loss" else name.replace("_", " ")
+    label = r"loss $L(\theta^t)$" if name == "loss" else called(name)
     reach = np.append(values, [line[1] for line in bounds if line is not None])
     is_log = set_value_axis(axes, reach, label, log=value == "log")
     handles = []
@@ -55,6 +55,7 @@ def draw_overlay(
             axes.axhline(line[1], color=color if len(set(bounds)) > 1 else "black", ls="--", lw=0.8)
     label = fill(f"iteration × ({unit})" if unit else "iteration", WIDE)
     set_time_axis(axes, max(times, key=lambda steps: float(steps[-1])), scale, label)
+    note_cut(axes, max(numbers.shape[1] for _, numbers in curves))
     for handle, text in zip(handles, labels_of(runs), strict=True):
         handle.set_label(text)
     words = dict.fromkeys(line[0] for line in bounds if line is not None)

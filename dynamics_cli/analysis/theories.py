@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import NAMES
+from dynamics_cli.analysis.panels.training import called
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.config.registry import all_kinds, blamed
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
@@ -94,8 +94,7 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
     if name == "loss":
         x, measured, label = run.loss_iterations, run.losses, r"loss $L(\theta^t)$"
     elif name in run.measures:
-        x, measured, label = run.snapshot_iterations, run.measures[name], f"{NAMES.get(name, name.replace('_', ' '))}"
-        label += " loss" * (name == "test_loss")
+        x, measured, label = run.snapshot_iterations, run.measures[name], called(name)
     else:
         there = ", ".join(["loss", *run.measures])
         raise InputError(f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {there}")

@@ -175,6 +175,11 @@ class Architecture(Kind):
     """Names of the weights that are trained, the others stay as initialised (`random features`); by default all."""
 
     @property
+    def between_samples(self) -> bool:
+        """Whether inputs are any real numbers, so that the network is a function between samples too."""
+        return True
+
+    @property
     def plain(self) -> bool:
         """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
         return self.output_scale is None and not self.centered and self.train is None

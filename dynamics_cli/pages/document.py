@@ -140,7 +140,7 @@ class Page:
             if steps.min() == steps.max():
                 return {"first": float(flat[0]), "step": float(steps[0]), "shape": shape}
         # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and deflate well
-        planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), -1).T
+        planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), flat.dtype.itemsize).T
         packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
         packed = packer.compress(planes.tobytes()) + packer.flush()
         self._arrays.append(base64.b64encode(packed).decode())

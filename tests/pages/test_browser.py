@@ -163,7 +163,7 @@ def test_a_curve_of_a_million_points_shows_its_extremes(show: Show) -> None:
 
 
 @pytest.mark.parametrize(("config", "kinds"), [
-    (PLANE, ["regions", "plane"]), (CLASSES, ["classes"]), (DIGITS, ["images", "plane"]),
+    (PLANE, ["regions", "plane"]), (CLASSES, ["outputs"]), (DIGITS, ["images", "plane"]),
 ], ids=["plane", "classes", "digits"])  # fmt: skip
 def test_pictures_of_states(config: dict[str, Any], kinds: list[str], show: Show, outputs: Path) -> None:
     tab = show(dyn.train(config).page())
@@ -288,10 +288,11 @@ def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Pa
         tab = show(file)
         assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")
         tab.locator(".time input").press("Home")
-        tab.evaluate("document.documentElement.dataset.former = 1")
+        tab.evaluate("document.documentElement.dataset.former = 1; scrollTo(0, 300)")
         tab.get_by_role("button", name="load again").click()
         tab.wait_for_selector("html[data-ready]:not([data-former])", state="attached")
         assert "state0=0" in tab.url
+        assert tab.evaluate("scrollY") == 300
         assert row(tab, "iteration") == 0
         tab.get_by_label("load again by itself").check()
         page_of([tmp_path / "slow"]).save(file)

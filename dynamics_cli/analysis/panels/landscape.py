@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.curves import mark_time, value_scale
-from dynamics_cli.analysis.panels.training import COLORS, bound_of, measured, recorded
+from dynamics_cli.analysis.panels.training import COLORS, bound_of, measured
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import ROW_WIDTH
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
@@ -27,6 +27,7 @@ from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import layers_of
 from dynamics_cli.recording.weights import hidden_layers, linear_cka
+from dynamics_cli.runs.summary import recorded
 
 POINTS, SIDE = 76, 21
 """Points of a line, and of a side of a square, at which the loss is evaluated."""
@@ -274,14 +275,16 @@ def similarity_figure(view: View, iteration: int | None) -> Figure:
     count = depth + (depth > 1)
     width = ROW_WIDTH if count > 2 else None
     figure, panels = new_figure(min(count, 3), -(-count // 3), width=width, aspect=0.85)
-    look: dict[str, Any] = {"label": "CKA", "limits": (0.0, 1.0)}
+    grids = [_similarities([one[layer] for one in over]) for layer in range(depth)] + [_similarities(last)]
+    lowest = min(float(np.nanmin(grid, initial=0.999)) for grid in grids)
+    look: dict[str, Any] = {"label": "CKA", "limits": (lowest, 1.0)}  # similar states differ in the second digit
     for layer in range(depth):
-        values, times = _similarities([one[layer] for one in over]), steps[chosen]
+        values, times = grids[layer], steps[chosen]
         draw_phase_diagram(panels[layer], times, times, values, xlabel="iteration", ylabel="iteration", **look)
         panel_label(panels[layer], layer, f"layer {layer + 1}")
     if depth > 1:
         axes, numbers = panels[depth], np.arange(1, depth + 1)
-        draw_phase_diagram(axes, numbers, numbers, _similarities(last), xlabel="layer", ylabel="layer", **look)
+        draw_phase_diagram(axes, numbers, numbers, grids[-1], xlabel="layer", ylabel="layer", **look)
         axes.set(xticks=numbers, yticks=numbers)
         panel_label(axes, depth, f"iteration {format_number(int(steps[at]))}")
     for unused in panels[count:]:

@@ -120,7 +120,8 @@ def rays_figure(view: View, iteration: int | None) -> Figure:
     states = shown_states(view, iteration)
     options: dict[str, Any] = {}
     if view.no_dataset is None:
-        options = {"data": np.asarray(view.dataset.x), "labels": np.asarray(view.dataset.y)}
+        signed = view.dataset.y.ndim == 1 and not view.classifies
+        options = {"data": view.dataset.x, "labels": view.dataset.y if signed else None}
         if view.dataset.bias:
             options |= {"xlabel": "weight $w_{j,1}$", "ylabel": "bias $w_{j,2}$"}
 
@@ -134,7 +135,7 @@ def rays_figure(view: View, iteration: int | None) -> Figure:
                 axis.set_major_locator(FixedLocator([-drawn.limit, 0, drawn.limit]))
         return [*(sign_handle(value, marker="o", size=4.5) for value in drawn.rays), *drawn.directions]
 
-    return draw_states(states, draw, columns=5)
+    return draw_states(states, draw, columns=5, one_scale=False)
 
 
 def _fade(panel: RaysPanel) -> None:
@@ -274,7 +275,7 @@ def _cosines(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
     last = view.weights(view.states - 1)
     if norms(last).any():
         named["cosine with leading direction"] = leading_directions(last, 1)[0]
-    if not view.no_dataset:
+    if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
         named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
     weights = [view.weights(i)[drawn] for i in states]
     return {label: np.stack([cosines(w, v) for w in weights]) for label, v in named.items()}
