@@ -383,7 +383,7 @@ def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> 
 
             def look() -> None:
                 nonlocal alone
-                before, alone = alone, not client.scheduler_info(n_workers=-1)["workers"]
+                before, alone = alone, not client.scheduler_info()["workers"]
                 if alone and not before and messages is not None:
                     messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
 
