@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, partial
@@ -153,7 +154,7 @@ def train(
         measures: what is recorded beside the weights, in place of what the config says: names, or functions of a state
             (`config.bases.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
-        messages: told that another process is waited for.
+        messages: told that another process is waited for, or that a run goes on in another environment.
         settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
 
     Raises:
@@ -203,13 +204,19 @@ def sweep(
     config: Config,
     grid: Mapping[str, Any] | Iterable[str] = (),
     *,
+    together: Mapping[str, Any] | Iterable[str] = (),
+    let: Mapping[str, str] | Iterable[str] = (),
+    seeds: int | None = None,
+    overrides: Overrides = (),
+    record: str | None = None,
     workers: int | None = None,
     shard: tuple[int, int] | None = None,
     executor: Executor | None = None,
     scheduler: str | None = None,
     out: str | Path | None = None,
     progress: Counted | None = None,
-    **plan: Any,
+    messages: Callable[[str], object] | None = None,
+    **settings: Any,
 ) -> Sweep:
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
 
@@ -217,13 +224,19 @@ def sweep(
         config: as `load_config` takes it; what its section `sweep` says comes first.
         grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
             A setting that the section sweeps too takes these values instead.
+        together: settings that run together, value by value, with as many values each: `--zip`.
+        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
+        seeds: seeds per grid point, by default what the section says, or 1.
+        overrides: for all jobs, as `load_config` takes them.
+        record: what each job keeps: `light` (the default), the `ends` only, or all that the `config` says.
         workers: processes that train; by default one per core, and none where all is done in seconds.
         shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
-        plan: what else is swept, as `plan_sweep` takes it.
+        messages: told what a user should know, such as that no worker is there.
+        settings: top-level settings of all jobs; `seed` is the first one.
 
     Returns:
         The sweep; `rows` has one row a job, those that failed or diverged included.
@@ -234,9 +247,19 @@ def sweep(
     """
     from dynamics_cli.sweeps.sweep import by_dask, by_executor, run_sweep
 
-    planned = plan_sweep(config, grid, **plan)
+    planned = plan_sweep(
+        config,
+        grid,
+        together=together,
+        let=let,
+        seeds=seeds,
+        overrides=overrides,
+        record=record,
+        messages=messages,
+        **settings,
+    )
     total = len(planned) if shard is None else None
-    engine = by_executor(executor) if executor is not None else by_dask(scheduler) if scheduler else None
+    engine = by_executor(executor) if executor is not None else by_dask(scheduler, messages) if scheduler else None
 
     def report(done: int) -> None:
         if progress is not None:
@@ -286,33 +309,25 @@ def plan_sweep(
     let: Mapping[str, str] | Iterable[str] = (),
     seeds: int | None = None,
     overrides: Overrides = (),
-    record: str = "light",
+    record: str | None = None,
+    messages: Callable[[str], object] | None = None,
     **settings: Any,
 ) -> PlannedSweep:
     """Return the jobs of a sweep, a sequence that makes each, with its validated config, when it is asked for.
 
-    Args:
-        config: as `load_config` takes it; what its section `sweep` says comes first.
-        grid: as `sweep` takes it.
-        together: settings that run together, value by value, with as many values each: `--zip`.
-        let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
-        seeds: seeds per grid point, by default what the section says, or 1.
-        overrides: for all jobs, as `load_config` takes them.
-        record: what each job keeps: `light`, the `ends` only, or all that the `config` says.
-        settings: top-level settings of all jobs; `seed` is the first one.
-
-    Raises as `sweep`.
+    The arguments are those of `sweep`. Raises as `sweep`.
     """
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import zipped
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
+    from dynamics_cli.sweeps.sweep import beyond_limit
 
     source: Any = to_plain(config) if isinstance(config, RunConfig) else config
     source = source if isinstance(source, Mapping) else config_file(os.fspath(source))
     texts = override_texts(overrides)
-    axes, lets, count = read_sweep_section(source, texts)
+    axes, lets, section = read_sweep_section(source, texts)
     given = [*_axes(grid), *zipped(_axes(together, "--zip"))]
     leaders = {axis.leader for axis in axes}
     replaced = {axis.key for axis in given if axis.key not in leaders}
@@ -320,19 +335,30 @@ def plan_sweep(
     pairs = let.items() if isinstance(let, Mapping) else ()
     parsed = [parse_let(text) for text in ([f"{key}={text}" for key, text in pairs] or let)]
     lets = [*(one for one in lets if one.key not in {new.key for new in parsed}), *parsed]
-    count = count if seeds is None else seeds
-    return PlannedSweep(source, texts, axes, lets=lets, seeds=count, record=record, **settings)
+    count = section.seeds if seeds is None else seeds
+    plan = partial(PlannedSweep, source, texts, axes, lets=lets, seeds=count, **settings)
+    if record := record or section.record:
+        return plan(record=record)
+    planned = plan(record="config")
+    if (too_much := beyond_limit(planned)) is None:
+        return planned
+    if messages is not None:
+        messages(too_much)
+    return plan(record="light")
 
 
-def is_swept(config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()) -> bool:
-    """Return whether a config has a section `sweep`, so that `sweep` and not `train` takes it.
+def sweep_section(
+    config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()
+) -> dict[str, Any] | None:
+    """Return the section `sweep` of a config that `sweep` and not `train` takes; None of another.
 
     Raises ConfigError: it cannot be read, or the section is not valid.
     """
     from dynamics_cli.config.load import load_sweep
 
     source = config if isinstance(config, Mapping) else config_file(os.fspath(config))
-    return load_sweep(source, override_texts(overrides))[0] is not None
+    section, _ = load_sweep(source, override_texts(overrides))
+    return None if section is None else section.model_dump(exclude_unset=True)
 
 
 def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
@@ -353,24 +379,31 @@ def load_run(which: Which, *, verify: bool = True) -> Run:
 
     Args:
         which: its directory; the name, or the start of the name or of the hash, of one below `outputs/runs`; the same
-            followed by `:k` for replica k of runs trained together; or `latest`.
+            followed by `:k` for replica k of runs trained together; `SWEEP:k` for job k of a sweep; or `latest`.
         verify: check the config and, when it is first used, each array against the checksums.
 
     Raises:
         UsageError: several runs begin so; the message names them.
         RunError: there is no such run, it is damaged, or was written by a newer version.
     """
-    from dynamics_cli.runs import named
+    return _opened(which, verify=verify, together=True)
 
-    return named.load_run(which, verify=verify, together=True)
+
+def _opened(which: Drawn, **options: Any) -> Run:
+    """Return a run, which may be called by its place in a sweep, as `runs.named.load_run` opens it."""
+    from dynamics_cli.runs import named
+    from dynamics_cli.sweeps.find import run_of_job
+
+    return named.load_run(run_of_job(which), **options)
 
 
 def describe(run: Which) -> dict[str, Any]:
     """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
     from dynamics_cli.runs.named import read_run
     from dynamics_cli.runs.summary import describe
+    from dynamics_cli.sweeps.find import run_of_job
 
-    return read_run(run, describe, together=True)
+    return read_run(run_of_job(run), describe, together=True)
 
 
 def compare(a: Which, b: Which) -> Comparison:
@@ -378,10 +411,9 @@ def compare(a: Which, b: Which) -> Comparison:
 
     Raises RunError: there is no such run, or one holds several runs trained together.
     """
-    from dynamics_cli.runs import named
     from dynamics_cli.runs.compare import compare_runs
 
-    return compare_runs(named.load_run(a, whole=True), named.load_run(b, whole=True))
+    return compare_runs(_opened(a, whole=True), _opened(b, whole=True))
 
 
 def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
@@ -391,8 +423,12 @@ def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepCompari
     """
     from dynamics_cli.sweeps.directory import compare_sweeps
 
-    first, second = (sweep_directory(which) or Path(str(which)) for which in (a, b))
-    return compare_sweeps(first, second)
+    return compare_sweeps(_sweep(a), _sweep(b))
+
+
+def _sweep(which: Sweep | str | Path) -> Path:
+    """Return the directory of what can only be a sweep."""
+    return sweep_directory(which, alone=True) or Path(str(which))
 
 
 def prune_runs(
@@ -449,8 +485,9 @@ def _run_row(summary: Any) -> dict[str, Any]:
 
 @overload
 def plot(
-    run: Drawn, panel: str, at: int | None = None, *, measure: str = "final_loss",
-    columns: Mapping[str, str] | None = None, log: LogAxes | None = None, out: str | Path | None = None,
+    run: Drawn, panel: str, at: int | None = None, *, measure: str | None = None,
+    columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None, contours: bool = False,
+    log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure: ...  # fmt: skip
 
@@ -458,8 +495,9 @@ def plot(
 @overload
 def plot(
     run: Drawn, panel: str | Sequence[str] | None = None, at: int | Sequence[int] | None = None, *,
-    measure: str = "final_loss", columns: Mapping[str, str] | None = None, log: LogAxes | None = None,
-    out: str | Path | None = None, formats: Sequence[str] = ("png",),
+    measure: str | None = None, columns: Mapping[str, str] | None = None, where: Mapping[str, Any] | None = None,
+    contours: bool = False, log: LogAxes | None = None, x_scale: str | None = None, out: str | Path | None = None,
+    formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]: ...  # fmt: skip
 
 
@@ -468,9 +506,12 @@ def plot(
     panel: str | Sequence[str] | None = None,
     at: int | Sequence[int] | None = None,
     *,
-    measure: str = "final_loss",
+    measure: str | None = None,
     columns: Mapping[str, str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    contours: bool = False,
     log: LogAxes | None = None,
+    x_scale: str | None = None,
     out: str | Path | None = None,
     formats: Sequence[str] = ("png",),
 ) -> Figure | dict[str, Figure]:
@@ -480,9 +521,13 @@ def plot(
         run: as `load_run` takes it, or a list of several; a sweep or its directory.
         panel: the name of a panel or of a measure, or several (see `list_panels`); by default all.
         at: the iteration whose state is shown, or marked; or several. By default several states in one picture.
-        measure: of a sweep, the final number to draw.
+        measure: of a sweep, the final number to draw; by default the first that the config asks for, or the final loss.
         columns: of a sweep, columns of its table to draw in one picture, as `{"x": ..., "y": ..., "color": ...}`.
+        where: of a sweep, the jobs that are drawn, by their settings: `{"optimizer.lr": 0.1}`.
+        contours: of a sweep, whether heat maps have them.
         log: which axes are logarithmic: `x`, `y`, `xy` or `none`; by default those that this suits.
+        x_scale: of losses and measures of runs, an expression of the keys of their configs that multiplies iterations,
+            such as `"optimizer.lr / -log(initialization.scale)"`.
         out: folder to write the pictures to; by default nothing is written.
         formats: of the files: `png`, `pdf`, `svg`.
 
@@ -496,7 +541,8 @@ def plot(
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
     drawn = {}
-    for stem, figure in pictures(run, panels, iterations, measure=measure, columns=columns, log=log):
+    options: dict[str, Any] = {"measure": measure, "columns": columns, "where": where, "contours": contours, "log": log}
+    for stem, figure in pictures(run, panels, iterations, **options, x_scale=x_scale):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
@@ -511,33 +557,36 @@ def pictures(
     panels: Sequence[str] = (),
     iterations: Sequence[int] = (),
     *,
-    measure: str = "final_loss",
+    measure: str | None = None,
     columns: Mapping[str, str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    contours: bool = False,
     log: LogAxes | None = None,
+    x_scale: str | None = None,
     messages: Messages | None = None,
 ) -> Iterator[tuple[str, Figure]]:
     """Draw panels of a run, several runs or a sweep one after the other, each with the name of its file; see `plot`.
 
     Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
     """
-    if isinstance(run, list | tuple):
-        if iterations or columns:
-            raise UsageError("at, x, y and color go with one run or sweep, not with several runs in one picture")
-        yield from _overlays([_overlaid_run(one) for one in run], panels, log)
+    if isinstance(run, list | tuple) or x_scale is not None:
+        if iterations or columns or where or contours:
+            raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
+        several = run if isinstance(run, list | tuple) else [run]
+        yield from _overlays([_overlaid_run(one) for one in several], panels, log, x_scale)
         return
     directory = sweep_directory(run)
     if directory is not None:
         if iterations:
             raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, panels, measure, columns or {}, log)
+        yield from _pictures_of_sweep(directory, panels, measure, columns or {}, where or {}, contours, log)
         return
-    if columns:
-        raise UsageError("x, y and color are columns of the table of a sweep; a run has none")
+    if columns or where or contours:
+        raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
     from dynamics_cli.analysis import check_panel, draw_panel, panels_of
-    from dynamics_cli.runs import named
 
     # all is checked before the first picture, so that there is none of a damaged run
-    loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
+    loaded = _opened(run, whole=True)
     for name in panels:
         check_panel(loaded, name, log)
     states = _states(loaded, iterations, messages) or [None]
@@ -551,42 +600,57 @@ def _overlaid_run(which: Any) -> Run:
 
     Raises UsageError: it is a sweep.
     """
-    from dynamics_cli.runs import named
-
     if (directory := sweep_directory(which)) is not None:
         raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
-    return named.load_run(which)
+    return _opened(which)
 
 
-def _overlays(runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None) -> Iterator[tuple[str, Figure]]:
+def _overlays(
+    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None, x_scale: str | None
+) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import draw_overlay, overlaid
+    from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.sweeps.expressions import evaluate
 
     for run in runs:
         run.check_all()
+    units = [evaluate(x_scale, to_plain(run.config), "--x-scale") for run in runs] if x_scale is not None else []
+    for run, unit in zip(runs, units, strict=False):
+        if unit <= 0:
+            raise UsageError(f"--x-scale = {x_scale}: it is {unit:g} in {run.path.name}, and must be above 0")
     known = overlaid(runs)
     for name in panels:
         if name not in known:
             raise UsageError(
                 f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
             )
-    digits = hashlib.sha256("\n".join(str(run.path.absolute()) for run in runs).encode()).hexdigest()[:10]
+    places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
+    places += [] if x_scale is None else [x_scale]
+    digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
     for name in dict.fromkeys(panels) or known:
-        yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log)
+        yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log, units=units, unit=x_scale or "")
 
 
 def _pictures_of_sweep(
-    directory: Path, panels: Sequence[str], measure: str, columns: Mapping[str, str], log: LogAxes | None
-) -> Iterator[tuple[str, Figure]]:
-    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of
+    directory: Path, panels: Sequence[str], measure: str | None, columns: Mapping[str, str], where: Mapping[str, Any],
+    contours: bool, log: LogAxes | None,
+) -> Iterator[tuple[str, Figure]]:  # fmt: skip
+    from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
 
-    results = SweepTable(directory, log)
+    results = SweepTable(directory, log, where=where, contours=contours)
+    said = "".join(f"-{key}={re.sub('[^A-Za-z0-9_.+-]+', '_', str(value))[:40]}" for key, value in where.items())
     if columns:
         if panels:
-            raise UsageError("a panel has its own columns; give either panels, or x, y and color")
-        yield "-".join(columns.values()), draw_columns(results, **columns, measure=measure)
+            raise UsageError(
+                f"the panel {panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color draw"
+                " any columns of final numbers where no panel is named"
+            )
+        yield "-".join(columns.values()) + said, draw_columns(results, **columns, measure=measure)
         return
     for name in panels or pictures_of(results):
-        yield (name if measure == "final_loss" else f"{name}-{measure}"), draw_sweep(results, name, measure)
+        chosen = measure or usual_measure(results, name)
+        stem = name if chosen == "final_loss" else f"{name}-{chosen}"
+        yield stem + said, draw_sweep(results, name, chosen)
 
 
 def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> list[int | None]:
@@ -600,14 +664,11 @@ def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> l
     return list(states.values())
 
 
-def sweep_directory(which: Any) -> Path | None:
-    """Return the directory of a sweep, which may be named by its last part; None for what is none."""
-    from dynamics_cli.runs import outputs_root
-    from dynamics_cli.sweeps.directory import is_sweep
+def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
+    """Return the directory of a sweep, None for what is none; see `sweeps.find.sweep_directory`."""
+    from dynamics_cli.sweeps.find import sweep_directory
 
-    path = Path(getattr(which, "path", which))
-    places = [path] if path.is_absolute() or len(path.parts) != 1 else [path, outputs_root() / "sweeps" / path]
-    return next((place for place in places if is_sweep(place)), None)
+    return sweep_directory(which, alone=alone)
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
@@ -621,9 +682,8 @@ def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
         RunError: the run is damaged, or has not recorded the weights that a theory needs.
     """
     from dynamics_cli.analysis import predictions as of
-    from dynamics_cli.runs import named
 
-    return of(named.load_run(run, whole=True), anyway)
+    return of(_opened(run, whole=True), anyway)
 
 
 def list_panels(run: Drawn) -> Table:
@@ -640,9 +700,8 @@ def list_panels(run: Drawn) -> Table:
         offered = pictures_of(SweepTable(directory)).items()
         return Table({"name": name, "description": picture.description} for name, picture in offered)
     from dynamics_cli.analysis import panels_of
-    from dynamics_cli.runs import named
 
-    loaded = named.load_run(run, whole=True)  # type: ignore[arg-type]  # not a sweep
+    loaded = _opened(run, whole=True)
     return Table({"name": panel.name, "description": panel.description} for panel in panels_of(loaded))
 
 
@@ -657,11 +716,11 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
         RunError: the run is damaged, or a file cannot be written.
     """
     from dynamics_cli.analysis import animate_run
-    from dynamics_cli.runs import named
     from dynamics_cli.runs.store.layout import plots_folder
 
-    loaded = named.load_run(run, whole=True)
-    return animate_run(loaded, Path(out or plots_folder(loaded.path)) / "animation", progress)
+    loaded = _opened(run, whole=True)
+    folder = out or plots_folder(loaded.path) / str(getattr(loaded, "replica", ""))
+    return animate_run(loaded, Path(folder) / "animation", progress)
 
 
 def page(*what: Which | Sweep | FigureResult, runs: bool = False) -> Page:
@@ -747,9 +806,13 @@ def verify(*paths: str | Path) -> Table:
     Raises RunError: there is no such file, nor a run of this name.
     """
     from dynamics_cli.runs.named import is_there, run_directory
+    from dynamics_cli.sweeps.find import run_of_job
 
     def target(path: str | Path) -> Path:
-        return Path(path) if is_there(path) and not Path(path).is_dir() else run_directory(os.fspath(path))
+        if is_there(path):
+            return Path(path)
+        run = run_of_job(path)
+        return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
 
     checks = _checks([target(path) for path in paths] if paths else _everything())
     return Table(
@@ -881,18 +944,27 @@ def _with_keys(section: str) -> Table:
     )
 
 
-def list_runs(root: str | Path | None = None, *, statuses: Iterable[str] = ()) -> Table:
+def list_runs(
+    root: str | Path | None = None, *, statuses: Iterable[str] = (), sweep: Sweep | str | Path | None = None
+) -> Table:
     """Return the runs that are kept, one row each; `size` in bytes, `modified` in seconds since 1970.
 
     Args:
         root: where they are; by default below `outputs/runs`.
         statuses: only runs of these statuses.
+        sweep: the sweep whose jobs are listed instead, those that have ended: `run` as `load_run` takes it, settings,
+            seed, how it ended.
 
     Raises UsageError: there is no such status.
     """
     from dynamics_cli.runs import list_runs, runs_root
 
     statuses = _known_statuses(statuses)
+    if sweep is not None:
+        from dynamics_cli.sweeps.find import list_jobs
+
+        jobs = list_jobs(_sweep(sweep))
+        return Table(job for job in jobs if not statuses or job["status"] in statuses)
     found = list_runs(Path(root or runs_root()))
     return Table(_run_row(run) for run in found if not statuses or run.status in statuses)
 
@@ -918,7 +990,7 @@ def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
     """
     from dynamics_cli.sweeps.directory import sweep_summary
 
-    return sweep_summary(sweep_directory(which) or Path(str(which)))
+    return sweep_summary(_sweep(which))
 
 
 # --- data files

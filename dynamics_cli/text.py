@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_LEAST_FIRST, _LEAST_OTHER = 28, 14
-"""Characters that columns keep which give way: the first of them, and each of the others."""
+_LEAST = 14
+"""Characters that columns keep which give way."""
+_IN_NUMBER, _HOLD = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)"), "\0"
+"""The space in `60 000` and `5.2 h`, and what stands for it while lines are broken."""
 _HTML_ROWS, _HTML_CHARACTERS = 50, 200
 """Rows of a table, and characters of a cell, that a notebook shows."""
 
@@ -45,30 +49,37 @@ class Table(list[dict[str, Any]]):
 
 
 def text_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    right: Sequence[int] = (),
-    width: int | None = None,
-    flexible: Sequence[int] = (0,),
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), width: int | None = None
 ) -> str:
-    """Return lines of columns under one line of header.
+    """Return lines of columns under one line of header; cells are broken into lines so that the table fits.
+
+    Where the columns do not fit beside one another, the cells of a row stand below one another.
 
     Args:
         header: names of the columns.
         rows: as many cells each.
-        right: numbers of the columns that are flushed right.
-        width: most characters of a line, where words allow it; None for no limit.
-        flexible: numbers of the columns whose cells are broken into lines to fit the width.
+        right: numbers of the columns that are flushed right, whose cells are never broken.
+        width: most characters of a line, by default as many as the terminal has.
 
     Raises:
         ValueError: the rows are of unequal lengths.
     """
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"every row of a table with {len(header)} columns must have as many cells")
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    if width is not None:
-        widths = _fit(widths, width - 2 * (len(header) - 1), flexible)
+    room = (width or terminal_width()) - 2 * (len(header) - 1)
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(map(len, cells)) for cells in columns]
+    least = []
+    for k, (name, *cells) in enumerate(columns):
+        whole = map(len, cells) if k in right else [*map(_longest_word, cells), min(_LEAST, widths[k])]
+        least.append(max([_longest_word(name), *whole]))
+    if sum(least) > room:
+        named = (zip(header[1:], rest, strict=True) for _, *rest in rows)
+        below = (pairs({name: text for name, text in cells if text}, width=room) for cells in named)
+        return "\n".join(f"{row[0]}\n{textwrap.indent(text, '  ')}" for row, text in zip(rows, below, strict=True))
+    while sum(widths) > room:
+        wide = max((k for k in range(len(widths)) if widths[k] > least[k]), key=widths.__getitem__)
+        widths[wide] -= 1
 
     def line(cells: Sequence[str]) -> str:
         placed = [
@@ -77,28 +88,38 @@ def text_table(
         ]
         return "  ".join(placed).rstrip()
 
-    lines = [line(header), line(["-" * size for size in widths])]
-    for row in rows:
-        broken = [_wrapped(text, size) for text, size in zip(row, widths, strict=True)]
+    lines = []
+    for row in (header, ["-" * size for size in widths], *rows):
+        broken = [wrapped(text, size) for text, size in zip(row, widths, strict=True)]
         height = max(map(len, broken))
         lines += [line([part[k] if k < len(part) else "" for part in broken]) for k in range(height)]
     return "\n".join(lines)
 
 
-def _fit(natural: Sequence[int], room: int, flexible: Sequence[int]) -> list[int]:
-    """Return column widths: the widest flexible column gives way until all fit, none below what a word needs."""
-    widths = list(natural)
-    least = {k: min(natural[k], _LEAST_FIRST if k == flexible[0] else _LEAST_OTHER) for k in flexible}
-    while sum(widths) > room:
-        able = [k for k in flexible if widths[k] > least[k]]
-        if not able:
-            break
-        widths[max(able, key=lambda k: widths[k])] -= 1
-    return widths
+def terminal_width() -> int:
+    """Return the characters of a line of the terminal; 100 where there is none."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
-def _wrapped(text: str, size: int) -> list[str]:
-    return textwrap.wrap(text, size, break_on_hyphens=False) or [""] if len(text) > size else [text]
+def fitted(text: str) -> str:
+    """Return a text in lines that fit the terminal."""
+    return "\n".join(wrapped(text, terminal_width()))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most so many characters; neither words nor numbers, units included, are broken."""
+    if len(text) <= width:
+        return [text]
+    lines = textwrap.wrap(_held(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_HOLD, " ") for line in lines] or [""]
+
+
+def _held(text: str) -> str:
+    return _IN_NUMBER.sub(_HOLD, text)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, _held(text).split()), default=0)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
@@ -115,10 +136,15 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     return f"<table>{head}<tbody>{body}</tbody></table>{more}"
 
 
-def pairs(items: Mapping[str, str]) -> str:
-    """Return one line for each name and value."""
-    width = max((len(name) for name in items), default=0)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in items.items())
+def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:
+    """Return names and their values, which are broken into lines of at most `width`, by default the terminal's."""
+    left = max((len(name) for name in items), default=0)
+    room = max((width or terminal_width()) - left - 2, _LEAST)
+    return "\n".join(
+        f"{name if k == 0 else '':<{left}}  {line}"
+        for name, value in items.items()
+        for k, line in enumerate(wrapped(value, room))
+    )
 
 
 def cell(value: Any) -> str:
@@ -149,8 +175,11 @@ def duration(seconds: float) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, with `...` in place of the rest."""
-    return text if len(text) <= most else text[: most - 3] + "..."
+    """Return a text of at most `most` characters, with `...` in place of the rest, which begins after a whole word."""
+    if len(text) <= most:
+        return text
+    start = text[: most - 3]
+    return (start if " " not in start or text[most - 3] == " " else start.rpartition(" ")[0]) + "..."
 
 
 def to_json(document: Any) -> str:

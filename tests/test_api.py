@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -48,7 +51,7 @@ def answer(*arguments: object) -> Any:
 def test_the_names_are_the_commands() -> None:
     assert dir(dyn) == sorted(dyn.__all__)
     assert all(callable(getattr(dyn, name)) and getattr(dyn, name).__doc__ for name in dir(dyn) if name[0] != "_")
-    for_commands = {"config_file", "is_swept", "job_array", "override_texts", "pictures", "sweep_directory"}
+    for_commands = {"config_file", "job_array", "override_texts", "pictures", "sweep_directory", "sweep_section"}
     own = {name for name, one in vars(api).items() if name.islower() and getattr(one, "__module__", "") == api.__name__}
     assert {name for name in own if name[0] != "_"} - for_commands == set(dir(dyn)) - {"__version__"}
     with pytest.raises(AttributeError, match="has no attribute 'tarin'"):
@@ -172,6 +175,81 @@ def test_a_sweep_has_a_row_for_each_job() -> None:
     ) == pytest.approx([0.01, 0.01 * 10**0.5, 0.1])
     with pytest.raises(UsageError, match="none of them twice"):
         dyn.sweep(TOY, {"seed": [1, 1]})
+
+
+def test_from_a_sweep_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    keywords = inspect.signature(dyn.sweep).parameters
+    assert {"together", "let", "seeds", "overrides", "record", "settings"} <= set(keywords)
+    # the widths differ in shape: jobs 0 to 3 are trained in one batch, 4 to 7 in another
+    found = dyn.sweep(
+        TOY,
+        {"architecture.width": [2, 4], "optimizer.lr": [0.01, 1e9]},
+        seeds=2,
+        overrides={"optimizer.iterations": 10},
+    )
+    chosen = found.runs(where={"optimizer.lr": 0.01, "architecture.width": 4})
+    assert [(run.config.optimizer.lr, run.config.architecture.width, run.config.seed) for run in chosen] == [
+        (0.01, 4, 0), (0.01, 4, 1),
+    ]  # fmt: skip
+    assert len(found.runs()) == 8
+    row = found.rows[5]
+    for which in (found.run(5), found.run(row), dyn.load_run(f"{found.path}:5"), dyn.load_run(f"{found.path.name}:5")):
+        assert (which.config.seed, which.final_loss) == (1, row["final_loss"])
+    with pytest.raises(UsageError, match="no job has optimizer.lr 3; there are 0.01, "):
+        found.runs({"optimizer.lr": 3})
+    with pytest.raises(RunError, match="no job 8 of .* has ended; there are 8, from 0"):
+        found.run(8)
+    jobs = dyn.list_runs(sweep=found.path.name[:-3], statuses=["complete"])
+    assert jobs.column("run")[:2] == [f"{found.path.name}:{k}" for k in (0, 1)]
+    assert jobs.column("architecture.width") == [2, 2, 4, 4]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="needs pandas: pip install pandas"):
+        found.to_pandas()
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
+    assert [row["seed"] for row in found.to_pandas()] == found.rows.column("seed")
+
+
+def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
+    short = {"overrides": {"optimizer.iterations": 5}}
+    run, found = dyn.train(TOY, **short), dyn.sweep(TOY, {"optimizer.lr": [0.01, 0.02]}, **short)
+    name, path = found.path.name, str(found.path.absolute())
+    for which in ("latest", name, name[:-2], name[-10:-2], str(found.path)):
+        assert answer("show", which)["path"] == path
+        assert answer("verify", which)[0]["path"] == path
+        assert answer("compare", which, which)["common"] == 2
+        assert answer("list", "runs", "--sweep", which)[1]["optimizer.lr"] == 0.02
+        assert answer("plot", which, "--panel", "spread")["files"] == [f"{path}/plots/spread.png"]
+        assert answer("show", f"{which}:1")["config"]["optimizer"]["lr"] == 0.02
+    drawn = answer("plot", "latest:1", "--panel", "loss")["files"]
+    assert drawn != answer("plot", "latest:0", "--panel", "loss")["files"]
+    assert name in answer("page", "latest")["file"]
+    dyn.train(TOY, seed=1, **short)
+    assert answer("show", "latest")["config"]["seed"] == 1  # what was written last, run or sweep
+    for which in ("toy", "toy-"):
+        failed = CliRunner().invoke(main, ["show", which])
+        assert (failed.exit_code, failed.stderr.count("/toy-")) == (2, 3)
+    assert dyn.describe_sweep("toy")["name"] == "toy"  # only a sweep can be meant
+    assert dyn.load_run(run.path.name).hash == run.hash
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--panel", "losses", "--x", "optimizer.lr"],
+            "the panel losses has its own axes; --where KEY=VALUE narrows it",
+        ),
+        (["--where", "optimizer.lr"], "must have the form COLUMN=VALUE"),
+        (["--contours"], "contours need numbers and 8 x 8 cells"),
+    ],
+)
+def test_options_of_pictures_of_a_sweep_that_do_not_fit(arguments: list[str], said: str) -> None:
+    grid = {"optimizer.lr": [0.01, 0.02], "architecture.width": [2, 4]}
+    dyn.sweep(TOY, grid, overrides={"optimizer.iterations": 5})
+    failed = CliRunner().invoke(main, ["plot", "latest", *arguments])
+    assert (failed.exit_code, said in failed.stderr) == (2, True), failed.stderr
+    files = answer("plot", "latest", "--panel", "curve", "--where", "optimizer.lr=0.02")["files"]
+    assert [Path(file).name for file in files] == ["curve-optimizer.lr=0.02.png"]
 
 
 def test_panels_are_figures_and_files_only_where_asked_for(place: Path) -> None:

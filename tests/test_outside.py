@@ -123,17 +123,81 @@ def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
         assert len((tmp_path / f"my_{section}.py").read_text().splitlines()) <= 30
     assert "there is no" not in dyn("new", "kind", "measure", "my_measure", code=2, cwd=tmp_path).stderr
     made = dyn("new", "paper", "mine2026", cwd=tmp_path).stdout.split()
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / "__init__.py").touch()
+    dyn("new", "paper", "inner2026", "--into", "stranger", cwd=tmp_path)
     code = [Path(tmp_path, name) for name in made if name.endswith(".py")]
     assert sum(len(file.read_text().splitlines()) for file in code if file.name == "fig1.py") <= 60
     tests = [str(file) for file in sorted(tmp_path.rglob("test_*.py"))]
-    assert len(tests) == len(SECTIONS) + 1
+    assert len(tests) == len(SECTIONS) + 2
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), *tests],
         capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
+    assert "inner2026/two_points" in dyn("--with", "stranger/inner2026", "list", "configs", cwd=tmp_path).stdout
     assert "mine2026/two_points" in dyn("--with", "mine2026", "list", "configs", cwd=tmp_path).stdout
+
+
+BROKEN = {
+    "activation": ("** 2", "** 3", "test_its_derivative_is_that_of_its_value"),
+    "loss": ("-self.delta, self.delta)", "-self.delta, 9)", "test_its_derivatives_are_those_of_its_values"),
+    "optimizer": ("state[name]", "_kept[name]", "test_it_goes_on_from_a_checkpoint"),
+}
+
+
+def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
+    for section, (right, wrong, _) in BROKEN.items():
+        dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
+        file = tmp_path / f"my_{section}.py"
+        file.write_text(file.read_text().replace(right, wrong).replace("state.get", "_kept.get") + "\n\n_kept = {}\n")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "-k",
+        "its_derivative or it_goes",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    for section, (_, _, test) in BROKEN.items():
+        assert f"FAILED test_my_{section}.py::{test}" in done.stdout
+    assert done.stdout.count("AssertionError: \nE") == len(BROKEN)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "Upper", "1st", "class", "über"])
+def test_a_name_that_no_kind_can_have(name: str, tmp_path: Path) -> None:
+    assert "must be a name in at most 60" in dyn("new", "kind", "measure", name, code=2, cwd=tmp_path).stderr
+    assert "must be a name in at most 60" in dyn("new", "paper", name, code=2, cwd=tmp_path).stderr
+
+
+def test_new_does_not_write_through_a_dangling_link(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").symlink_to(tmp_path / "elsewhere")
+    assert "mine.yaml is there already" in dyn("new", "kind", "measure", "mine", code=2, cwd=tmp_path).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_is_no_file_of_kinds(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "mine.py")
+    assert "a Python file (.py)" in dyn("--with", "mine.py", "list", "kinds", code=3, cwd=tmp_path).stderr
+
+
+def test_a_damaged_copy_is_not_imported(stranger: Path) -> None:
+    short = ("--set", "optimizer.iterations=20", "--out", "run", "-q")
+    dyn("--with", "my_parts.py", "train", "my.yaml", *short, cwd=stranger)
+    assert "circle" in dyn("--with", "run", "list", "kinds", "dataset", cwd=stranger).stdout
+    (copy,) = (stranger / "run" / "parts").rglob("my_parts.py")
+    for damaged in (copy.read_bytes().replace(b"0.9", b"0.8"), copy.read_bytes()[:-1], None):
+        copy.unlink() if damaged is None else copy.write_bytes(damaged)
+        refused = dyn("--with", "run", "list", "kinds", "dataset", code=3, cwd=stranger).stderr
+        assert "it is damaged, or was edited" in refused
 
 
 PROJECT = """\
@@ -149,7 +213,7 @@ version = "1.0"
 stranger = "stranger.kinds"
 
 [project.entry-points."dyn.papers"]
-mine2026 = "stranger.mine2026:PAPER"
+mine2026 = "stranger.mine2026"
 """
 
 
@@ -159,8 +223,6 @@ def test_a_package_of_kinds_and_a_paper_installed_into_a_fresh_environment(stran
     project = stranger / "project"  # out of the way: what is imported is what was installed
     package = project / "stranger"
     dyn("new", "paper", "mine2026", "--into", str(package), cwd=stranger)
-    for file in package.rglob("*.py"):
-        file.write_text(file.read_text().replace('"mine2026.fig1"', '"stranger.mine2026.fig1"'))
     (package / "__init__.py").write_text("")
     (package / "kinds.py").write_text(PARTS)
     (project / "pyproject.toml").write_text(PROJECT)

@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "architectures": {"config", "kinds"},
     "engine": {"kinds"},
     "measures": set(),
-    "theory": {"config", "measures"},
+    "theory": {"config", "measures", "training", *KINDS},
     "runs": {"config"},
     "datasets": {"config", "runs"},
     "initializations": {"config", "datasets"},

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dynamics_cli.text import Table, duration, html_table, jsonable, pairs, size, text_table, to_json
+from dynamics_cli.text import Table, duration, html_table, jsonable, pairs, shorten, size, text_table, to_json
 
 
 def test_a_table_has_a_header_and_columns_flushed_left_or_right() -> None:
@@ -20,9 +20,24 @@ def test_long_cells_are_broken_into_lines() -> None:
     text = text_table(["statement", "n"], [["word " * 20, "1"]], width=40)
     assert max(map(len, text.splitlines())) <= 40
     assert text.count("word") == 20
-    assert len(text_table(["statement", "n"], [["word " * 20, "1"]]).splitlines()) == 3
+    assert len(text_table(["statement", "n"], [["word " * 20, "1"]], width=110).splitlines()) == 3
     with pytest.raises(ValueError, match="as many cells"):
         text_table(["a", "b"], [["1"]], width=40)
+
+
+def test_numbers_are_never_broken() -> None:
+    row = ["a 60 000 of 1.5 MiB in 5.2 h", "1.23457e-05", "a/long-name-without-spaces"]
+    for width in range(1, 60):
+        lines = text_table(["text", "final loss", "name"], [row], right=[1], width=width).splitlines()
+        whole = ["60 000", "1.5 MiB", "5.2 h", row[1], row[2]]
+        assert [text for text in whole if not any(text in line for line in lines)] == []
+        assert max(map(len, lines)) <= max(width, 40)
+
+
+def test_what_is_cut_ends_with_a_whole_number() -> None:
+    assert [shorten("0.125, 0.25, 0.5", most) for most in (16, 15, 12, 9)] == [
+        "0.125, 0.25, 0.5", "0.125, 0.25,...", "0.125,...", "0.125,..."
+    ]  # fmt: skip
 
 
 def test_rows_need_not_have_every_column() -> None:

@@ -140,7 +140,7 @@ def scene_of(view: View) -> Scene:
     states = [int(i) for i in spread(view.states, FRAME_STATES)]
     reasons = {name: PANELS[name].missing(view) for name in ("function", "polar", "samples")}
     if reasons["function"] is None:
-        return _classes(view) if view.outputs > 1 else _function(view, states)
+        return _outputs(view, states) if view.outputs > 1 else _function(view, states)
     if reasons["polar"] is None:
         return _polar(view, states)
     if reasons.pop("samples") is None:
@@ -167,17 +167,19 @@ def _function(view: View, states: Sequence[int]) -> Scene:
     return Scene(draw, seen, 0.8)
 
 
-def _classes(view: View) -> Scene:
+def _outputs(view: View, states: Sequence[int]) -> Scene:
+    limits = inputs.output_limits(view, states)
+
     def draw(axes: Axes, i: int) -> Motion:
-        lines = inputs.draw_classes(axes, view, i)
+        lines = inputs.draw_outputs(axes, view, i, limits)
 
         def move(i: int) -> None:
-            for line, shares in zip(lines, inputs.class_shares(view, i)[1].T, strict=True):
-                line.set_ydata(shares)
+            for line, values in zip(lines, inputs.outputs_on_line(view, i)[1].T, strict=True):
+                line.set_ydata(values)
 
         return Motion(lines, lines, move)
 
-    return Scene(draw, lambda i: [inputs.class_shares(view, i, GRID)[1]], 0.8)
+    return Scene(draw, lambda i: [inputs.outputs_on_line(view, i, GRID)[1]], 0.8)
 
 
 def _polar(view: View, states: Sequence[int]) -> Scene:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import bound_of, draw_columns, drawn_measures, measured
+from dynamics_cli.analysis.panels.training import bound_of, called, draw_columns, drawn_measures, measured, note_cut
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.plotting.layout import figure_legend
@@ -18,41 +19,49 @@ from dynamics_cli.plotting.time_axis import LogAxes, set_time_axis, set_value_ax
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
 
-WIDE = 26
-"""Characters of a label beside which a legend has no room for a second one."""
+WIDE = 52
+"""Characters of a line of a legend, and of the label of an axis."""
 MANY_SETTINGS = 3
 """Differing settings that a legend names; of runs that differ in more it gives the names."""
 
 
 @styled
-def draw_overlay(runs: Sequence[Run], name: str = "loss", log: LogAxes | None = None) -> Figure:
+def draw_overlay(
+    runs: Sequence[Run], name: str = "loss", log: LogAxes | None = None, *, units: Sequence[float] = (), unit: str = ""
+) -> Figure:
     """Draw the training loss (`loss`) or a measure of several runs over iterations; the legend says how they differ.
 
     Of a measure of several numbers the first are the darkest. `log` says which axes are logarithmic, by default those
-    that this suits. A measure's bound is dashed, in the colour of its run where runs differ in it.
+    that this suits. A measure's bound is dashed, in the colour of its run where runs differ in it. Iterations are
+    multiplied by `units` (runs,), which are what is written in `unit`.
 
     Raises UsageError: a run has no such measure, or nothing recorded of it.
     """
     curves = [_columns(run, name) for run in runs]
+    factors = units or [1] * len(runs)
+    times = [np.asarray(steps * factor, np.float64) for (steps, _), factor in zip(curves, factors, strict=True)]
     bounds = [None if name == "loss" else bound_of(run, name) for run in runs]
     values = np.concatenate([values.ravel() for _, values in curves])
     scale, value = time_scale(*curves[0], asked=log), value_scale(values, log)
     figure, (axes,) = new_figure(1)
-    label = r"loss $L(\theta^t)$" if name == "loss" else name.replace("_", " ")
+    label = r"loss $L(\theta^t)$" if name == "loss" else called(name)
     reach = np.append(values, [line[1] for line in bounds if line is not None])
     is_log = set_value_axis(axes, reach, label, log=value == "log")
     handles = []
-    for k, ((steps, numbers), line) in enumerate(zip(curves, bounds, strict=True)):
+    for k, (steps, (_, numbers), line) in enumerate(zip(times, curves, bounds, strict=True)):
         color, ls = SERIES[k % len(SERIES)], ("-", "--", ":")[k // len(SERIES) % 3]
         handles.append(draw_columns(axes, steps, numbers, (color,), log=is_log, scale=scale, ls=ls)[0])
         if line is not None and line not in bounds[:k]:
             axes.axhline(line[1], color=color if len(set(bounds)) > 1 else "black", ls="--", lw=0.8)
-    set_time_axis(axes, max((steps for steps, _ in curves), key=lambda steps: int(steps[-1])), scale)
+    label = fill(f"iteration × ({unit})" if unit else "iteration", WIDE)
+    set_time_axis(axes, max(times, key=lambda steps: float(steps[-1])), scale, label)
+    note_cut(axes, max(numbers.shape[1] for _, numbers in curves))
     for handle, text in zip(handles, labels_of(runs), strict=True):
         handle.set_label(text)
     words = dict.fromkeys(line[0] for line in bounds if line is not None)
     handles += [Line2D([], [], color="black", ls="--", lw=0.8, label=word) for word in words]
-    figure_legend(figure, handles, columns=1 if max(len(str(one.get_label())) for one in handles) > WIDE else 4)
+    longest = max(len(str(one.get_label())) for one in handles)
+    figure_legend(figure, handles, columns=min(4, max(1, WIDE // (longest + 5))))  # a line takes about five characters
     return figure
 
 

@@ -127,10 +127,12 @@ def _rests(plateau: Plateau, iterations: Floats, losses: Floats) -> bool:
 def draw_states(
     states: Sequence[Shown], draw: Callable[[Axes, int], Sequence[Artist]], *, aspect: float = 1.05,
     single: float = 1.0, extra_height: float = 0.28, columns: int = 4, title_pad: float | None = None,
+    one_scale: bool = True,
 ) -> Figure:  # fmt: skip
     """Return a figure with a panel for each of `states` in a row, titled, with one legend of all handles under them.
 
-    `draw` draws a state, by its index, and returns the handles of a legend; only the first panel keeps its left labels.
+    `draw` draws a state, by its index, and returns the handles of a legend; on `one_scale` only the first panel keeps
+    its left labels.
     A panel is a quarter of a page wide, a single one has a column. `aspect` and `single` are the height of a panel of a
     row, or of the only panel, divided by its width; `columns` are those of the legend.
     """
@@ -143,7 +145,7 @@ def draw_states(
     for k, (panel, state) in enumerate(zip(axes, states, strict=True)):
         handles += draw(panel, state.index)
         panel.set_title(state.title, pad=title_pad)
-        if k > 0:
+        if k > 0 and one_scale:
             panel.set_ylabel("")
             panel.tick_params(labelleft=False)
     figure_legend(figure, handles, columns=columns)

@@ -10,14 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import NAMES
+from dynamics_cli.analysis.panels.training import called
 from dynamics_cli.config.bases import Curve, Theory
-from dynamics_cli.config.registry import all_kinds
-from dynamics_cli.errors import InputError, UsageError, did_you_mean
+from dynamics_cli.config.registry import all_kinds, blamed
+from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.plotting.layout import panel_label, place_legend
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
+from dynamics_cli.runs.errors import CorruptRunError
 
 MANY = 12
 """Numbers of one curve that are drawn at most."""
@@ -44,6 +45,7 @@ class Prediction:
         return {name: curve.deviation for name, curve in self.curves.items()}
 
 
+@blamed()
 def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
     """Return what all theories say that speak of `run`; those named in `anyway` also where their assumptions fail.
 
@@ -51,10 +53,11 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
         InputError: a theory cannot predict this run.
         UsageError: `anyway` names none that speaks of it, or no theory does.
     """
-    found = []
+    found, shapes = [], run.config.architecture.shapes(run.dataset().d)
     for cls in all_kinds("theory").values():
         theory = cls()
         assert isinstance(theory, Theory)
+        missing = [name for name in shapes if name not in run.parameters]
         try:
             violated = theory.applies(run)
             if violated is not None:
@@ -62,6 +65,13 @@ def predictions(run: Run, anyway: Sequence[str] = ()) -> list[Prediction]:
                 found.append(Prediction(theory, violated, curves))
         except ValueError as error:
             raise InputError(f"the theory {theory.kind} says nothing of this run: {error}") from error
+        except (DynError, LookupError) as error:
+            if not missing or isinstance(error, CorruptRunError):
+                raise
+            told = f"weights are recorded: record.parameters is {run.config.record.parameters}, without {missing[0]}"
+            if theory.kind in anyway:
+                raise InputError(f"the theory {theory.kind} says nothing of this run: not all {told}") from error
+            found.append(Prediction(theory, [told], {}))
     names = [one.name for one in found]
     if not names:
         raise UsageError("no theory speaks of this run; `dyn list kinds` has all of them, `dyn explain` an example")
@@ -84,8 +94,7 @@ def _beside(run: Run, theory: Theory, name: str, predicted: np.ndarray) -> Curve
     if name == "loss":
         x, measured, label = run.loss_iterations, run.losses, r"loss $L(\theta^t)$"
     elif name in run.measures:
-        x, measured, label = run.snapshot_iterations, run.measures[name], f"{NAMES.get(name, name.replace('_', ' '))}"
-        label += " loss" * (name == "test_loss")
+        x, measured, label = run.snapshot_iterations, run.measures[name], called(name)
     else:
         there = ", ".join(["loss", *run.measures])
         raise InputError(f"the theory {theory.kind} predicts {name!r}, which this run has not recorded; it has {there}")

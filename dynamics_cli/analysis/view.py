@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +47,13 @@ class View:
         """Number of outputs of the network."""
         architecture = self.run.config.architecture
         return getattr(architecture, "outputs", None) or 1
+
+    @property
+    def classifies(self) -> bool:
+        """Whether the outputs stand for probabilities of classes."""
+        with suppress(InputError):  # of an unknown loss
+            return self.run.config.loss.labels == "classes"
+        return False
 
     @cached_property
     def layers(self) -> list[str]:
@@ -104,10 +112,12 @@ class View:
         return int(m), math.prod(columns)
 
     def signs(self, i: int) -> Floats:
-        """Return the signs (m,) of the output weights of state `i`, 0 where they are not recorded."""
-        if "output_weight" not in self.run.parameters:
-            return np.zeros(self.hidden_shape[0])
-        return signs(np.array(self.run.parameters["output_weight"][i], dtype=np.float64))
+        """Return the signs (m,) of the output weights of state `i`, 0 for several outputs and if none are recorded."""
+        recorded = self.run.parameters.get("output_weight")
+        m = self.hidden_shape[0]
+        if recorded is None or recorded[i].size != m:
+            return np.zeros(m)
+        return signs(np.array(recorded[i], dtype=np.float64).reshape(m))
 
     def network(self, i: int) -> Callable[[Floats], Floats]:
         """Return the network of state `i`, inputs (n, d) -> outputs (n,) or (n, C); overflow gives infinity or NaN."""
@@ -115,7 +125,8 @@ class View:
 
         def h(x: Floats) -> Floats:
             with np.errstate(over="ignore", invalid="ignore"):
-                return np.asarray(network(x), dtype=np.float64)
+                outputs = np.asarray(network(x), dtype=np.float64)
+            return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
 
         return h
 

@@ -120,7 +120,7 @@ initialization: {kind: default_scaled}
         block = block_samples(self.multiply_adds({}, x.shape[1]), sum(self.layer_sizes({}, x.shape[1])))
         parts = []
         with torch.no_grad():
-            for part in torch.split(torch.from_numpy(np.asarray(x)).to(dtype), block):
+            for part in torch.split(torch.tensor(np.asarray(x), dtype=dtype), block):
                 z = next(z for k, z in enumerate(model.preactivations(part), 1) if k == number)
                 parts.append(z.flatten(1))
         return torch.cat(parts).numpy()

@@ -33,8 +33,8 @@ class FullyConnected(Activated, kind="fully_connected"):
 architecture: {kind: fully_connected, widths: [50, 50]}
 initialization: {kind: default_scaled}
 """
-    widths: list[PositiveInt] = Field(min_length=1)
-    """Widths of the hidden layers, from the input on."""
+    widths: list[PositiveInt]
+    """Widths of the hidden layers, from the input on; `[]` is a linear model, `h(x) = W_1 x + b_1`."""
     outputs: PositiveInt = 1
     """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and cross entropy over C classes."""
     bias: bool = True
@@ -64,6 +64,8 @@ initialization: {kind: default_scaled}
         yield from super().check(sections)
         if self.parametrization == "mean_field" and len(self.widths) != 1:
             yield ("architecture", "parametrization"), "mean_field needs one hidden layer; mup is its form for more"
+        if self.parametrization == "mup" and not self.widths:
+            yield ("architecture", "parametrization"), "mup needs a hidden layer"
         optimizer = sections.get("optimizer")
         if (
             self.parametrization in ("mean_field", "mup")

@@ -86,6 +86,11 @@ initialization: {kind: unbalanced, scale: 0.01}
     samples: Literal["entries", "measurements"] = "entries"
     """What a sample is."""
 
+    @property
+    def between_samples(self) -> bool:
+        """No: between the entries of a matrix there is nothing."""
+        return self.samples == "measurements"
+
     def sides(self) -> list[int]:
         """Return the columns of `W_1`, then the rows of `W_1` to `W_N`."""
         columns = self.columns or self.rows

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import AfterValidator
 
 from dynamics_cli.architectures.activations import Activated
 from dynamics_cli.config.base import PositiveInt
@@ -20,7 +21,7 @@ class TwoLayer(Activated, kind="two_layer"):
     example = "{kind: two_layer, width: 60}"
     width: PositiveInt
     """Number m of hidden neurons."""
-    outputs: PositiveInt | None = None
+    outputs: Annotated[PositiveInt | None, AfterValidator(lambda C: None if C == 1 else C)] = None
     """Number C of outputs where labels are vectors or classes: `a_j` is a column of C numbers; by default 1."""
     train_output: bool = True
     """Whether the output weights a_j are trained or stay as initialised."""

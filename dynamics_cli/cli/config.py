@@ -62,7 +62,7 @@ def _problems(file: str, overrides: tuple[str, ...]) -> list[Problem]:
     from dynamics_cli.config import ConfigError
 
     try:
-        if api.is_swept(file, overrides):
+        if api.sweep_section(file, overrides) is not None:
             api.plan_sweep(file, overrides=overrides)
         else:
             read_config(file, overrides)

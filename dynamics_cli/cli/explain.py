@@ -1,4 +1,4 @@
-"""`dyn explain`: what a kind does."""
+"""`dyn explain`: what a kind or a section does."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from dynamics_cli.cli.output import emit
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from dynamics_cli.config.describe import kind_rows
+    from dynamics_cli.config.describe import WHOLE, kind_rows
+    from dynamics_cli.config.registry import SECTIONS
 
-    names = (f"{one['section']}.{one['kind']}" for one in kind_rows())
+    names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in kind_rows())]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.command(epilog="Example: dyn explain architecture.fully_connected")
+@click.command(epilog="\b\nExamples:\n  dyn explain architecture.fully_connected\n  dyn explain record")
 @click.argument("kind", shell_complete=_complete)
 def explain(kind: str) -> None:
-    """Explain a kind: what it does, its keys, an example.
+    """Explain a kind or a section: what it does, its keys, an example.
 
-    KIND is `section.kind`, or the kind alone where only one section has it; `dyn list kinds` lists them.
+    KIND is `section.kind`, or the kind alone where only one section has it; `dyn list kinds` lists them. A section,
+    such as `record`, `sweep` or `dataset`, is explained with all its keys, and `config` with those of a whole config.
     """
     from dynamics_cli import api
 

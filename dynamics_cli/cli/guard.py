@@ -52,6 +52,13 @@ def guarded(run: Callable[[], Any]) -> int:
         _show_traceback()
         _say(f"Error: {text}")
         return RunError.exit_code
+    except (Exception, SystemExit) as error:
+        registry: Any = sys.modules.get("dynamics_cli.config.registry")  # without it there is no code of others
+        if registry is None or (culprit := registry.culprit_of(error)) is None:
+            raise
+        _show_traceback()
+        _say(f"Error: {culprit}")
+        return RunError.exit_code
 
 
 class _Stop:

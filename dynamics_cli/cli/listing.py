@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from dynamics_cli.cli.arguments import json_option, root_option, status_option
+from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
 from dynamics_cli.cli.groups import Group
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
-from dynamics_cli.text import Table, duration, text_table
+from dynamics_cli.text import Table, duration, fitted, pairs, text_table
 
 EXAMPLES = """\b
 Examples:
@@ -100,27 +100,30 @@ def architectures(as_json: bool) -> None:
 def _print_kinds(found: Table, *, as_json: bool) -> None:
     blocks = []
     for one in found:
-        keys = [f"  {key['name']:<16}{key['description']}" for key in one["keys"]]
-        blocks.append("\n".join([f"{one['kind']}: {one['description']}", *keys]))
+        keys = pairs({f"  {key['name']}": key["description"] for key in one["keys"]})
+        blocks.append("\n".join([fitted(f"{one['kind']}: {one['description']}"), keys]))
     emit_either(found, "\n\n".join(blocks), as_json=as_json)
 
 
 @list_.command(epilog="Example: dyn list runs --status interrupted")
 @root_option
 @status_option
+@click.option("--sweep", metavar="SWEEP", shell_complete=complete_run, help="The runs of this sweep instead.")
 @json_option
-def runs(root: Path | None, statuses: tuple[str, ...], as_json: bool) -> None:
-    """List the runs that are kept."""
+def runs(root: Path | None, statuses: tuple[str, ...], sweep: str | None, as_json: bool) -> None:
+    """List the runs that are kept, or those of a sweep."""
     from dynamics_cli import api
     from dynamics_cli.runs import runs_root
 
-    found = api.list_runs(root, statuses=statuses)
+    if root is not None and sweep is not None:
+        raise click.UsageError("--sweep says where the runs are; leave out --root")
+    found = api.list_runs(root, statuses=statuses, sweep=sweep)
     if as_json:
         emit_json(found)
     elif found:
-        emit(run_table(found))
+        emit(run_table(found) if sweep is None else str(found))
     else:
-        say(f"there are no such runs below {root or runs_root()}")
+        say(f"there are no such runs below {sweep or root or runs_root()}")
 
 
 @list_.command(epilog="Example: dyn list sweeps --json")

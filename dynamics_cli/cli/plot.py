@@ -23,8 +23,10 @@ Examples:
   dyn plot boursier2022-orthogonal --panel function --at 4000 --at 15000 --format pdf
   dyn plot boursier2022-orthogonal --animate
   dyn plot first-0123456789 second-abcdef0123 --panel loss --panel sharpness --log x
+  dyn plot first-0123456789 second-abcdef0123 --x-scale "optimizer.lr / -log(initialization.scale)"
   dyn plot boursier2022-orthogonal --theory
   dyn plot outputs/sweeps/boursier2022-orthogonal-0123456789 --x initialization.scale --color architecture.width
+  dyn plot latest --where optimizer.lr=0.1 --measure test_loss
 """
 
 
@@ -39,17 +41,23 @@ Examples:
     help="Show the state after so many iterations, or mark it; can be repeated (default: several states).",
 )  # fmt: skip
 @click.option(
-    "--measure", default="final_loss", metavar="NAME",
-    help="Of a sweep: the final number to draw (default: final_loss).",
+    "--measure", metavar="NAME",
+    help="Of a sweep: the final number to draw (default: the first measure that the config asks for, or final_loss).",
 )  # fmt: skip
 @click.option("--x", "x", metavar="COLUMN", help="Of a sweep: any column of its table to draw over.")
 @click.option("--y", "y", metavar="COLUMN", help="Of a sweep: any column to draw (default: --measure).")
 @click.option("--color", "color", metavar="COLUMN", help="Of a sweep: the column that colours show.")
+@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Of a sweep: only jobs with this; repeatable.")
+@click.option("--contours", is_flag=True, help="Of a sweep: contours with labels, in heat maps of 8 x 8 cells or more.")
 @click.option(
     "--log",
     type=click.Choice(["x", "y", "xy", "none"]),
     help="Which axes of curves are logarithmic, the others being linear (default: those that this suits).",
 )
+@click.option(
+    "--x-scale", "x_scale", metavar="EXPRESSION",
+    help="Of runs: multiply iterations by an expression of keys of the config, e.g. optimizer.lr.",
+)  # fmt: skip
 @format_option(("png",))
 @out_option("Folder of the pictures (default: plots in the run directory; of several runs, outputs/plots).")
 @click.option(
@@ -64,29 +72,33 @@ Examples:
 @quiet_option
 @json_option
 def plot(
-    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str, x: str | None,
-    y: str | None, color: str | None, log: LogAxes | None, formats: tuple[str, ...], out: Path | None, animate: bool,
-    theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
+    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str | None, x: str | None,
+    y: str | None, color: str | None, where: tuple[str, ...], contours: bool, log: LogAxes | None,
+    x_scale: str | None, formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool,
+    anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
 
-    RUN is a run directory, the (start of the) name or hash of one below outputs/runs, or `latest`; DIR:k is replica k
-    of runs trained together; of the directory of a sweep, phase diagrams and curves are drawn. Which panels there are
-    depends on what the run is: --list says. Of several RUNs the loss, and each measure that all of them have, are drawn
-    into one picture.
+    RUN is a directory, the (start of the) name or hash of a run or a sweep below outputs, or `latest`; DIR:k is replica
+    k of runs trained together, SWEEP:k job k of a sweep. Of a sweep phase diagrams and curves are drawn. Which panels
+    there are depends on what the run is: --list says. Of several RUNs the loss, and each measure that all of them have,
+    are drawn into one picture.
     """
     from dynamics_cli import api
     from dynamics_cli.runs import named
     from dynamics_cli.runs.store import layout
+    from dynamics_cli.sweeps.find import run_of_job
 
     columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
     sweep = api.sweep_directory(runs[0]) if len(runs) == 1 else None
     if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
         what = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
         raise click.UsageError(f"{what}: --at, --animate and --theory go with a run")
+    if odd := [text for text in where if "=" not in text]:
+        raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
     if anyway and not theory:
         raise click.UsageError("--anyway goes with --theory")
-    drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(runs[0], whole=True)
+    drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(run_of_job(runs[0]), whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
         emit_either(offered, text_table(["panel", "what it shows"], offered.cells()), as_json=as_json)
@@ -95,12 +107,17 @@ def plot(
 
     message = partial(say, quiet=quiet or as_json)
     path = None if isinstance(drawn, list) else drawn if isinstance(drawn, Path) else drawn.path
-    folder = out or (layout.outputs_root() / "plots" if path is None else layout.plots_folder(path))
+    folder = out or (
+        layout.outputs_root() / "plots"
+        if path is None
+        else layout.plots_folder(path) / str(getattr(drawn, "replica", ""))
+    )
     files: list[Path] = []
     predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path | list) else []
     files += _draw_theories(predicted, folder, formats, message)
     if panels or iterations or columns or not (animate or theory):
-        options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "messages": message}
+        options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "x_scale": x_scale}
+        options |= {"where": dict(text.split("=", 1) for text in where), "contours": contours, "messages": message}
         for stem, figure in api.pictures(drawn, panels, iterations, **options):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path | list):
@@ -125,7 +142,7 @@ def _draw_theories(
     files: list[Path] = []
     for one in predicted:
         if one.violated:
-            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws it all the same"
+            end = "drawn all the same" if one.curves else f"not drawn; --anyway {one.name} draws what it can"
             message("\n  - ".join([f"{one.name}: assumptions fail, {end}", *one.violated]))
         if one.curves:
             files += save(draw_prediction(one), folder / f"theory-{one.name}", formats)

@@ -39,7 +39,9 @@ Examples:
 @click.option("--variant", metavar="NAME", help="The same figure of other runs (`dyn list figures`).")
 @click.option("--preset", type=click.Choice(["default", "full"]), default="default", help="How much is computed.")
 @arguments.set_option
-@click.option("--seeds", type=click.IntRange(1), default=1, metavar="N", help="Check the claims in so many seeds.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Check the claims in so many seeds."
+)
 @arguments.device_option
 @arguments.out_option("Folder of the files (default: outputs/figures).")
 @arguments.force_option
@@ -49,7 +51,7 @@ Examples:
     help="Exit code 5 when a claim, or theory, is not reproduced (over the seeds: in half of them or fewer).",
 )
 @click.option("--notes", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Rewrite the table under `## Measured` of a Markdown file: the rows of these figures.")  # fmt: skip
+              help="Rewrite the rows of these figures in a Markdown file, between two marks of dyn's.")  # fmt: skip
 @arguments.format_option(("pdf", "png"))
 @arguments.quiet_option
 @arguments.json_option
@@ -63,6 +65,10 @@ def reproduce(
     figures one that fails does not stop the others; the exit code is then 6.
     """
     chosen = _chosen(figures, paper, variant, everything=everything)
+    if notes is not None:
+        from dynamics_cli.reproduction.claims import rewrite
+
+        rewrite(notes, {})  # refuses a file that cannot take the claims before anything is trained
     results: dict[str, Outcome] = {}
     for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options={"variant": variant, **options}):
         results[figure] = outcome
@@ -72,8 +78,6 @@ def reproduce(
     elif len(chosen) > 1:
         _summarize(results)
     if notes is not None:
-        from dynamics_cli.reproduction.claims import rewrite
-
         rewrite(notes, {one: out.over_seeds for one, out in results.items() if not isinstance(out, DynError)})
     _leave(results, strict=strict)
 

@@ -11,10 +11,9 @@ import click
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import complete_run_or_config, json_option, read_config, set_option
 from dynamics_cli.cli.output import emit, emit_either, emit_json, named_cells
-from dynamics_cli.text import cell, duration, pairs, shorten, size
+from dynamics_cli.text import cell, duration, fitted, pairs, shorten, size, terminal_width
 
 if TYPE_CHECKING:
-    from dynamics_cli.config import RunConfig
     from dynamics_cli.runs import Run
 
 EXAMPLES = """\b
@@ -32,10 +31,11 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Show a run, a sweep or a resolved config.
 
     Of a sweep: how far it is, failures by their messages, what is running. Of a run: status, final numbers, settings
-    and files. Of a config: every key with its value. RUN_OR_CONFIG is a run directory, the (start of the) name or hash
-    of a run or `latest`, the directory of a sweep or its name, a config file or the name of a bundled config.
+    and files. Of a config: every key with its value, and what is swept. RUN_OR_CONFIG is a config file or the name of a
+    bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is job k.
     """
     from dynamics_cli import api
+    from dynamics_cli.sweeps.find import run_of_job
 
     if not os.path.isfile(run_or_config) and (sweep := api.sweep_directory(run_or_config)):  # noqa: PTH113 - as below
         if overrides:
@@ -43,17 +43,18 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         found = api.describe_sweep(sweep)
         show_sweep(found, as_json=as_json)
         return
-    if not _is_run(run_or_config):
-        _show_config(read_config(run_or_config, overrides), as_json=as_json)
+    run = run_or_config if os.path.isfile(run_or_config) else run_of_job(run_or_config)  # noqa: PTH113 - as below
+    if run is run_or_config and not _is_run(run_or_config):
+        _show_config(run_or_config, overrides, as_json=as_json)
         return
     if overrides:
         raise click.UsageError("--set changes a config; a run is what it is")
     if as_json:
-        emit_json(api.describe(run_or_config))
+        emit_json(api.describe(run))
         return
     from dynamics_cli.runs.named import read_run
 
-    emit(read_run(run_or_config, _run_text, together=True))
+    emit(read_run(run, _run_text, together=True))
 
 
 def _is_run(text: str) -> bool:
@@ -65,11 +66,28 @@ def _is_run(text: str) -> bool:
     return stands_for_run(text)
 
 
-def _show_config(config: RunConfig, *, as_json: bool) -> None:
-    from dynamics_cli.config import to_yaml
+def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> None:
+    """Print a config, and below it what is swept; keys that are left to the sweep have their first values."""
+    from dynamics_cli import api
+    from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.training.problem import label_moments
 
-    emit_either(to_plain(config), to_yaml(config).rstrip("\n"), as_json=as_json)
+    moments = ""
+    if (section := api.sweep_section(text, overrides)) is None:
+        config = read_config(text, overrides)
+        plain, jobs = to_plain(config), ""
+        if not as_json and (labels := label_moments(config)) is not None:
+            moments = "# training labels: mean {}, standard deviation {}".format(*map(cell, labels))
+    else:
+        planned = api.plan_sweep(text, overrides=overrides, record="config")
+        try:
+            config = read_config(text, overrides, swept=True)
+        except ConfigError:
+            config = planned[0].config
+        plain = {**to_plain(config), "sweep": section}
+        jobs = f"# points x seeds: {planned.points} x {planned.seeds} = {len(planned)} jobs, which `dyn sweep` trains"
+    emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}{moments}".rstrip("\n"), as_json=as_json)
 
 
 def _run_text(run: Run) -> str:
@@ -82,8 +100,8 @@ def _run_text(run: Run) -> str:
         kept = f"estimated error {cell(flow['error_estimate'])} at tolerance {cell(flow['tolerance'])}"
         lines["gradient flow"] = f"{kept}, {flow['steps']} steps and {flow['rejected']} rejected"
     lines |= {"snapshots": str(len(run.snapshot_iterations)), "losses": str(len(run.losses))}
-    messages = "".join(f"\nmessage: {message}" for message in run.info.get("messages", []))
-    settings = "\n".join(f"  {line}" for line in to_yaml(run.config).splitlines())
+    messages = "".join(f"\n{fitted(f'message: {message}')}" for message in run.info.get("messages", []))
+    settings = "\n".join(f"  {line}" for line in to_yaml(run.config, terminal_width() - 2).splitlines())
     files = "\n".join(f"  {size(count):>10}  {name}" for name, count in file_sizes(run.path).items())
     return f"{pairs(lines)}{messages}\n\nsettings\n{settings}\n\nfiles\n{files}"
 
@@ -110,6 +128,6 @@ def show_sweep(found: dict[str, Any], *, as_json: bool, queue: Mapping[str, int]
     if found["seconds_left"] is not None:
         lines["time left"] = f"about {duration(found['seconds_left'])}"
     running = [f"  {name} at iteration {reached}" for name, reached in found["running"].items()]
-    failures = [f"  {count} x {message}" for message, count in found["failures"].items()]
+    failures = [fitted(f"  {count} x {message}") for message, count in found["failures"].items()]
     blocks = [pairs(lines), *(["\n".join(["running", *running])] if running else [])]
     emit("\n\n".join([*blocks, *(["\n".join(["failures", *failures])] if failures else [])]))

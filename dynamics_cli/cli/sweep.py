@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dynamics_cli.cli.arguments import complete_config, json_option, out_option, quiet_option, set_option
-from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json
+from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.cli.show import show_sweep
 from dynamics_cli.errors import PartialFailure
 from dynamics_cli.text import duration, pairs, size
@@ -53,7 +54,7 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
-@click.option("--record", type=click.Choice(["light", "ends", "config"]), default="light", help="What each job keeps.")
+@click.option("--record", type=click.Choice(["light", "ends", "config"]), help="What each job keeps.")
 @out_option("Directory of the sweep (default: one named after it below outputs/sweeps).")
 @click.option("--resume", is_flag=True, help="Go on with what was interrupted, which the same command does anyway.")
 @click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
@@ -75,10 +76,11 @@ def sweep(
 ) -> None:  # fmt: skip
     """Train a config over a grid and several seeds.
 
-    The grid stands in the section `sweep` of the config (keys grid, zip, let, seeds), in options, or in both. Jobs of
-    equal shape are trained together, the others in processes of their own. The same sweep again skips what is done; a
-    job that fails does not stop the others (exit code 6).
+    The grid stands in the section `sweep` of the config (keys grid, zip, let, seeds, record), in options, or in both.
+    Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips what is
+    done; a job that fails does not stop the others (exit code 6).
     """
+    planned["messages"] = partial(say, quiet=quiet)
     of_slurm = {name: planned.pop(name) for name in ("array", "partition", "time", "mem")}
     if engine != "slurm" and (script_only or any(of_slurm.values())):
         raise click.UsageError("--script-only, --array, --partition, --time and --mem go with --engine slurm")
@@ -173,6 +175,7 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
     """Run a sweep under a progress bar and print where its table is; exit 6 when jobs failed."""
     from dynamics_cli import api
 
+    options.setdefault("messages", partial(say, quiet=quiet))
     with CountBar("job", shown=sys.stderr.isatty() and not (quiet or as_json)) as bar:
         done = api.sweep(config, grid, progress=bar, **options)
     _show(done, as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,31 +71,39 @@ def train(
     if dry_run:
         _show_prospect(plan, resume=resume, force=force, as_json=as_json)
         return
-    run = _obtain(plan, resume=resume, force=force, wait=not no_wait, quiet=quiet or as_json, as_json=as_json)
+    said: list[str] = []
+
+    def tell(text: str) -> None:
+        if not (quiet or as_json):
+            said.append(text)
+            say(text)
+
+    run = _obtain(plan, tell, resume=resume, force=force, wait=not no_wait, quiet=quiet or as_json, as_json=as_json)
     _show(run, as_json=as_json)
     messages = run.info.get("messages") or []
     if run.status == "diverged":
         raise RunError((messages or ["the loss is not finite"])[-1])
-    for message in messages:
-        say(f"note: {message}", quiet=quiet)
+    for note in (f"note: {message}" for message in messages):
+        say(note, quiet=quiet or note in said)
 
 
-def _obtain(plan: Plan, *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool) -> Run:
+def _obtain(
+    plan: Plan, tell: Callable[[str], None], *, resume: bool, force: bool, wait: bool, quiet: bool, as_json: bool
+) -> Run:
     """Train or reuse the run, under a progress bar."""
     from dynamics_cli.runs import load_run
     from dynamics_cli.training.session import obtain_run
     from dynamics_cli.training.signals import Interrupted
 
-    message = partial(say, quiet=quiet)
     try:
         with TrainingBar(plan.needs.iterations, shown=not quiet) as bar:
-            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=message)
+            obtained = obtain_run(plan, resume=resume, force=force, wait=wait, progress=bar, on_wait=tell)
     except Interrupted:
         if as_json:
             _show(load_run(plan.directory, verify=False), as_json=True)
         raise
     if obtained.reused:
-        message("this run was finished before and is reused; --force trains it again")
+        tell("this run was finished before and is reused; --force trains it again")
     return obtained.run
 
 

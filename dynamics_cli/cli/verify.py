@@ -30,9 +30,9 @@ Exit codes:
 def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Check runs and figures against their checksums.
 
-    RUN_OR_FIGURE is a run directory, the name of a run, the directory of a sweep, or the JSON beside a figure, which
-    stands for the pictures and tables that it names and for the runs that it was drawn from. Told is which file is
-    damaged, what is wrong with it, and what can still be used.
+    RUN_OR_FIGURE is the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the
+    pictures and tables that it names and for the runs that it was drawn from. Told is which file is damaged, what is
+    wrong with it, and what can still be used.
     """
     from dynamics_cli import api
 

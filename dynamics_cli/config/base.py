@@ -43,6 +43,8 @@ class Section(BaseModel):
         allow_inf_nan=False,
         defer_build=True,  # of most kinds a process uses none
     )
+    example: ClassVar[str] = ""
+    """The section as YAML that `dyn explain` shows."""
 
 
 class Kind(Section):

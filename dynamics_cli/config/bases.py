@@ -10,10 +10,10 @@ import math
 import sys
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from types import ModuleType, new_class
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import MappingProxyType, ModuleType, new_class
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -196,6 +196,11 @@ class Architecture(Kind):
     """Names of the weights that are trained, the others stay as initialised (`random features`); by default all."""
 
     @property
+    def between_samples(self) -> bool:
+        """Whether inputs are any real numbers, so that the network is a function between samples too."""
+        return True
+
+    @property
     def plain(self) -> bool:
         """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
         return self.output_scale is None and not self.centered and self.train is None
@@ -282,7 +287,7 @@ class Architecture(Kind):
 
         def h(x: Floats) -> Floats:
             with torch.no_grad():
-                return model(torch.from_numpy(np.asarray(x)).to(dtype)).double().numpy()  # type: ignore[no-any-return]
+                return model(torch.tensor(np.asarray(x), dtype=dtype)).double().numpy()  # type: ignore[no-any-return]
 
         return h
 
@@ -590,38 +595,47 @@ class Minibatch(Descent):
                 yield ("dataset", key), "is of the samples as a whole, it does not go with optimizer.samples: fresh"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class State:
-    """The state of a network in training, as a measure sees it."""
+    """The state of a network in training, as a measure sees it.
 
-    def __init__(
-        self,
-        problem: Problem,
-        parameters: Parameters,
-        start: Callable[[], Parameters],
-        iteration: int,
-        memory: MutableMapping[str, NDArray[Any]] | None = None,
-    ) -> None:
-        self.problem = problem
-        """The training problem: config, samples, shapes, loss."""
-        self.parameters = parameters
-        """Weights by name."""
-        self.iteration = iteration
-        self.memory: MutableMapping[str, NDArray[Any]] = {} if memory is None else memory
-        """What the measure at work remembers from state to state, empty at first; it is kept in the checkpoint."""
-        self.shared: dict[str, Any] = {}
-        """What the measures of this state share."""
-        self._start = start
+    A run gives its arrays read-only: NumPy refuses to write to them, and torch to share their memory, where
+    `torch.tensor(array)` makes a copy.
+    """
 
-    @cached_property
+    problem: Problem
+    """The training problem: config, samples, shapes, loss."""
+    parameters: Parameters
+    """Weights by name, in the order of the network."""
+    _start: Callable[[], Parameters]
+    iteration: int
+    memory: MutableMapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What the measure at work remembers from state to state, empty at first; it is kept in the checkpoint."""
+    shared: dict[str, Any] = field(default_factory=dict)
+    """What the measures of this state share."""
+
+    @property
     def network(self) -> Callable[[Floats], Floats]:
         """The network as a function `x (n, d) -> h(x)` in float64."""
-        architecture = self.problem.config.architecture
-        return architecture.function(self.parameters, self.start if architecture.centered else None)
+        if "network" not in self.shared:
+            architecture = self.problem.config.architecture
+            start = self.start if architecture.centered else None
+            self.shared["network"] = architecture.function(self.parameters, start)
+        found: Callable[[Floats], Floats] = self.shared["network"]
+        return found
 
-    @cached_property
+    @property
     def start(self) -> Parameters:
         """The initial weights by name."""
         return self._start()
+
+
+def read_only(arrays: Mapping[str, NDArray[Any]], order: Iterable[str]) -> Mapping[str, Any]:
+    """Return views of arrays by name, in an order of the names, that nobody can write to or replace."""
+    views = {name: arrays[name].view() for name in order}
+    for view in views.values():
+        view.flags.writeable = False
+    return MappingProxyType(views)
 
 
 class Snapshots(Kind):

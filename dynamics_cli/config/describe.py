@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics_cli.config.base import Kind
-from dynamics_cli.config.registry import SECTIONS, all_kinds, source_of
-from dynamics_cli.config.schema import kind_schema
+from pydantic.fields import FieldInfo
+
+from dynamics_cli.config.base import Kind, Section
+from dynamics_cli.config.registry import SECTIONS, all_kinds, one_of, source_of
+from dynamics_cli.config.run import Record, RunConfig, SweepSection
+from dynamics_cli.config.schema import section_schema
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 
@@ -38,58 +42,85 @@ def kind_rows(section: str | None = None) -> list[dict[str, str]]:
     ]
 
 
-def find_explained(name: str) -> type[Kind]:
-    """Return the kind that is called `section.kind`, or by its kind alone where that is unique.
+WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep": SweepSection}
+"""Sections without kinds, and the whole config."""
+
+
+_FILES_ONLY = FieldInfo(default=None)
+"""Of a key that only config files have, `sweep`."""
+
+
+def find_explained(name: str) -> type[Section] | str:
+    """Return the kind that is called `section.kind`, or by its kind alone where that is unique, or a section.
+
+    A section without kinds is returned as its class, another by its name.
 
     Raises:
         UsageError: there is none; the message names the closest ones.
     """
+    if name in SECTIONS:
+        return name
+    if name in WHOLE:
+        return WHOLE[name]
     known = {f"{section}.{kind}": cls for section in SECTIONS for kind, cls in all_kinds(section).items()}
     found = [full for full in known if name == full or full.partition(".")[2] == name]
     if len(found) == 1:
         return known[found[0]]
     if found:
         raise UsageError(f"{name!r} is several kinds: {', '.join(found)}")
-    if name in SECTIONS:
-        raise UsageError(f"{name!r} is a section; `dyn list kinds {name}` lists its kinds")
-    close = did_you_mean(name, [*known, *(full.partition(".")[2] for full in known)])
-    raise UsageError(f"no kind {name!r}{close}; `dyn list kinds` lists them")
+    close = did_you_mean(name, [*WHOLE, *SECTIONS, *known, *(full.partition(".")[2] for full in known)])
+    raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with FILE` adds others")
 
 
 def explain(name: str) -> str:
-    """Return what a kind does, its keys with their types and defaults, and a config that uses it.
+    """Return what a kind or a section does, its keys with their types and defaults, and a config that uses it.
 
     Raises:
-        UsageError: there is no such kind.
+        UsageError: there is no such kind or section.
     """
     cls = find_explained(name)
-    title = f"{cls.section}.{cls.model_fields['kind'].default}"
+    if isinstance(cls, str):
+        return _explain_kinds(cls)
+    title, origin = name, []
+    if issubclass(cls, Kind):
+        title = f"{cls.section}.{cls.model_fields['kind'].default}"
+        panel = getattr(cls, "panel", "")
+        origin = [f"From: {_origin(cls)}", *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else []), ""]
     keys = key_rows(cls)
-    lines = [title, "-" * len(title), inspect.cleandoc(cls.__doc__ or ""), "", f"From: {_origin(cls)}", ""]
-    if panel := getattr(cls, "panel", ""):
-        lines[-1:] = [f"Drawn by: dyn plot RUN --panel {panel}", ""]
-    lines.append("Keys:" if keys else "It has no keys.")
+    lines = [inspect.cleandoc(cls.__doc__ or ""), "", *origin, "Keys:" if keys else "It has no keys."]
     for key in keys:
-        default = " (required)" if key["required"] else f", by default {_default(key['default'])}"
-        lines.append(f"  {key['name']}: {key['type']}{default}")
+        lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
         lines += [f"      {line}" for line in key["what"].split("\n") if line]
-    return "\n".join([*lines, "", "Example:", *(f"  {line}" for line in example(cls).splitlines())])
+    return _page(title, lines, example(cls))
 
 
-def key_rows(cls: type[Kind]) -> list[dict[str, Any]]:
-    """Return name, type, default and description of the keys of a kind, and whether they must be given."""
-    node = kind_schema(cls)
-    return [
-        {
-            "name": key,
-            "type": describe(below),
-            "required": key in node.get("required", ()),
-            "default": below.get("default"),
-            "what": below.get("description", ""),
-        }
-        for key, below in node["properties"].items()
-        if key != "kind"
-    ]
+def _explain_kinds(section: str) -> str:
+    """Return the kinds of a section with the keys of each, in short, and a config."""
+    lines = [f"The kinds of the section `{section}`; `dyn explain {section}.KIND` says more.", ""]
+    for name, cls in all_kinds(section).items():
+        lines += [name, f"  {_sentence(cls)}", *(f"    {key['name']}{_by_default(key)}" for key in key_rows(cls))]
+    used = all_kinds(section).values()
+    plain = next((cls for cls in used if f"{section}: {{kind: {cls.model_fields['kind'].default}" in PLAIN), None)
+    return _page(section, lines, example(plain or next(iter(used))))
+
+
+def _page(title: str, lines: Sequence[str], config: str) -> str:
+    return "\n".join([title, "-" * len(title), *lines, "", "Example:", *(f"  {line}" for line in config.splitlines())])
+
+
+def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
+    """Return name, type, default and description of the keys of a section, and whether they must be given."""
+    rows = []
+    for key, below in section_schema(cls)["properties"].items():
+        field = cls.model_fields.get(key, _FILES_ONLY)
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        default = getattr(default, "kind", {}) if isinstance(default, Section) else default
+        kind = describe(below)
+        if note := one_of(field):
+            kind = f"{'a list of kinds' if ' list ' in kind else 'a kind'} of `{note.section}`"
+        what = below.get("description", "")
+        rows.append({"name": key, "type": kind, "required": field.is_required(), "default": default, "what": what})
+    return [row for row in rows if row["name"] != "kind"]
 
 
 def described_keys(cls: type[Kind]) -> list[dict[str, Any]]:
@@ -100,10 +131,11 @@ def described_keys(cls: type[Kind]) -> list[dict[str, Any]]:
     ]
 
 
-def example(cls: type[Kind]) -> str:
-    """Return a config in YAML that uses a kind: that of two points with the sections that the kind's example says."""
-    name = cls.model_fields["kind"].default
-    written = cls.example or f"{{kind: {name}}}"
+def example(cls: type[Section]) -> str:
+    """Return a config in YAML that uses a section: that of two points with the sections that its example says."""
+    if not issubclass(cls, Kind):
+        return f"{PLAIN}{cls.example}"
+    written = cls.example or f"{{kind: {cls.model_fields['kind'].default}}}"
     place = {
         "activation": "architecture: {{kind: two_layer, width: 60, activation: {}}}",
         "schedule": "optimizer: {{kind: gd, lr: 1.0e-2, iterations: 1000, schedule: {}}}",
@@ -117,10 +149,13 @@ def example(cls: type[Kind]) -> str:
     return "\n".join([*kept, *changed])
 
 
-def _default(value: Any) -> str:
-    if isinstance(value, dict) and set(value) == {"kind"}:
-        value = value["kind"]
-    return "none" if value is None else json.dumps(value)
+def _by_default(key: Mapping[str, Any]) -> str:
+    value = key["default"]
+    return (
+        " (required)"
+        if key["required"]
+        else f", by default {'none' if value is None else json.dumps(value, default=str)}"
+    )
 
 
 def _origin(cls: type[Kind]) -> str:

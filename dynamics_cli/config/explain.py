@@ -20,6 +20,7 @@ MAX_ALIKE = 5
 """Problems told about the values of one list; of the rest only the number is."""
 MAX_EXPLAINED = 200
 """Problems explained of one config; of the rest only the number is told."""
+OTHERS = "; `dyn --with FILE` loads others"
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
@@ -139,7 +140,7 @@ def _is_number(text: str) -> bool:
 def _unknown_kind(kind: object, allowed: list[str]) -> str:
     if not isinstance(kind, str):
         return f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
-    return f"unknown kind {kind!r}; allowed are {listing(allowed)}{did_you_mean(kind, allowed)}"
+    return f"unknown kind {kind!r}; allowed are {listing(allowed)}{did_you_mean(kind, allowed)}{OTHERS}"
 
 
 def _unknown_key(path: Path, data: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
@@ -25,7 +26,6 @@ MAX_TOLD = 250
 
 SWEEP = "sweep"
 """The section that says what `dyn sweep` varies; no run has it."""
-_SWEPT = "describes many runs: `dyn sweep` trains them; `--set sweep=null` takes the config without it"
 
 
 def load_config(
@@ -56,7 +56,11 @@ def load_config(
     """
     plain = written_config(source, overrides, **settings)
     if plain.data.pop(SWEEP, None) is not None and not swept:
-        plain.problems.append(plain.problem((SWEEP,), _SWEPT))
+        file = [] if isinstance(source, Mapping) else [os.fspath(source)]
+        changes = [f"--set={text}" for text in overrides if isinstance(text, str)]
+        sweeping = shlex.join(["dyn", "sweep", *file, *changes])
+        told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
+        plain.problems.append(plain.problem((SWEEP,), told))
     _make_paths_absolute(plain)
     config, problems = _validate(plain, check_files_exist, keep_unknown)
     if config is None or problems:
@@ -167,9 +171,16 @@ def _validate(source: Source, check_files_exist: bool, keep_unknown: bool) -> tu
 
 
 def check_sections(sections: Sections) -> Iterator[Finding]:
-    """Yield where and why the given sections do not make sense, alone or together."""
-    for _, kind in kinds_in(sections):
-        yield from kind.check(sections)
+    """Yield where and why the given sections do not make sense, alone or together.
+
+    Kinds below a kind, such as those of a teacher, are checked together with each other.
+    """
+    above: dict[Path, Mapping[str, Any]] = {(): sections}
+    for path, kind in kinds_in(sections):
+        above[path] = {name: one for name, one in kind if isinstance(one, Kind)}
+        own = above.get(path[:-1], {}) if len(path) > 1 else {}
+        for place, message in kind.check({**sections, **own}):
+            yield (*(path[:-1] if place[0] in own else ()), *place), message
 
 
 def _valid_sections(data: Mapping[str, Any], context: dict[str, bool]) -> dict[str, object]:

@@ -23,6 +23,7 @@ import inspect
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -35,7 +36,7 @@ from pydantic import GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from dynamics_cli.config.base import KEEP_UNKNOWN, Kind, Unknown, forget, kinds_in, registered
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import DynError, InputError, RunError
 
 SECTIONS = {
     "dataset": "datasets",
@@ -173,6 +174,11 @@ def _load_path(path: Path) -> None:
         return
     if path.is_dir():
         for copy in sorted((path / PARTS).glob("*-*")):
+            files = {
+                file.relative_to(copy).as_posix(): file.read_bytes() for file in copy.rglob("*.py") if file.is_file()
+            }
+            if not copy.name.endswith(f"-{Source('', files).sha256[:12]}"):
+                raise InputError(f"--with {path}: {copy} is not the source that was used: it is damaged, or was edited")
             main = copy / f"{copy.name.rpartition('-')[0]}.py"
             if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
                 _load_file(main)
@@ -181,7 +187,7 @@ def _load_path(path: Path) -> None:
 
 
 def _load_file(path: Path) -> None:
-    if path.suffix != ".py":
+    if path.suffix != ".py" or (path.exists() and not path.is_file()):  # a pipe would be waited for
         raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
     source = Source(path.name, _local_files(path))
     name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
@@ -235,23 +241,26 @@ def loaded_packages() -> list[Path]:
 def load_package(path: Path) -> ModuleType:
     """Import the package in a folder, and its module `kinds` where it has one; return the package.
 
+    One inside another package has the name that it has there.
+
     Raises:
         InputError: it cannot be imported, or another package has its name.
     """
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
+    root, name = path.parent, path.name
+    while (root / "__init__.py").is_file():
+        root, name = root.parent, f"{root.name}.{name}"
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
     try:
-        package: ModuleType = _silently(lambda: importlib.import_module(path.name))
+        package: ModuleType = _silently(lambda: importlib.import_module(name))
         if (path / "kinds.py").is_file():
-            _silently(lambda: importlib.import_module(f"{path.name}.kinds"))
+            _silently(lambda: importlib.import_module(f"{name}.kinds"))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise InputError(f"--with {path}: {_why(error)}") from error
     if Path(package.__file__ or "").parent.resolve() != path.resolve():
-        raise InputError(
-            f"--with {path}: there is another package {path.name!r} ({package.__file__}); rename the folder"
-        )
+        raise InputError(f"--with {path}: there is another package {name!r} ({package.__file__}); rename the folder")
     return package
 
 
@@ -326,6 +335,41 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
+class KindError(RunError):
+    """A kind from outside raised an exception, or gave what cannot be used."""
+
+
+@contextlib.contextmanager
+def blamed() -> Iterator[None]:
+    """Do what calls kinds; an exception that comes out of one from outside, or its `sys.exit()`, becomes a `KindError`.
+
+    It names the kind, or else the module, and the line.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, DynError) or (culprit := culprit_of(error)) is None:
+            raise
+        raise KindError(culprit) from error
+
+
+def culprit_of(error: BaseException) -> str | None:
+    """Return the kind from outside, file and line out of which an exception came, and the exception; None for ours."""
+    kinds = [cls for section in SECTIONS for cls in registered(section).values() if is_foreign(cls)]
+    modules, culprit, place = {cls.__module__ for cls in kinds}, "", ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if isinstance(kind := frame.f_locals.get("self"), Kind) and is_foreign(type(kind)):
+            culprit = f"{kind.section}.kind {kind.kind!r}, "
+        if frame.f_globals.get("__name__") in modules:
+            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+    return f"{culprit}{place}: {_told(error)}" if place else None
+
+
+def is_foreign(cls: type) -> bool:
+    """Return whether a kind does not come with the program."""
+    return cls.__module__.partition(".")[0] != "dynamics_cli"
+
+
 def source_of(cls: type[Kind]) -> Source | None:
     """Return the source of a kind, None for one that is bundled.
 
@@ -335,7 +379,7 @@ def source_of(cls: type[Kind]) -> Source | None:
     name = cls.__module__
     if (text := cls.__dict__.get("source_text")) is not None:
         return Source(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
-    if name.partition(".")[0] == "dynamics_cli":
+    if not is_foreign(cls):
         return None
     if name not in _SOURCES:
         _SOURCES[name] = _package_source(name) or _file_source(cls)

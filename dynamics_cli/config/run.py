@@ -21,6 +21,7 @@ def _geometric() -> Snapshots:
 class Record(Section):
     """What is written into the run directory."""
 
+    example = "record: {snapshots: {kind: every, interval: 100}, measures: [weight_norm, sharpness], loss_every: 10}\n"
     snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(default_factory=_geometric)
     """When parameters and measures are recorded."""
     parameters: Literal["all", "none"] | list[str] = "all"
@@ -57,6 +58,12 @@ class RunConfig(Section):
 class SweepSection(Section):
     """What `dyn sweep` varies: a section of a config file that is no part of any of its runs."""
 
+    example = """\
+sweep:
+  grid: {optimizer.lr: "1e-3:1e-2:log:3", architecture.width: [20, 60]}
+  let: {initialization.scale: 0.06 / architecture.width}
+  seeds: 2
+"""
     grid: dict[str, Any] = Field(default_factory=dict)
     """Settings, each with its values: every combination is trained.
 
@@ -67,3 +74,7 @@ class SweepSection(Section):
     """Settings that are computed: `optimizer.lr: min(10, 0.1 / initialization.scale**2)`."""
     seeds: PositiveInt = 1
     """Seeds per point of the grid: that of the config and those after it."""
+    record: Literal["light", "ends", "config"] | None = None
+    """Kept of each job: its ends and about a thousand losses; its ends; what `record` says.
+
+    By default what `record` says, as long as that is estimated below `record.limit_gib` for all jobs together."""

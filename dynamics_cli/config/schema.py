@@ -108,9 +108,10 @@ def _chosen(node: Any, names: Mapping[str, list[str]], definitions: Mapping[str,
     return rest | {"anyOf": [{"enum": words, "type": "string"}, choice]}
 
 
-def kind_schema(cls: type[Kind]) -> Node:
-    """Return the schema of a kind."""
-    return _definitions()[f"{cls.section}.{cls.model_fields['kind'].default}"]
+def section_schema(cls: type[Section]) -> Node:
+    """Return the schema of a kind, of a section without kinds, or of the whole config."""
+    name = f"{cls.section}.{cls.model_fields['kind'].default}" if issubclass(cls, Kind) else cls.__name__
+    return _definitions()[name]
 
 
 def json_schema() -> dict[str, Any]:

@@ -31,6 +31,15 @@ class Streams:
 
 
 @dataclass(frozen=True)
+class TeacherStreams(Streams):
+    """Those of a teacher: whatever draws its weights takes them from the stream `teacher`, apart from its student's."""
+
+    def rng(self, name: str, *position: int) -> np.random.Generator:
+        """Return the generator of the stream `teacher`."""
+        return super().rng("teacher", *position)
+
+
+@dataclass(frozen=True)
 class FreshStreams(Streams):
     """Those of a block of fresh samples: inputs and noise of its own; what labels them, such as a teacher, the same."""
 

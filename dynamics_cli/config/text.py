@@ -84,6 +84,8 @@ def _plural(node: dict[str, Any]) -> str:
             return f"integers{_bounds(node, None)}"
         case "number":
             return f"numbers{_bounds(node, None)}"
+        case "object":
+            return "mappings"
         case _:
             return "texts"
 

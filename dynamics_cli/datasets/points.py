@@ -123,7 +123,10 @@ class Orthonormal(Dataset, kind="orthonormal"):
 class File(Dataset, kind="file"):
     """Points read from a `.npz` file (arrays `x`, `y`, optionally `x_test`, `y_test`) or a `.csv` file."""
 
-    example = "{kind: file, path: data.csv, test_fraction: 0.2}"
+    example = """\
+# python -c "import numpy; numpy.savetxt('data.csv', numpy.random.randn(20, 3), delimiter=',')"
+dataset: {kind: file, path: data.csv, test_fraction: 0.2}
+"""
     file_keys: ClassVar = ("path", "test_path")
     path: str
     """The file, relative to the config that names it. A CSV has a header or none; its last columns are `y`."""

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Architecture, Dataset, Floats
+from dynamics_cli.config.bases import Architecture, Dataset, Floats, Initialization
 from dynamics_cli.config.registry import OneOf
-from dynamics_cli.config.streams import Streams
+from dynamics_cli.config.streams import Streams, TeacherStreams
 from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
+from dynamics_cli.errors import InputError
+
+
+class _WithoutSamples(SimpleNamespace):
+    """The problem of an initialisation that draws a teacher: there are no samples, loss or optimizer."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise InputError(f"dataset.initialization: weights of a teacher cannot depend on {name}; it labels the samples")
 
 
 class Teacher(Dataset, kind="teacher"):
@@ -29,6 +38,8 @@ class Teacher(Dataset, kind="teacher"):
     """Input dimension."""
     architecture: Annotated[Architecture, OneOf("architecture")]
     """The teacher."""
+    initialization: Annotated[Initialization, OneOf("initialization")] | None = None
+    """Draws the teacher's weights, as that of a network does; by default Gaussians of one `scale`."""
     scale: Positive = 1.0
     """Standard deviation of the teacher's weights."""
     output_value: float | None = None
@@ -44,15 +55,27 @@ class Teacher(Dataset, kind="teacher"):
     append_bias: bool = False
     """Append a constant 1 to every input of teacher and student."""
 
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield sizes of weights beside an initialisation that draws them."""
+        for key in ("scale", "output_value", "divide_inputs"):
+            if self.initialization is not None and getattr(self, key) != type(self).model_fields[key].default:
+                yield ("dataset", key), "does not go with dataset.initialization, which says the size of all weights"
+
     def weights(self, streams: Streams) -> dict[str, Floats]:
         """Return the weights of the teacher by name.
 
-        Raises InputError: they do not fit into memory.
+        Raises InputError: they do not fit into memory, or cannot be drawn without samples.
         """
         rng, d = streams.rng("teacher"), self.dim + self.append_bias
         shapes = self.architecture.shapes(d)
         for shape in shapes.values():
             check_size(math.prod(shape), 1)
+        if self.initialization is not None:
+            seed = streams.seed if self.initialization.seed is None else self.initialization.seed
+            columns = _WithoutSamples(d=d, input_dim=self.dim, bias=self.append_bias)
+            config = _WithoutSamples(architecture=self.architecture)
+            problem: Any = _WithoutSamples(config=config, dataset=columns, shapes=shapes)
+            return dict(self.initialization.draw(problem, TeacherStreams(seed)))
         weights = {name: self.scale * rng.standard_normal(shape) for name, shape in shapes.items()}
         if self.output_value is not None and "output_weight" in weights:
             weights["output_weight"][:] = self.output_value

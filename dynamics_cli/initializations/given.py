@@ -79,7 +79,10 @@ class Constant(Initialization, kind="constant"):
 class FromFile(Initialization, kind="file"):
     """Weights read from a `.npz` file: `hidden_weight` (m, d), optional `hidden_bias` (m,), `output_weight` (m,)."""
 
-    example = "{kind: file, path: weights.npz}"
+    example = """\
+# python -c "import numpy; numpy.savez('weights.npz', hidden_weight=numpy.eye(60, 2), output_weight=numpy.ones(60))"
+initialization: {kind: file, path: weights.npz}
+"""
     file_keys: ClassVar = ("path",)
     path: str
     """The file, relative to the config that names it."""

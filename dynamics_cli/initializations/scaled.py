@@ -232,6 +232,8 @@ class Paired(Unbalanced, kind="paired"):
             yield ("initialization", "kind"), "paired needs architecture.kind two_layer or fully_connected"
         elif architecture.kind == "two_layer" and architecture.width % 2:
             yield ("architecture", "width"), f"must be even for the initialization paired, not {architecture.width}"
+        elif architecture.kind == "fully_connected" and not architecture.widths:
+            yield ("initialization", "kind"), "paired needs a hidden layer"
         elif architecture.kind == "fully_connected" and (width := architecture.widths[-1]) % 2:
             place = ("architecture", "widths", len(architecture.widths) - 1)
             yield place, f"must be even for the initialization paired, not {width}"

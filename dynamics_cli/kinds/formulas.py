@@ -52,6 +52,16 @@ class Expression:
             raise NotAFormulaError(f"`numpy.{ufunc.__name__}` is no function of formulas")
         return make(self.table, name, *inputs)
 
+    def __array_function__(self, function: Any, kinds: Any, arguments: Any, options: Any) -> Any:
+        """Take `np.where` and `np.clip` for those of formulas; what mixes samples, such as `np.mean`, is no formula."""
+        known = {"where": where, "clip": clip}
+        if options or function.__name__ not in known:
+            raise NotAFormulaError(f"`numpy.{function.__name__}` is no function of formulas")
+        return known[function.__name__](*arguments)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotAFormulaError("a formula cannot be made an array")
+
     def __add__(self, other: Any) -> Expression:
         return make(self.table, "add", self, other)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_cli.errors import UsageError
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import jsonable
@@ -31,6 +33,7 @@ LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
 MOST_POINTS = 2**20
 """Points of a curve that travel as they are; of more, those that can be seen (`decimate`)."""
+_POLICY = "default-src 'none'; script-src "
 _VOID = ("br", "img", "input", "meta")
 
 
@@ -92,6 +95,13 @@ def _asset(name: str) -> str:
     return (resources("dynamics_cli.pages") / "assets" / name).read_text(encoding="utf-8")
 
 
+def _is_page(path: Path) -> bool:
+    """Whether a file holds nothing, or a page of any version."""
+    with files.open_read(path) as handle:
+        begin = files.read_at(handle, 0, 4096)
+    return not begin or (begin.startswith(b"<!doctype html>") and escape(_POLICY).encode() in begin)
+
+
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -130,7 +140,7 @@ class Page:
             if steps.min() == steps.max():
                 return {"first": float(flat[0]), "step": float(steps[0]), "shape": shape}
         # the first bytes of all numbers, then the second ones, ...: neighbours are alike there, and deflate well
-        planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), -1).T
+        planes = flat.astype(flat.dtype.newbyteorder("<")).view(np.uint8).reshape(len(flat), flat.dtype.itemsize).T
         packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
         packed = packer.compress(planes.tobytes()) + packer.flush()
         self._arrays.append(base64.b64encode(packed).decode())
@@ -159,8 +169,7 @@ class Page:
         script = "\n".join(_asset(name) for name in SCRIPTS)
         style = "\n".join(_asset(name) for name in STYLES)
         policy = (
-            f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
-            "base-uri 'none'; form-action 'none'"
+            f"{_POLICY}{_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
         )
         described = {"panels": self.panels, "groups": self.groups, "live": self.live}
         text = json.dumps(jsonable(described), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -188,12 +197,17 @@ class Page:
         return tag("p", text, tag("span", id="reload"), class_="live", role="status")
 
     def save(self, path: str | Path) -> Path:
-        """Write the file in one step, and return its path.
+        """Write the file in one step, and return its path; a link stays, and leads to the page.
 
-        Raises RunError: it cannot be written.
+        Raises:
+            UsageError: there is a file already that is not a page of dyn.
+            RunError: it cannot be written.
         """
         target = Path(path)
-        files.save(target, self.html().encode("utf-8", "backslashreplace"))
+        with files.os_errors_as_run_errors(target):
+            if target.exists() and not (target.is_file() and _is_page(target)):
+                raise UsageError(f"{target} is not a page of dyn, which does not overwrite it: give another name")
+        files.save(Path(os.path.realpath(target)), self.html().encode("utf-8", "backslashreplace"))
         return target
 
     def __repr__(self) -> str:

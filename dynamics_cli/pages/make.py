@@ -16,7 +16,8 @@ from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.document import read_document
 from dynamics_cli.runs import Run, outputs_root
 from dynamics_cli.runs.named import is_there, load_run, run_names
-from dynamics_cli.sweeps.directory import is_sweep, read_sweep, sweep_summary
+from dynamics_cli.sweeps.directory import read_sweep, sweep_summary
+from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
 Part = tuple[str, Any]
 """What something is - `run`, `sweep`, `figure` or `paper` - and the run, the directory, the JSON, or the key."""
@@ -94,9 +95,8 @@ def _found(one: Any) -> Part:
         return "run", one
     files = getattr(one, "files", None)  # the result of `reproduce`
     path = Path(files[-1] if files else getattr(one, "path", one))
-    sweeps = [place for place in (path, outputs_root() / "sweeps" / path) if is_there(place) and is_sweep(place)]
-    if sweeps:
-        return "sweep", sweeps[0]
+    if (sweep := sweep_directory(path)) is not None:
+        return "sweep", sweep
     text = os.fspath(path)
     if path.suffix == ".json" and path.is_file():
         return "figure", path
@@ -127,7 +127,7 @@ def _figures() -> dict[str, str]:
 
 def _run(text: str) -> Run:
     try:
-        return load_run(text)
+        return load_run(run_of_job(text))
     except RunError as error:
         if is_there(text):
             raise

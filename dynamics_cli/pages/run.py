@@ -14,7 +14,15 @@ from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.overlay import curve_of, labels_of
 from dynamics_cli.analysis.panels.neurons import layer_title, no_layers, read_spectrum
-from dynamics_cli.analysis.panels.training import MANY_CURVES, NAMES, bound_of, measured, values_of
+from dynamics_cli.analysis.panels.training import (
+    MANY_CURVES,
+    NOT_FINITE,
+    bound_of,
+    called,
+    drawn_measures,
+    measured,
+    values_of,
+)
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.theories import predictions
 from dynamics_cli.analysis.view import View
@@ -27,7 +35,7 @@ from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import flat
-from dynamics_cli.runs.summary import file_sizes, final_numbers
+from dynamics_cli.runs.summary import FEW_NUMBERS, columns_of, file_sizes, final_numbers, recorded
 from dynamics_cli.text import cell, size
 
 VALUE = 300
@@ -65,7 +73,9 @@ def add_comparison(page: Page, runs: Sequence[Run]) -> None:
         kept = [(name, curve) for name, curve in zip(names, curves, strict=True) if len(curve[0])]
         lines = [page.curve(*curve, name) for name, curve in kept]
         if lines:
-            title = "training loss" if what == "loss" else NAMES.get(what, what.replace("_", " "))
+            title = "training loss" if what == "loss" else called(what)
+            if what != "loss" and len(columns := columns_of(runs[0], what)) > 1:
+                title += f": {columns[0]}, the first of {len(columns)} numbers"
             panels.append(_chart(page, title, lines, [curve for _, curve in kept], wide=what == "loss"))
     configs = [flat(run.config.model_dump(exclude_none=True)) for run in runs]
     keys = [key for key in dict.fromkeys(key for one in configs for key in one)
@@ -139,9 +149,15 @@ def _numbers(view: View, states: Any) -> dict[str, Floats]:
         numbers["loss"] = np.where(there, np.asarray(run.losses, np.float64)[at], np.nan)
     for name in run.measures:
         values = values_of(view, name)[states]
-        if values.shape[1] == 1:
-            numbers[name.replace("_", " ")] = values[:, 0]
+        if values.shape[1] <= FEW_NUMBERS:
+            numbers |= dict(zip(_curve_names(run, name, name.replace("_", " ")), values.T, strict=True))
     return numbers | outputs_at_data(view, states)
+
+
+def _curve_names(run: Run, name: str, word: str) -> list[str]:
+    """Return the names of the curves of a measure that is called `word`."""
+    columns = columns_of(run, name)
+    return [word] if len(columns) == 1 else [f"{word} {column}" for column in columns]
 
 
 Curve = tuple[NDArray[Any], NDArray[Any]]
@@ -154,7 +170,9 @@ def _chart(
     """Add a chart with scales that suit its curves, x (k,) and y (k,) each."""
     every = np.concatenate([np.asarray(y, np.float64).ravel() for _, y in curves])
     finite = every[np.isfinite(every)]
-    reach = f", from {cell(float(finite.min()))} to {cell(float(finite.max()))}" if len(finite) else ""
+    if not len(finite):
+        return tag("figure", tag("figcaption", title), tag("p", f"{NOT_FINITE}."), class_="panel")
+    reach = f", from {cell(float(finite.min()))} to {cell(float(finite.max()))}"
     names = ", ".join(line["name"] for line in lines[:6]) + (f" and {len(lines) - 6} more" if len(lines) > 6 else "")
     logs = {"x": time_scale(*curves[0]) == "log", "y": value_scale(every) == "log"}
     return page.panel(
@@ -181,19 +199,25 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
             over: Curve = (np.asarray(run.times)[finite], np.asarray(run.losses)[finite])
             yield _chart(page, "Loss over time", [page.curve(*over, "training loss")], [over], x="time")
     accuracies = [name for name in ("train_accuracy", "test_accuracy") if name in run.measures]
-    for together in [accuracies, *([name] for name in run.measures if name not in (*accuracies, "test_loss"))]:
-        lines, curves = [], []
+    drawn = drawn_measures(run)
+    for together in [accuracies, *([name] for name in drawn if name not in (*accuracies, "test_loss"))]:
+        lines, curves, cut = [], [], ""
         for name in together:
-            called, (steps, values) = NAMES.get(name, name.replace("_", " ")), measured(run, name)
-            for k, column in enumerate(values.T[:MANY_CURVES]):
+            steps, values = measured(run, name)
+            names = _curve_names(run, name, called(name))
+            cut = f", {MANY_CURVES} of {len(names)} numbers" if len(names) > MANY_CURVES else ""
+            for word, column in list(zip(names, values.T, strict=True))[:MANY_CURVES]:
                 curves.append((steps, column))
-                lines.append(page.curve(*curves[-1], called if values.shape[1] == 1 else f"{called} {k + 1}"))
+                lines.append(page.curve(*curves[-1], word))
         lines += [page.curve(*curve, f"theory, {name}", dash=True)
                   for name, curve in predicted if name.partition(": ")[2] in together]  # fmt: skip
-        if lines and len(curves[0][0]):
+        if lines and len(view.iterations):
             bound = bound_of(view.run, together[0])
-            title = "Accuracy" if together is accuracies else together[0].replace("_", " ")
+            title = "Accuracy" if together is accuracies else together[0].replace("_", " ") + cut
             yield _chart(page, title, lines, curves, bound=bound, **about)
+    for name in (name for name in run.measures if name not in drawn):
+        command = f"dyn plot {run.path.name} --panel {recorded(run, name, lambda one: one.panel)}"
+        yield tag("p", f"{name.replace('_', ' ')}: ", tag("code", command), class_="panel")
 
 
 def _theories(view: View) -> list[tuple[str, Curve]]:
@@ -253,7 +277,9 @@ def _tables(run: Run) -> Iterator[Html]:
         printed=True,
     )
     info = {
-        key: run.info[key] for key in ("versions", "threads", "provenance", "estimate", "kinds") if run.info.get(key)
+        key: run.info[key]
+        for key in ("versions", "threads", "environment", "provenance", "estimate", "kinds")
+        if run.info.get(key)
     }
     made = [[key.replace("_", " "), _value(value)] for key, value in flat({"hash": run.hash, **info}).items()]
     yield folded("Provenance", table([], made, "Where, when and with what it was made"), printed=True)

@@ -61,10 +61,15 @@ def state_panels(page: Page, shown: Shown) -> Iterator[Html]:
         return PANELS[name].missing(view) is None
 
     if has("function"):
-        yield (_classes if view.outputs > 1 else _function)(page, shown)
+        yield (_outputs if view.outputs > 1 else _function)(page, shown)
     if has("samples"):
         yield _samples(page, shown)
-    elif view.no_dataset is None and view.dataset.input_dim == 2 and no_network(view) is None:
+    elif (
+        view.no_dataset is None
+        and view.dataset.input_dim == 2
+        and no_network(view) is None
+        and view.run.config.architecture.between_samples
+    ):
         yield _regions(page, shown, exact=has("regions"))
     if has("polar"):
         yield _plane(page, shown)
@@ -115,16 +120,20 @@ def _single(values: Any) -> Any:
         return np.asarray(values, np.float64).astype(np.float32)
 
 
-def _classes(page: Page, shown: Shown) -> Html:
+def _outputs(page: Page, shown: Shown) -> Html:
     view = shown.view
     states, about = shown.some(GRID * view.outputs)
-    shares = [inputs.class_shares(view, int(i), GRID) for i in states]
-    grid, data = shares[0][0], view.dataset
+    lines = [inputs.outputs_on_line(view, int(i), GRID) for i in states]
+    points: dict[str, Any] = {
+        name: page.array(np.stack([part[:DRAWN_DATA] for part in inputs.output_points(view, held=name == "held")]))
+        for name in ("data", "held")
+    }
+    title = "Probabilities of the classes" if view.classifies else "Outputs and data"
     return page.panel(
-        "classes", "Probabilities of the classes",
-        f"Curves of the probabilities of {view.outputs} classes over the input.",
-        grid=page.array(grid), values=page.array(_single([share for _, share in shares])),
-        data=page.array(np.stack([data.x[:DRAWN_DATA, 0], data.y[:DRAWN_DATA]])), **about,
+        "outputs", title, f"{title}: {view.outputs} curves over the input.", names=inputs.output_names(view),
+        limits=inputs.output_limits(view, [int(i) for i in states]), grid=page.array(lines[0][0]),
+        label="probability" if view.classifies else "output h(x)",
+        values=page.array(_single([values for _, values in lines])), **points, **about,
     )  # fmt: skip
 
 
@@ -138,28 +147,36 @@ def _regions(page: Page, shown: Shown, *, exact: bool) -> Html:
     points = np.stack([across.ravel(), up.ravel()], axis=1)
     if data.bias:
         points = np.column_stack([points, np.ones(len(points))])
-    levels, segments, counts, classes = [], [], [], 2
+    levels, segments, counts = [], [], []
     for i in states:
         h = view.network(int(i))(points)
         if h.ndim == 2 and h.shape[1] > 1:
-            classes = h.shape[1]
             levels.append(inputs.softmax(h).argmax(axis=1).astype(np.uint8))
         else:
             h = np.nan_to_num(h.reshape(-1), nan=0.0, posinf=0.0, neginf=0.0)
-            levels.append(np.round(128 + 127 * h / (np.abs(h).max() or 1.0)).astype(np.uint8))
+            share = 127 * h / (np.abs(h).max() or 1.0)
+            levels.append((128 + np.sign(h) * np.ceil(np.abs(share))).astype(np.uint8))  # 128 is exactly 0
         boundary = _boundary(view, int(i), window) if exact else []
         segments += boundary
         counts.append(len(boundary))
-    labels = np.asarray(data.y[:DRAWN_DATA], np.float64)
-    labels = labels.argmax(axis=1) if labels.ndim == 2 else labels
+    several, real = view.outputs > 1, view.run.config.loss.labels == "real"
+    title = "Largest output" if several else "Output"
     return page.panel(
-        "regions", "Decision regions" if view.run.config.loss.labels != "real" else "Output in the plane of inputs",
+        "regions", f"{title} in the plane of inputs" if real else "Decision regions",
         f"Map of what the network says in the plane of its two inputs, with {len(x)} data points.",
-        window=window, side=SIDE, classes=classes, multiclass=bool(np.ndim(h) == 2 and h.shape[-1] > 1),
-        signs=view.run.config.loss.labels != "classes", levels=page.array(np.stack(levels)),
+        window=window, side=SIDE, names=inputs.output_names(view) if several else None,
+        middle=0.5 if view.classifies else 0.0, levels=page.array(np.stack(levels)),
         segments=page.array(_single(segments).reshape(-1, 4)), counts=page.array(counts),
-        data=page.array(np.column_stack([x, labels])), **about,
+        data=page.array(_labelled(data.x, data.y)), held=page.array(_labelled(data.x_test, data.y_test)), **about,
     )  # fmt: skip
+
+
+def _labelled(x: Floats | None, y: Floats | None) -> Floats:
+    """Return samples in the plane with their labels (n, 3); of vectors the place of the largest number."""
+    if x is None or y is None:
+        return np.zeros((0, 3))
+    label = y[:DRAWN_DATA].argmax(axis=1) if y.ndim == 2 else y[:DRAWN_DATA]
+    return np.column_stack([x[:DRAWN_DATA, :2], label])
 
 
 def _boundary(view: View, i: int, window: tuple[float, float, float, float]) -> list[Floats]:

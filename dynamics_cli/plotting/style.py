@@ -7,6 +7,7 @@ Nothing here depends on the user's `matplotlibrc`, and nothing touches `pyplot`.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +22,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dynamics_cli.errors import UsageError, did_you_mean
@@ -33,6 +35,8 @@ TEXT_WIDTH = 5.5
 """Width of the text block of a conference paper, in inches."""
 COLUMN_WIDTH = 3.4
 """Width of a figure with a single panel, in inches."""
+REACH = 1.3
+"""A label that is so many times as long as its axis is broken into lines."""
 SMALL = 7.0
 """Size of notes and in-panel labels, in points."""
 
@@ -139,21 +143,54 @@ def settle(figure: Figure) -> list[Bbox]:
     """Work out the layout of `figure` and fix it; return the boxes of its axes in fractions of the figure.
 
     Matplotlib's layout needs a few rounds where panels are square or legends hang below. Fixed, it is the same for
-    every format and every time the figure is saved.
+    every format and every time the figure is saved. Labels that would be cut off are broken into lines.
     """
     boxes = [axes.get_position(original=True) for axes in figure.axes]
     layout = figure.get_layout_engine()
     if layout is None:
         return boxes
-    for _ in range(6):
+    _break_legends(figure)
+    for turn in range(7):
         before = boxes
         layout.execute(figure)
         boxes = [axes.get_position(original=True) for axes in figure.axes]
         moves = [np.abs(np.subtract(new.extents, old.extents)).max() for new, old in zip(boxes, before, strict=True)]
-        if max(moves, default=0.0) < 1e-4:
+        if not (turn < 3 and _break_labels(figure)) and max(moves, default=0.0) < 1e-4:
             break
     figure.set_layout_engine("none")
     return boxes
+
+
+def _break_legends(figure: Figure) -> None:
+    """Break the labels of legends that are wider than the figure, which grows by their lines."""
+    renderer = cast(Any, figure.canvas).get_renderer()
+    for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
+        before = legend.get_window_extent(renderer)
+        if before.width > figure.bbox.width:
+            longest = max(len(text.get_text()) for text in legend.get_texts())
+            for text in legend.get_texts():
+                _fit(text, int(0.85 * longest * figure.bbox.width / before.width))
+            more = legend.get_window_extent(renderer).height - before.height
+            figure.set_figheight(figure.get_figheight() + more / figure.dpi)
+
+
+def _break_labels(figure: Figure) -> bool:
+    """Break labels that reach far beyond their axis; return whether there were any."""
+    renderer, broken = cast(Any, figure.canvas).get_renderer(), False
+    for axes in figure.axes:
+        for label, room in zip((axes.xaxis.label, axes.yaxis.label), axes.bbox.size, strict=True):
+            length = max(label.get_window_extent(renderer).size)
+            if length > REACH * room:
+                broken |= _fit(label, int(len(label.get_text().split("\n")[0]) * 0.9 * room / length))
+    return broken
+
+
+def _fit(text: Text, characters: int) -> bool:
+    """Break a text into lines of so many characters, a formula never; return whether it has changed."""
+    words = text.get_text()
+    if "$" not in words:
+        text.set_text(textwrap.fill(words.replace("\n", " "), max(8, characters)))
+    return text.get_text() != words
 
 
 def figure_path(stem: Path, extension: str) -> Path:

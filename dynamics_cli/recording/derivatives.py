@@ -103,7 +103,7 @@ def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
         return square * (h - y.reshape(h.shape)), curvature
     import torch
 
-    labels = torch.from_numpy(y.astype(np.int64) if loss.labels == "classes" else y)
+    labels = torch.tensor(y, dtype=torch.long if loss.labels == "classes" else torch.float64)
     several = y.ndim == 2 or loss.many_outputs
     at = torch.from_numpy(np.ascontiguousarray(h if several else h[:, 0])).requires_grad_()
     delta = loss.derivatives(at, labels) * loss.sample_weight(len(h))
@@ -231,9 +231,9 @@ class ByAutograd(Derivatives):
                 weight.copy_(torch.from_numpy(np.array(state.parameters[name], np.float64)))
         self._weights = {name: p for name, p in self._model.named_parameters() if name in self.names}
         self.names = list(self._weights)
-        self._x = torch.from_numpy(state.problem.dataset.x)
-        y = state.problem.dataset.y
-        self._y = torch.from_numpy(y.astype(np.int64) if state.problem.loss.labels == "classes" else y)
+        self._x = torch.tensor(state.problem.dataset.x)
+        labels = torch.long if state.problem.loss.labels == "classes" else torch.float64
+        self._y = torch.tensor(state.problem.dataset.y, dtype=labels)
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:

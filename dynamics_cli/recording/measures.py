@@ -6,12 +6,14 @@ import inspect
 import types
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.config.base import Sections
 from dynamics_cli.config.bases import Floats, Measure, State
+from dynamics_cli.config.registry import OneOf
 from dynamics_cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,6 +157,58 @@ loss: {kind: logistic}
 record: {measures: [test_accuracy]}
 """
     held_out = True
+
+
+class FirstAbove(Measure, kind="first_above"):
+    """The first state, by its iteration, at which another measure is above a number; NaN before: the time to an event.
+
+    States are those at which it measures: `at: {kind: every, interval: 1}` asks all. Numbers of a measure of several
+    are asked one by one. In the table of a sweep its column is the time itself.
+    """
+
+    example = "{kind: first_above, of: weight_norm, value: 2.0}"
+    of: Annotated[Measure, OneOf("measure", word=True)]
+    """The measure."""
+    value: float
+    """The number."""
+
+    @property
+    def name(self) -> str:
+        """The kind, the measure and the number."""
+        return f"{self.kind}_{self.of.name}_{self.value:g}"
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return the names of the numbers of the measure."""
+        return self.of.columns(sections)
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there is the measure."""
+        return self.of.offered(problem)
+
+    def samples(self, problem: Problem) -> int:
+        """Return what the measure costs."""
+        return self.of.samples(problem)
+
+    def passed(self, measured: Floats) -> NDArray[np.bool_]:
+        """Return where the measure has passed the number."""
+        return measured > self.value
+
+    def measure(self, state: State) -> Floats:
+        """Return the iterations, of the shape of the measure."""
+        passed = self.passed(np.asarray(self.of.measure(state), np.float64))
+        before = state.memory.get("first passed", np.full(passed.shape, np.nan))
+        state.memory["first passed"] = np.where(np.isnan(before) & passed, state.iteration, before)
+        return state.memory["first passed"]
+
+
+class FirstBelow(FirstAbove, kind="first_below"):
+    """The first state, by its iteration, at which another measure is below a number; as `first_above`."""
+
+    example = "{kind: first_below, of: train_loss, value: 0.1}"
+
+    def passed(self, measured: Floats) -> NDArray[np.bool_]:
+        """Return where the measure has passed the number."""
+        return measured < self.value
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:

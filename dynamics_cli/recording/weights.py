@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.linear_models import MatrixProduct
+from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.base import PositiveInt, Sections
-from dynamics_cli.config.bases import Floats, Measure, Parameters, State
+from dynamics_cli.config.bases import Architecture, Floats, Measure, Parameters, State
 from dynamics_cli.datasets.teachers import Teacher
 from dynamics_cli.errors import InputError
+from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.spectra import effective_rank, stable_rank
 from dynamics_cli.recording.derivatives import ByHand, derivatives_of
 
@@ -28,7 +29,7 @@ class OfLayer(Measure):
     """What measures of one layer's weights share."""
 
     layer: str | None = None
-    """Name of the weights, by default all; or `end_to_end` for the product of the matrices of a linear network."""
+    """Name of the weights, by default all; or `end_to_end`: the product of the matrices of a linear network, `beta`."""
 
     @property
     def name(self) -> str:
@@ -53,10 +54,7 @@ class OfLayer(Measure):
         if self.layer is None:
             return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes])
         if self.layer == "end_to_end":
-            first, *others = matrices(problem, parameters)
-            for W in others:
-                first = W @ first
-            return first
+            return end_to_end(problem, parameters)
         return np.asarray(parameters[self.layer], np.float64)
 
 
@@ -69,11 +67,29 @@ def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
     ]
 
 
+def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
+    """Return the product of the matrices of a linear network, without biases; of a diagonal one `beta` as one row."""
+    if isinstance(architecture := problem.config.architecture, DiagonalLinear):
+        return architecture.predictor(parameters)[None]
+    first, *others = matrices(problem, parameters)
+    for W in others:
+        first = W @ first
+    return first
+
+
 def is_linear(problem: Problem) -> bool:
-    """Return whether the network is a product of matrices."""
+    """Return whether the network is a product of matrices, or a diagonal one."""
     architecture = problem.config.architecture
-    layered = isinstance(architecture, TwoLayer | FullyConnected) and architecture.activation.kind == "linear"
-    return layered or isinstance(architecture, MatrixProduct)
+    if isinstance(architecture, TwoLayer | FullyConnected):
+        return architecture.activation.kind == "linear" or hidden_layers(architecture) == 0
+    return isinstance(architecture, MatrixProduct | DiagonalLinear)
+
+
+def hidden_layers(architecture: Architecture) -> int:
+    """Return how many layers of hidden neurons a fully connected network has; 0 for others."""
+    if isinstance(architecture, FullyConnected):
+        return len(architecture.widths)
+    return int(isinstance(architecture, TwoLayer))
 
 
 class Distance(OfLayer, kind="distance"):
@@ -89,6 +105,92 @@ class Distance(OfLayer, kind="distance"):
         """Return the distance."""
         now, start = (self.chosen(state.problem, one) for one in (state.parameters, state.start))
         return float(np.linalg.norm(now - start) / (np.linalg.norm(start) if self.relative else 1.0))
+
+
+class Predictor(Measure, kind="predictor"):
+    """Entries of the product of the matrices of a linear network; of a diagonal one the coordinates of `beta`.
+
+    Weights are taken as they stand: `output_scale`, `parametrization` and biases are no part of it.
+    """
+
+    example = """\
+dataset: {kind: sparse_regression, n: 20, dim: 50, nonzero: 3}
+architecture: {kind: diagonal_linear}
+initialization: {kind: constant, scale: 0.1}
+record: {measures: [predictor]}
+"""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether the network is linear."""
+        return is_linear(problem)
+
+    def measure(self, state: State) -> Floats:
+        """Return the entries, by rows."""
+        return end_to_end(state.problem, state.parameters).ravel()
+
+
+class Angle(OfLayer, kind="angle"):
+    """Angle in radians between weights and a vector, or the hard-margin direction of the data (Soudry et al. 2018).
+
+    That is `argmin ||w||` under `y_k <w, x_k> >= 1`, where layers have biases with inputs `(x, 1)`. Weights are taken
+    as one vector if it has as many numbers, otherwise row by row. By default `layer` stands for all weights.
+    """
+
+    example = """\
+dataset: {kind: linear_teacher, n: 50, dim: 5, margin: 0.2}
+architecture: {kind: fully_connected, widths: []}
+initialization: {kind: default_scaled}
+loss: {kind: logistic}
+record: {measures: [{kind: angle, to: hard_margin}]}
+"""
+    to: Literal["hard_margin"] | Annotated[list[float], Field(min_length=1)]
+    """The vector, or `hard_margin`."""
+
+    @property
+    def name(self) -> str:
+        """The kind, with the name of the layer, and whether it is with the hard margin."""
+        return super().name + "_to_hard_margin" * (self.to == "hard_margin")
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether there are such weights.
+
+        Raises:
+            InputError: they have other numbers than the vector, or the data no hard margin.
+        """
+        v = self.direction(problem) if super().offered(problem) else np.empty(0)
+        W = self.chosen(problem, {name: np.broadcast_to(0.0, shape) for name, shape in problem.shapes.items()})
+        if len(v) not in (W.size, W.shape[-1]):
+            raise InputError(f"record.measures: angle.to has {len(v)} numbers, the weights {W.shape}")
+        return True
+
+    def direction(self, problem: Problem) -> Floats:
+        """Return the vector; of a hard margin without the part of the bias, where the weights have none.
+
+        Raises:
+            InputError: the labels are not ±1, or no line separates the data.
+        """
+        if self.to != "hard_margin":
+            return np.array(self.to)
+        x, y = problem.dataset.x, problem.dataset.y
+        if y.ndim > 1 or not (np.abs(y) == 1).all():
+            raise InputError("record.measures: angle.to hard_margin needs labels ±1")
+        biased = any("bias" in name for name in problem.shapes)
+        try:
+            w = least_distance(y[:, None] * (np.column_stack([x, np.ones(len(x))]) if biased else x)).w
+        except InfeasibleError as error:
+            raise InputError(f"record.measures: angle.to hard_margin: {error}") from error
+        return w if self.layer is None else w[: x.shape[1]]
+
+    def measure(self, state: State) -> float | Floats:
+        """Return the angle, or (m,) angles of the rows."""
+        if "direction" not in state.memory:
+            state.memory["direction"] = self.direction(state.problem)
+        v, W = state.memory["direction"], self.chosen(state.problem, state.parameters)
+        rows = W.reshape(-1, len(v))
+        along = rows @ v / np.linalg.norm(v)
+        across = np.linalg.norm(rows - along[:, None] * v / np.linalg.norm(v), axis=1)
+        angles = np.arctan2(across, along)  # of small ones the cosine would lose half of the digits
+        return float(angles[0]) if len(rows) == 1 else angles
 
 
 class OfSpectrum(OfLayer):
@@ -150,7 +252,8 @@ class Balancedness(Measure, kind="balancedness"):
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the network has matrices that follow each other."""
-        return isinstance(problem.config.architecture, TwoLayer | FullyConnected | MatrixProduct)
+        layered = isinstance(problem.config.architecture, TwoLayer | FullyConnected | MatrixProduct)
+        return layered and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
 
     def measure(self, state: State) -> Floats:
         """Return the distances (L - 1,)."""
@@ -163,7 +266,7 @@ class OfNeurons(Measure):
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are hidden neurons, and an activation."""
-        return isinstance(problem.config.architecture, TwoLayer | FullyConnected)
+        return hidden_layers(problem.config.architecture) > 0
 
     def samples(self, problem: Problem) -> int:
         """Return the number of training samples."""
@@ -335,7 +438,7 @@ class LayerSimilarity(OfNeurons, kind="layer_similarity"):
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are hidden neurons; two layers of them for what is between layers."""
-        return super().offered(problem) and (not self.between_layers or len(problem.shapes) > 2)
+        return hidden_layers(problem.config.architecture) > bool(self.between_layers)
 
     def samples(self, problem: Problem) -> int:
         """Return what two passes and the products of features cost, in evaluations of a sample."""

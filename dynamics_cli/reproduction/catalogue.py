@@ -81,8 +81,9 @@ def _installed() -> dict[str, PaperEntry]:
 
         def load(point: EntryPoint = point) -> PaperEntry:
             paper = point.load()
+            paper = getattr(paper, "PAPER", paper)
             if not isinstance(paper, PaperEntry):
-                raise TypeError(f"{point.value} is not a PaperEntry")
+                raise TypeError(f"{point.value} is neither a PaperEntry nor a module with one as PAPER")
             if point.name in found or point.name in _bundled():
                 raise ValueError(f"there is a paper {point.name!r} already")
             return paper

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -226,8 +224,7 @@ def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) 
 
     `width` is that of the terminal by default. With several seeds a last column says how often each claim came out.
     """
-    header, rows = claims_cells(claims)
-    return text_table(header, rows, width=width or shutil.get_terminal_size((110, 24)).columns, flexible=(0, 1, 2))
+    return text_table(*claims_cells(claims), width=width)
 
 
 def claims_cells(claims: Sequence[ClaimOverSeeds]) -> tuple[list[str], list[list[str]]]:
@@ -261,40 +258,46 @@ def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
     return [*cells, one.count] if seeds else cells
 
 
-HEADING = "## Measured"
 HEADER = "| figure | id | claim | paper or theory | measured | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
-_SECTION = re.compile(rf"^{HEADING}.*?$(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_TABLE = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
+MARKS = "<!-- dyn: measured claims -->\n", "<!-- dyn: end of the measured claims -->"
+"""What stands in a Markdown file before and after the table of measured claims, and nothing else between them."""
 
 
 def rewrite(path: str | Path, results: Mapping[str, Sequence[ClaimOverSeeds]]) -> None:
-    """Put claims into the first table of the section `## Measured` of a Markdown file.
+    """Put claims into the table between the `MARKS` of a Markdown file; a file that is missing is made.
 
-    Rows of figures that are not among `results` (figure id -> claims) stay; all else in the file does.
+    Rows of figures that are not among `results` (figure id -> claims) stay, and so does all else in the file. Without
+    results nothing is written.
 
     Raises:
-        InputError: the file is missing, or has no such section.
+        InputError: the file cannot be read, is a link, or its marks do not enclose such a table alone.
         RunError: it cannot be written.
     """
     path = Path(path)
+    if path.is_symlink():
+        raise InputError(f"{path} is a link, through which dyn does not write: give the file itself")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode() if path.exists() else "".join(MARKS) + "\n"
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-    section = _SECTION.search(text)
-    if section is None:
-        raise InputError(f"{path} has no section `{HEADING}` whose table could be rewritten")
-    table = _TABLE.search(section["body"])
+    newline = "\r\n" if MARKS[0].replace("\n", "\r\n") in text else "\n"
+    header, begin, end = (line.replace("\n", newline) for line in (HEADER, *MARKS))
+    before, _, rest = text.partition(begin)
+    old, _, after = rest.partition(end)
+    lines = old.removeprefix(header).splitlines()
+    ours = text.count(begin) == rest.count(end) == 1 and (not old or old.startswith(header))
+    if not ours or not all(line.startswith("| ") for line in lines):
+        places = " and ".join(f"`{mark.strip()}`" for mark in MARKS)
+        raise InputError(f"{path}: dyn writes only between the lines {places}, where nothing but its table may stand")
     rows: dict[str, list[str]] = {}
-    for line in table[0].splitlines()[2:] if table is not None and table[0].startswith(HEADER) else ():
+    for line in lines:
         rows.setdefault(line.split("|")[1].strip(), []).append(line)
     for figure, claims in results.items():
         name = figure.partition("-")[2]
         rows[name] = [_notes_row(name, one) for one in claims]
-    new = HEADER + "".join(f"{line}\n" for lines in rows.values() for line in lines)
-    first = section.start("body")
-    begin, end = (first + table.start(), first + table.end()) if table is not None else (first + 1, first + 1)
-    files.save(path, (text[:begin] + new + text[end:]).encode())
+    new = header + "".join(f"{line}{newline}" for of_figure in rows.values() for line in of_figure)
+    if results:
+        files.save(path, f"{before}{begin}{new}{end}{after}".encode())
 
 
 def _notes_row(figure: str, one: ClaimOverSeeds) -> str:

@@ -1,7 +1,8 @@
 """What an index of papers holds: enough to list figures without importing one.
 
 An installed package adds papers of its own through the entry point group `dyn.papers`: each entry point is named by the
-paper's key and points to a `PaperEntry` whose figures name their modules in full (`mypackage.myfigure`).
+paper's key and names a module with a `PaperEntry` as `PAPER`, whose figures name their modules in full
+(`mypackage.myfigure`).
 """
 
 from __future__ import annotations

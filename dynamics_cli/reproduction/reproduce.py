@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import DataMissingError, DynError, UsageError, did_you_mean
+from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import write_document
@@ -95,6 +96,7 @@ def reproduce_figure(
     Raises:
         UsageError: there is no such figure, variant, preset or format.
         ConfigError: the overrides do not fit.
+        InputError: the figure cannot be evaluated or drawn of runs with the overrides.
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """
@@ -111,20 +113,22 @@ def reproduce_figure(
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
     runs = _obtain(figure, source, preset, overrides)
-    evidence = figure.evidence({one.role: one.run for one in runs})
-    claims = {0: figure.claims(evidence)}
-    with style():  # also what a figure draws without a panel of ours
-        drawing = figure.draw(evidence)
-    table = figure.table(evidence) if figure.table is not None else None
-    remarks = figure.remarks(evidence) if figure.remarks is not None else []
+    with _of_changed_runs(figure, overrides):
+        evidence = figure.evidence({one.role: one.run for one in runs})
+        claims = {0: figure.claims(evidence)}
+        with style():  # also what a figure draws without a panel of ours
+            drawing = figure.draw(evidence)
+        table = figure.table(evidence) if figure.table is not None else None
+        remarks = figure.remarks(evidence) if figure.remarks is not None else []
 
     offsets = range(1, seeds)
     others = source.obtain_seeds(figure.wanted(preset, first_seed=False), overrides, offsets) if figure.configs else []
     for offset, more in zip(offsets, others or [[] for _ in offsets], strict=True):
-        evidence = figure.evidence({one.role: one.run for one in more})
-        claims[offset] = figure.claims(evidence)
+        with _of_changed_runs(figure, overrides):
+            evidence = figure.evidence({one.role: one.run for one in more})
+            claims[offset] = figure.claims(evidence)
+            found = figure.remarks(evidence) if figure.remarks is not None else []
         runs += more
-        found = figure.remarks(evidence) if figure.remarks is not None else []
         remarks += [f"seed + {offset}: {remark}" for remark in found]
     joined = over_seeds(claims)
     if messages is not None:
@@ -133,7 +137,7 @@ def reproduce_figure(
 
     about = _about(figure, joined, remarks)
     about |= {"preset": preset, "overrides": list(overrides), "seeds": seeds, "provenance": provenance()}
-    with alone_in(folder):
+    with _of_changed_runs(figure, overrides), alone_in(folder):
         written = save(drawing, folder / figure.id, formats)
         if table is not None:
             written.append(files.save_csv(folder / f"{figure.id}.csv", *table))
@@ -168,6 +172,28 @@ def reproduce_figures(
         except DynError as error:
             result = error
         yield figure_id if variant is None else f"{figure_id}-{variant}", result
+
+
+@contextmanager
+def _of_changed_runs(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
+    """Say in one line that a figure cannot be made of runs with settings that it did not foresee.
+
+    Without `overrides` the same failure is a bug of ours, and passes through; so do warnings.
+
+    Raises InputError: the context ended with an error that is not meant for users.
+    """
+    if not overrides:
+        yield
+        return
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (DynError, OSError):
+        raise
+    except Exception as error:
+        changed = " ".join(f"--set {one}" for one in overrides)
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"{figure.id} cannot be made of runs with {changed}: its evidence ends in {reason}") from error
 
 
 def _say_cost(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str], seeds: int) -> None:

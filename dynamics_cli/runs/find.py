@@ -68,7 +68,9 @@ def prune(
 
     A run in use is never deleted, nor is anything that is not a run or does not belong to one.
 
-    Raises RunError: something cannot be deleted.
+    Raises:
+        UsageError: a folder of a run holds a file that is not of dyn.
+        RunError: something cannot be deleted.
     """
     removed = []
     for summary in list_runs(root):

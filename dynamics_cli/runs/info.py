@@ -9,12 +9,13 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import numpy as np
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -111,12 +112,16 @@ class RunInfo(BaseModel):
     """Loss of the last state."""
     seconds: Number = None
     """Wall time of the training loop."""
+    arrays: list[Text] = []
+    """The arrays of weights and measures, in the order of the network and of the config."""
     rows: layout.Rows = {}
     """Rows of each array, once the run has ended in order."""
     seals: dict[str, Any] = {}
     """Checksum of each array's checksum file, once the run has ended in order."""
     versions: dict[str, Any] = {}
     """Versions of dyn, Python and the numerical packages."""
+    environment: dict[str, Any] = {}
+    """What else decides the last digits of the run (see `environment`)."""
     provenance: dict[str, Any] = {}
     """Where, when and by which command the run was started."""
     resumptions: list[dict[str, Any]] = []
@@ -228,7 +233,7 @@ def _why_not(directory: Path) -> str:
 def provenance() -> dict[str, Any]:
     """Describe this process: versions, machine, threads, commit of the checkout if there is one, time in UTC.
 
-    The version and the threads of torch are given when torch is loaded; nothing heavy is imported here.
+    The threads of torch are given when torch is loaded; nothing heavy is imported here.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions(), "commit": _own_commit(),
@@ -236,14 +241,58 @@ def provenance() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def versions() -> dict[str, str]:
-    """Versions of dyn, Python and the numerical packages in use."""
-    found = {"dyn": dynamics_cli.__version__, "python": platform.python_version(), "numpy": np.__version__}
-    for name in ("scipy", "torch", "numba"):
-        version = getattr(sys.modules.get(name), "__version__", None)
-        if version is not None:
-            found[name] = str(version)
+@cache
+def versions() -> Mapping[str, str]:
+    """Versions of dyn, Python and the installed numerical packages, loaded or not."""
+    found = {"dyn": dynamics_cli.__version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "torch", "numba", "llvmlite"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
     return found
+
+
+SWITCHES = (
+    "ATEN_CPU_CAPABILITY", "CUBLAS_WORKSPACE_CONFIG", "DNNL_MAX_CPU_ISA", "MKL_CBWR", "MKL_DEBUG_CPU_TYPE",
+    "MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES", "NUMBA_CPU_FEATURES",
+    "NUMBA_CPU_NAME", "NUMBA_DISABLE_INTEL_SVML", "NUMBA_DISABLE_JIT", "NUMBA_ENABLE_AVX", "NUMBA_LOOP_VECTORIZE",
+    "NUMBA_OPT", "NUMBA_SLP_VECTORIZE", "NVIDIA_TF32_OVERRIDE", "ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+)  # fmt: skip
+"""Variables by which users change the instructions that the numerical packages choose."""
+
+
+def environment() -> dict[str, Any]:
+    """Return what beside the config, the versions and numbers of threads decides the last digits of a run."""
+    from llvmlite import binding
+
+    features = sorted(name for name, has in binding.get_host_cpu_features().items() if has)
+    return {
+        "machine": platform.machine(), "libc": " ".join(platform.libc_ver()), "cpu": binding.get_host_cpu_name(),
+        "cpu features": " ".join(features), **{name: os.environ[name] for name in SWITCHES if name in os.environ},
+    }  # fmt: skip
+
+
+def changes_of_environment(info: Info, now: Mapping[str, Any]) -> list[str]:
+    """Return what differs from the environment in which a run began, of which runs of dyn 0.1 kept the versions only.
+
+    `now` is that of this process; of a text of many words those that came and went are named.
+    """
+    then = {**info.get("versions", {}), **info.get("environment", {})}
+    now = {**versions(), **now}
+    changed = []
+    for name in then | now if info.get("environment") else then:
+        before, after = str(then.get(name, "not set")), str(now.get(name, "not set"))
+        if name == "dyn" or before == after:
+            continue
+        words, others = set(after.split()), set(before.split())
+        if len(words | others) > 4:
+            after = " ".join(
+                [f"+{word}" for word in sorted(words - others)] + [f"-{w}" for w in sorted(others - words)]
+            )
+            changed.append(f"{name} {after}")
+        else:
+            changed.append(f"{name} {after} (was {before})")
+    return changed
 
 
 def threads() -> int | None:

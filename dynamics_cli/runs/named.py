@@ -22,9 +22,9 @@ _HASH = re.compile(r"[0-9a-f]{4,64}")
 _REPLICA = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
 
 
-def run_names() -> list[str]:
-    """Return the names of the directories below the root of all runs."""
-    root = layout.runs_root()
+def run_names(root: Path | None = None) -> list[str]:
+    """Return the names of the directories below a folder, by default the root of all runs."""
+    root = root or layout.runs_root()
     return sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
 
 
@@ -55,24 +55,25 @@ def run_directory(text: str) -> Path:
 
 def stands_for_run(text: str) -> bool:
     """Whether `text` can only be meant as a run: a directory, or what `load_run` finds below the root of runs."""
-    name = _without_number(text)
+    name, _ = numbered(text)
     return Path(name).is_dir() if is_there(name) else name == LATEST or bool(find_names(name))
 
 
-def find_names(text: str) -> list[str]:
-    """Return the names of the runs kept that `text` can stand for.
+def find_names(text: str, root: Path | None = None, info: str = layout.INFO) -> list[str]:
+    """Return the names of the runs kept that `text` can stand for, or of what has a file `info` below another root.
 
     A whole name comes before starts of names, and these before starts of hashes.
     """
-    names = run_names()
+    root = root or layout.runs_root()
+    names = run_names(root)
     if text in names:
         return [text]
     if text == LATEST:
-        return _latest(names)
+        return _latest(root, names, info)
     by_name = [name for name in names if name.startswith(text)]
     if by_name or not _HASH.fullmatch(text):
         return by_name
-    return [name for name in names if _hash_begins(name, text)]
+    return [name for name in names if _hash_begins(root / name, text)]
 
 
 def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = False, whole: bool = False) -> Run:
@@ -109,7 +110,7 @@ def read_run(which: str | Path | Run, read: Callable[[Run], T], *, verify: bool 
     if isinstance(which, Run):
         return read(which)
     text = os.fspath(which)
-    directory = run_directory(_without_number(text))
+    directory = run_directory(numbered(text)[0])
     return steadily(directory, lambda: read(_open(text, directory, verify=verify, together=together)))
 
 
@@ -117,9 +118,9 @@ def _open(text: str, directory: Path, *, verify: bool, together: bool) -> Run:
     from dynamics_cli.runs.replica import replicas_of
     from dynamics_cli.runs.run import Run
 
-    run, name = Run(directory, verify=verify), _without_number(text)
-    if name != text:
-        k, replicas = int(text[len(name) + 1 :]), replicas_of(run)
+    run, (name, k) = Run(directory, verify=verify), numbered(text)
+    if k is not None:
+        replicas = replicas_of(run)
         if k >= len(replicas):
             raise RunError(f"{name} holds replicas 0 to {len(replicas) - 1}, none with number {k}")
         return replicas[k]
@@ -129,33 +130,31 @@ def _open(text: str, directory: Path, *, verify: bool, together: bool) -> Run:
     return run
 
 
-def _without_number(text: str) -> str:
-    """Return `DIR` of `DIR:k`, unless something is called so."""
-    numbered = _REPLICA.fullmatch(text)
-    return numbered[1] if numbered and not is_there(text) else text
+def numbered(text: str) -> tuple[str, int | None]:
+    """Return `DIR` and k of `DIR:k`, unless something is called so; the text and None of anything else."""
+    found = _REPLICA.fullmatch(text)
+    return (found[1], int(found[2])) if found and not is_there(text) else (text, None)
 
 
-def _latest(names: list[str]) -> list[str]:
+def _latest(root: Path, names: list[str], info: str) -> list[str]:
     """Return the name of the run whose `run.json` was written last, as a list; an empty one without runs."""
-    root = layout.runs_root()
     written = {}
     for name in names:
         try:
-            written[name] = (root / name / layout.INFO).stat().st_mtime_ns
+            written[name] = (root / name / info).stat().st_mtime_ns
         except OSError:  # no run, or one that was never begun
             continue
     return [max(written, key=lambda name: written[name])] if written else []
 
 
-def _hash_begins(name: str, text: str) -> bool:
+def _hash_begins(run: Path, text: str) -> bool:
     """Whether the hash of a run begins so: its name has the first ten digits, its `run.json` all of them."""
-    _, _, digits = name.rpartition("-")
+    _, _, digits = run.name.rpartition("-")
     if len(text) <= len(digits):
         return digits.startswith(text)
-    if not _HASH.fullmatch(digits) or not text.startswith(digits):
+    if not _HASH.fullmatch(digits) or not text.startswith(digits) or not layout.is_run(run):
         return False
     from dynamics_cli.runs.info import read_info
     from dynamics_cli.runs.steady import steadily
 
-    run = layout.runs_root() / name
     return str(steadily(run, lambda: read_info(run)).get("hash")).startswith(text)

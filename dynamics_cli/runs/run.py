@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
 from dynamics_cli.runs import summary
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_config, owner, read_config, read_info
@@ -33,6 +33,12 @@ _TWO_LAYER = {f"{layout.TRAJECTORY}/hidden_weight": 2, f"{layout.TRAJECTORY}/out
 """Parameters of a two-layer network -> axes that they have."""
 
 
+class NotRecordedError(UsageError, KeyError):
+    """A run has no array of this name."""
+
+    __str__ = Exception.__str__
+
+
 class Arrays(Mapping[str, Array]):
     """Arrays by name, read from the disk when asked for."""
 
@@ -41,8 +47,13 @@ class Arrays(Mapping[str, Array]):
         self._names, self._load = names, load
 
     def __getitem__(self, name: str) -> Array:
+        """Return an array.
+
+        Raises NotRecordedError: there is none of this name; the message lists those that there are.
+        """
         if name not in self._names:
-            raise KeyError(name)
+            there = ", ".join(self._names) or "nothing"
+            raise NotRecordedError(f"{name!r} was not recorded{did_you_mean(str(name), self._names)}; there is {there}")
         return self._load(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -159,12 +170,12 @@ class Run:
 
     @cached_property
     def parameters(self) -> Mapping[str, Array]:
-        """Recorded parameters by name, each (K, *shape)."""
+        """Recorded parameters by name, in the order of the network, each (K, *shape)."""
         return self._folder(layout.TRAJECTORY)
 
     @cached_property
     def measures(self) -> Mapping[str, Array]:
-        """Recorded measures by name, each (K, ...) float64."""
+        """Recorded measures by name, in the order of the config, each (K, ...) float64."""
         return self._folder(layout.MEASURES)
 
     def state(self, i: int) -> dict[str, Array]:
@@ -327,8 +338,10 @@ class Run:
 
     def _folder(self, folder: str) -> Mapping[str, Array]:
         prefix = f"{folder}/"
-        found = (name for name in self._names if name.startswith(prefix) and name != layout.SNAPSHOT_ITERATIONS)
-        return Arrays(sorted(name.removeprefix(prefix) for name in found), lambda name: self._snapshots(prefix + name))
+        order = {name: k for k, name in enumerate(self.info.get("arrays") or self.info.get("rows", ()))}
+        names = sorted(self._names - {layout.SNAPSHOT_ITERATIONS}, key=lambda name: (order.get(name, len(order)), name))
+        found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        return Arrays(found, lambda name: self._snapshots(prefix + name))
 
     def _snapshots(self, name: str) -> Array:
         count = len(self.snapshot_iterations)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from dynamics_cli.errors import InputError
 from dynamics_cli.runs.store import layout
 
 if TYPE_CHECKING:
+    from dynamics_cli.config.bases import Measure
     from dynamics_cli.runs.run import Run
 
+T = TypeVar("T")
 FEW_NUMBERS = 16
 """Numbers of a measure that are told one by one."""
 
@@ -17,19 +25,39 @@ FEW_NUMBERS = 16
 def end_of(run: Run) -> dict[str, Any]:
     """Return status, iterations, final loss, seconds, device and backend by name; None for what is not known."""
     told = {name: run.info.get(name) for name in ("seconds", "device", "backend")}
-    return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss, **told}
+    known = run.status == "diverged" or not math.isnan(run.final_loss)
+    return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss if known else None, **told}
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure; of one of few numbers each as `name.0`, `name.1`, ..."""
+    """Return the last recorded value of every measure; of one of few numbers each, as `name.1` or `name.class 0`.
+
+    Of an unfinished run it is that of the last state at which the measure was due.
+    """
     final: dict[str, float] = {}
-    for name in run.measures:
-        values = run.measures[name]
+    for name, values in run.measures.items():
+        if not run.finished:
+            values = values[~np.isnan(values.reshape(len(values), -1)).all(1)]  # noqa: PLW2901
         if values.ndim == 1 and len(values):
             final[name] = float(values[-1])
         elif values.ndim > 1 and len(values) and values[-1].size <= FEW_NUMBERS:
-            final |= {f"{name}.{k}": float(value) for k, value in enumerate(values[-1].ravel())}
+            last = values[-1].ravel().tolist()
+            final |= {f"{name}.{column}": value for column, value in zip(columns_of(run, name), last, strict=True)}
     return final
+
+
+def recorded(run: Run, name: str, ask: Callable[[Measure], T]) -> T | None:
+    """Return the answer of a measure of the config; None where no kind of the name is registered here."""
+    with suppress(InputError):  # of an unknown kind
+        return next((ask(one) for one in run.config.record.measures or () if one.name == name), None)
+    return None
+
+
+def columns_of(run: Run, name: str) -> list[str]:
+    """Return the names of the numbers of a measure: its own, otherwise `1`, `2`, ..."""
+    count = math.prod(run.measures[name].shape[1:])
+    named = list(recorded(run, name, lambda one: one.columns(dict(run.config))) or ())
+    return named if len(named) == count else [str(k + 1) for k in range(count)]
 
 
 def final_numbers(run: Run) -> dict[str, Any]:
@@ -44,7 +72,7 @@ def describe(run: Run) -> dict[str, Any]:
     return {
         "path": run.path, **end_of(run), "measures": final_measures(run), "messages": run.info.get("messages", []),
         "hash": run.hash,
-        **{name: run.info.get(name) for name in ("versions", "threads", "provenance")},
+        **{name: run.info.get(name) for name in ("versions", "threads", "environment", "provenance")},
         **({"flow": run.info["flow"]} if "flow" in run.info else {}), "snapshots": len(run.snapshot_iterations),
         "losses": len(run.losses), "config": to_plain(run.config),
         "files": [run.path / name for name in file_sizes(run.path)],

@@ -17,7 +17,17 @@ from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import FORMAT, Info, Status, owner, provenance, read_config, read_info, write_info
+from dynamics_cli.runs.info import (
+    FORMAT,
+    Info,
+    Status,
+    changes_of_environment,
+    owner,
+    provenance,
+    read_config,
+    read_info,
+    write_info,
+)
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -32,15 +42,19 @@ class RunWriter:
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
         losses, snapshots: the arrays, whose `rows` are the numbers of those recorded.
         last_loss, last_snapshot: iteration of the last one recorded; -1 before the first.
+        mixed: what a user must know of a run that goes on in another environment; empty where there is nothing.
     """
 
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
         """Use `create` or `reopen` instead."""
         self.directory, self.config, self.resumed = directory, config, resumed
-        self._info = info
+        self._info, self._lock_file, self._lock = info, directory / layout.LOCK, None
+        with suppress(OSError):
+            self._lock = self._lock_file.stat()
         self.losses = ArrayGroup(directory, layout.LOSSES, info)
         self.snapshots = ArrayGroup(directory, layout.SNAPSHOT_ITERATIONS, info)
         self.last_loss = self.last_snapshot = -1
+        self.mixed = ""
 
     @classmethod
     def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
@@ -62,6 +76,7 @@ class RunWriter:
             **started, "versions": made.pop("versions"), "threads": made.pop("threads"), **(info or {}),
             "provenance": made, "messages": [], "config_sha256": hashlib.sha256(text).hexdigest(),
         }  # fmt: skip
+        writer = cls(directory, config, content)
         with files.os_errors_as_run_errors(directory):
             files.make_directory(directory)
             files.remove_temporaries(directory)
@@ -69,14 +84,16 @@ class RunWriter:
         _make_folders(directory)
         if sources := foreign_sources(config):
             content["kinds"] = keep_sources(directory, sources)
+        writer._check_lock()
         write_info(directory, content)
-        return cls(directory, config, content)
+        return writer
 
     @classmethod
-    def reopen(cls, directory: Path) -> RunWriter:
+    def reopen(cls, directory: Path, environment: Mapping[str, Any] | None = None) -> RunWriter:
         """Go on with a run from its last intact checkpoint, or from iteration 0 when it has none.
 
-        What was recorded after the checkpoint is dropped: training records it again, bit for bit.
+        What was recorded after the checkpoint is dropped: training records it again, bit for bit. Where the
+        `environment` (see `runs.info`) is another than the run began in, `mixed` and `run.json` say so.
 
         Raises:
             UsageError: the run is complete.
@@ -93,8 +110,14 @@ class RunWriter:
         for key in ("rows", "seals", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
-        info["resumptions"] = [*info.get("resumptions", []), provenance()]
+        info["resumptions"] = [*info.get("resumptions", []), {**provenance(), "environment": environment}]
         writer = cls(directory, config, info, found)
+        if environment is not None and (changes := changes_of_environment(info, environment)):
+            writer.mixed = (
+                f"from iteration {writer.resumed_at} on the environment is another than the run began in: "
+                f"{', '.join(changes)}; the rest may differ in its last digits from a run without interruption"
+            )
+            writer.note(writer.mixed)
         if found and found.damaged:
             writer.note(f"{found.damaged.name} was damaged: the run went on from the checkpoint before it")
         write_info(directory, info)
@@ -142,6 +165,7 @@ class RunWriter:
         if len(steps) == 0:
             return
         self._check_increase(steps, self.last_loss)
+        self._check_lock()
         blocks = {layout.LOSS_ITERATIONS: steps}
         if times is not None:
             blocks[layout.TIMES] = np.atleast_1d(np.asarray(times, np.float64))
@@ -165,6 +189,7 @@ class RunWriter:
             RunError: the disk is full, not writable or failing.
         """
         self._check_increase(np.array([iteration]), self.last_snapshot)
+        self._check_lock()
         blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
             layout.check_array_name(name)
@@ -185,6 +210,7 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
+        self._check_lock()
         self._sync()
         rows = self.losses.counts() | self.snapshots.counts()
         save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
@@ -202,6 +228,7 @@ class RunWriter:
 
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
+        self._check_lock()
         self.losses.align()
         self.snapshots.align()
         self._sync()
@@ -234,6 +261,12 @@ class RunWriter:
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
+
+    def _check_lock(self) -> None:
+        """Raise RunError when the directory was deleted, lock and all: another process may write the run there now."""
+        if self._lock is not None:
+            with files.os_errors_as_run_errors(self.directory):
+                files.ensure_named(self._lock, self._lock_file)
 
     @staticmethod
     def _check_increase(steps: NDArray[np.int64], last: int) -> None:

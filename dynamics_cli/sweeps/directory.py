@@ -29,8 +29,10 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 SHARDS = "shards"
-COLUMNS = "columns"
-"""Folder of the columns of the table as arrays."""
+COLUMNS = "columns.npz"
+"""The columns of the table as arrays."""
+SEALED = {"table": RESULTS, "columns": COLUMNS}
+"""Key of a checksum in `sweep.json` -> its file."""
 FIXED = ("job", "seed", "status", "path", "replica", "hash", "message")
 """Columns of a table that are neither settings nor final numbers."""
 FORMAT = 1
@@ -91,6 +93,7 @@ class _Described(BaseModel):
     jobs: layout.Count
     batches: list[Annotated[int, Field(gt=0)]] = []
     table: str = ""
+    columns: str = ""
     record: Literal["light", "ends", "config"] = "light"
     config: dict[str, Any] = {}
 
@@ -111,9 +114,9 @@ def _placed(described: Mapping[str, Any], place: Callable[[str], str]) -> dict[s
     return {**described, "axes": axes}
 
 
-def table_seal(data: bytes) -> str:
-    """Return the checksum of a table, which the description of its sweep keeps as `table`."""
-    return hashlib.sha256(data).hexdigest()
+def table_seals(directory: Path) -> dict[str, str]:
+    """Return the checksums of the table and its columns, which the description of the sweep keeps."""
+    return {key: hashlib.sha256(files.read(directory / name)).hexdigest() for key, name in SEALED.items()}
 
 
 def shard_table(k: int, n: int) -> str:
@@ -138,7 +141,7 @@ def read_rows(directory: Path) -> list[dict[str, str]]:
     """
     described = read_sweep(directory)
     if "table" in described:
-        texts = {directory / RESULTS: read_table(directory)}
+        texts = {directory / RESULTS: read_table(directory).decode()}
     else:
         paths = [path for path in [directory / RESULTS, *sorted((directory / SHARDS).glob("*.csv"))] if path.exists()]
         texts = {}
@@ -174,25 +177,25 @@ def check_place(directory: Path, row: Mapping[str, str]) -> None:
         raise CorruptRunError(path, problem, f"move or delete it; {_TRAINED}")
 
 
-def read_table(directory: Path) -> str:
-    """Return the text of the table of a sweep.
+def read_table(directory: Path, key: str = "table") -> bytes:
+    """Return the table of a sweep, or its `columns`, as they were written.
 
     Raises:
         RunError: there is none yet.
-        CorruptRunError: it is not the one that the sweep wrote.
+        CorruptRunError: it is not the table that the sweep wrote.
     """
-    path = directory / RESULTS
-    expected = read_sweep(directory).get("table")
+    path = directory / SEALED[key]
+    expected = read_sweep(directory).get(key)
     try:
         with unreadable_as_corrupt(path, _AGAIN, but=(FileNotFoundError,)):
             data = files.read(path)
     except FileNotFoundError as error:
         if expected is None:
-            raise RunError(f"{directory} has no {RESULTS} yet: the sweep is not finished") from error
+            raise RunError(f"{directory} has no {path.name} yet: the sweep is not finished") from error
         raise CorruptRunError(path, "it is missing", _AGAIN) from error
-    if table_seal(data) != expected:
+    if hashlib.sha256(data).hexdigest() != expected:
         raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
-    return data.decode()
+    return data
 
 
 def verify_sweep(directory: Path) -> list[Finding]:
@@ -201,15 +204,17 @@ def verify_sweep(directory: Path) -> list[Finding]:
     Returns what is wrong, an empty list when nothing is.
     """
     findings = []
-    try:
-        if "table" in read_sweep(directory):  # without it the sweep has not ended yet
-            read_table(directory)
-    except RunError as error:
-        findings.append(Finding.of(error, directory))
+    for key in SEALED:
+        try:
+            if key in read_sweep(directory):  # without it the sweep has not ended yet
+                read_table(directory, key)
+        except RunError as error:
+            findings.append(Finding.of(error, directory))
     wrong = {run.path: verify_run(run.path) for run in list_runs(directory)}
     with suppress(RunError):  # told above; or no job has ended yet
-        for row in read_rows(directory):
-            if row["path"] and row["status"] != "failed" and not wrong.setdefault(directory / row["path"], []):
+        ended = [row for row in read_rows(directory) if row["path"] and row["status"] != "failed"]
+        for row in {(row["path"], row.get("hash")): row for row in ended}.values():  # each run once
+            if not wrong.setdefault(directory / row["path"], []):
                 try:
                     check_place(directory, row)
                 except CorruptRunError as error:

@@ -10,31 +10,45 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import UsageError
 
 Number = int | float
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "round": round, "int": int,
-}  # fmt: skip
 LONGEST = 500
 """Characters of an expression."""
-_KNOWN = f"numbers, keys, + - * / **, parentheses and {', '.join(FUNCTIONS)}"
+_LONGEST_INTEGER = 1024
+"""Bits of an integer that products and powers may give; longer ones are floats, which overflow at once."""
 
 
 def _power(a: Number, b: Number) -> Any:
-    """Return `a**b`; integers that would take many digits are taken as floats, which overflow at once."""
-    if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > 1024:
+    if isinstance(a, int) and isinstance(b, int) and abs(b) * a.bit_length() > _LONGEST_INTEGER:
         a = float(a)
     return a**b
 
 
+def _product(a: Number, b: Number) -> Number:
+    if isinstance(a, int) and isinstance(b, int) and a.bit_length() + b.bit_length() > _LONGEST_INTEGER:
+        a = float(a)
+    return a * b
+
+
+def _rounded(a: Number, *digits: int) -> Any:
+    """Return `round(a, *digits)`, which would take hours for a billion digits before the point."""
+    return round(a, *(max(count, -_LONGEST_INTEGER) for count in digits))
+
+
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: _power,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: _product, ast.Div: operator.truediv, ast.Pow: _power,
     ast.UAdd: operator.pos, ast.USub: operator.neg,
 }  # fmt: skip
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "round": _rounded,
+    "int": int,
+}  # fmt: skip
+_KNOWN = f"numbers, keys, + - * / **, parentheses and {', '.join(FUNCTIONS)}"
 
 
 @dataclass(frozen=True)
@@ -128,6 +142,15 @@ def _value(node: ast.expr, look: Callable[[str], Number]) -> Any:
     return look(str(_name(node)))
 
 
+def evaluate(expression: str, config: Mapping[str, Any], called: str) -> float:
+    """Return the value of an expression of the keys of a config as plain data; messages name it as `called`.
+
+    Raises:
+        UsageError: it cannot be read, names what is no number of the config, or the arithmetic fails.
+    """
+    return float(Computed([Let(called, expression)], ["seed"]).at({}, config)[called])
+
+
 class Computed:
     """The computed settings of a sweep."""
 
@@ -141,21 +164,15 @@ class Computed:
         if twice := [let.key for let in lets if let.key in swept or self.lets[let.key] is not let]:
             raise UsageError(f"{twice[0]} gets its value twice; sweep it or compute it once")
         self._trees = {key: _parsed(let) for key, let in self.lets.items()}
-        self._order: list[str] = []
-        for key in self.lets:
-            self._place(key, ())
-        if "seed" not in swept and any("seed" in _names(self._trees[key], let) for key, let in self.lets.items()):
+        named = {key: set(_names(self._trees[key], let)) for key, let in self.lets.items()}
+        try:
+            order = TopologicalSorter({key: names & named.keys() for key, names in named.items()}).static_order()
+            self._order = list(order)
+        except CycleError as error:
+            circle = " <- ".join(reversed(error.args[1]))
+            raise UsageError(f"the computed values go round in a circle: {circle}") from error
+        if "seed" not in swept and any("seed" in names for names in named.values()):
             raise UsageError("a computed value cannot depend on the seed, unless seed is one of the axes")
-
-    def _place(self, key: str, above: tuple[str, ...]) -> None:
-        """Put a key behind those that its expression names."""
-        if key in above:
-            raise UsageError(f"the computed values go round in a circle: {' <- '.join([*above, key])}")
-        for name in _names(self._trees[key], self.lets[key]):
-            if name in self.lets:
-                self._place(name, (*above, key))
-        if key not in self._order:
-            self._order.append(key)
 
     def at(self, point: Mapping[str, Any], written: Any) -> dict[str, Number]:
         """Return the computed settings at a point of the grid; other names are looked up in the config as `written`.

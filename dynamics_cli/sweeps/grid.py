@@ -18,6 +18,8 @@ from dynamics_cli.errors import UsageError
 _FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count"
 _SPACINGS = ("log", "logint")
 _MAXIMUM = 1_000_000
+MOST_JOBS = 10_000_000
+"""Jobs of a sweep at most."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _range(text: str, parts: Sequence[str]) -> tuple[tuple[Any, ...], bool]:
     first, last, count = _value(text, parts[0]), _value(text, parts[1]), _value(text, parts[-1])
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in (first, last))
     if not numbers or not isinstance(count, int) or not 2 <= count <= _MAXIMUM:
-        raise UsageError(f"{text!r}: first and last must be numbers, count an integer of at least 2")
+        raise UsageError(f"{text!r}: first and last must be numbers, count an integer from 2 to {_MAXIMUM}")
     if log and not (first > 0 and last > 0):
         raise UsageError(f"{text!r}: a log range needs positive ends")
     spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
@@ -133,19 +135,21 @@ def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
     return list(groups.values())
 
 
-def check_axes(axes: Sequence[Axis]) -> None:
+def check_axes(axes: Sequence[Axis], seeds: int = 1) -> None:
     """Refuse axes that make no grid.
 
     Raises:
-        UsageError: a key stands on two axes, or there are more than a million combinations.
+        UsageError: a key stands on two axes, or there are more than a million combinations or `MOST_JOBS` jobs.
 
     """
     keys = [axis.key for axis in axes]
     for key in keys:
         if keys.count(key) > 1:
             raise UsageError(f"--grid names {key} twice")
-    if math.prod(len(group[0].values) for group in grouped(axes)) > _MAXIMUM:
+    if (points := math.prod(len(group[0].values) for group in grouped(axes))) > _MAXIMUM:
         raise UsageError(f"the grid has more than {_MAXIMUM} points")
+    if points * seeds > MOST_JOBS:
+        raise UsageError(f"{points * seeds} networks are asked for; a sweep has at most {MOST_JOBS}: take fewer seeds")
 
 
 def assignment(key: str, value: Any, origin: Origin | None) -> Assignment:

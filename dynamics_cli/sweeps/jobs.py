@@ -20,6 +20,7 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained, written_config
 from dynamics_cli.config.reader import Assignment
+from dynamics_cli.config.run import SweepSection
 from dynamics_cli.config.source import Origin
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
@@ -45,8 +46,8 @@ class Job:
     config: RunConfig
 
 
-def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list[Axis], list[Let], int]:
-    """Return the axes, the computed settings and the number of seeds that the section `sweep` of a config asks for.
+def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list[Axis], list[Let], SweepSection]:
+    """Return the axes and the computed settings that the section `sweep` of a config asks for, and the section.
 
     Raises:
         ConfigError: the section is not valid; each problem with its line.
@@ -55,7 +56,7 @@ def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list
     axes: list[Axis] = []
     lets: list[Let] = []
     if section is None:
-        return axes, lets, 1
+        return axes, lets, SweepSection()
     problems = list(plain.problems)
 
     def told(path: tuple[str | int, ...], read: Any) -> list[Any]:
@@ -80,7 +81,7 @@ def read_sweep_section(source: Any, overrides: Sequence[str] = ()) -> tuple[list
         lets += [Let(key, let.expression, plain.origin((SWEEP, "let", key))) for let in parsed]
     if problems:
         raise ConfigError(problems)
-    return axes, lets, section.seeds
+    return axes, lets, section
 
 
 def axis_of(key: str, values: Any, *, distinct: bool = True, **more: Any) -> Axis:
@@ -134,7 +135,7 @@ class PlannedSweep(Sequence[Job]):
         """
         if record not in RECORDS:
             raise UsageError(f"record must be {', '.join(RECORDS)}, not {record!r}")
-        check_axes(axes)
+        check_axes(axes, seeds)
         self.axes, self.lets, self.seeds, self.record = tuple(axes), tuple(lets), seeds, record
         self._source, self._overrides, self._settings = source, list(overrides), settings
         self._computed = Computed(lets, [axis.key for axis in axes])

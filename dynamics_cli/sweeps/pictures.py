@@ -1,26 +1,39 @@
-"""Pictures of a sweep: phase diagrams, curves with quantile bands, losses, and any column against any other.
+"""Pictures of a sweep: phase diagrams, medians with quantile bands, losses, and any column against any other.
 
 What a picture does not show of the settings, its note says: nothing is averaged over in silence.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from dynamics_cli.errors import UsageError, did_you_mean
-from dynamics_cli.plotting.layout import format_number, place_legend
-from dynamics_cli.plotting.panels.many_runs import LOG_FROM, draw_bands, draw_phase_diagram
+from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.plotting.layout import figure_legend, format_number, place_legend
+from dynamics_cli.plotting.panels.many_runs import (
+    BANDS_FROM,
+    CONTOURS_FROM,
+    LOG_FROM,
+    can_have_contours,
+    draw_bands,
+    draw_phase_diagram,
+)
 from dynamics_cli.plotting.style import PALETTE, SERIES, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of, set_time_axis
 from dynamics_cli.runs.errors import CorruptRunError
@@ -34,7 +47,11 @@ Floats = NDArray[np.float64]
 WIDTH = 4.2
 """Width of a picture in inches."""
 MOST_FAMILIES = 7
-"""Families of curves that are drawn at most."""
+"""Families of curves in one panel, each of a colour of its own; of more there are several panels, or shades."""
+MOST_CURVES, MOST_SMALL = 100, 24
+"""Families of curves in a panel, and panels of families, that are drawn at most."""
+COLUMNS = 3
+"""Panels in a row."""
 MOST_PANELS = 6
 """Values of a third setting that are drawn beside each other at most."""
 FEW = 8
@@ -48,18 +65,37 @@ _CHARACTER = 0.026
 class SweepTable:
     """The results of a sweep by column; of an unfinished one, of the jobs that have ended."""
 
-    def __init__(self, directory: Path, log: LogAxes | None = None) -> None:
-        """Read what a sweep wrote; `log` says which axes are logarithmic, by default those that this suits.
+    def __init__(
+        self, directory: Path, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None,
+        contours: bool = False,
+    ) -> None:  # fmt: skip
+        """Read what a sweep wrote.
+
+        Args:
+            directory: of the sweep.
+            log: which axes are logarithmic, by default those that this suits.
+            where: columns with the values that rows must have; other rows are left out.
+            contours: whether heat maps have them.
 
         Raises:
             RunError: the directory is not a sweep, or no job has ended yet.
-
+            UsageError: there is no such column, or no row has the values.
         """
         described = read_sweep(directory)
-        self.directory, self.log = directory, log
+        self.directory, self.log, self.contours = directory, log, contours
         self.axes: list[dict[str, Any]] = described["axes"]
         self.computed: dict[str, str] = described.get("computed", {})
         self.rows = read_rows(directory)
+        self.where = {key: _cell(value) for key, value in (where or {}).items()}
+        for key, text in self.where.items():
+            _refuse_unless(key, list(self.rows[0]), "column")
+            there = self.values(key)
+            self.rows = [row for row in self.rows if _same(row.get(key, ""), text)]
+            if not self.rows:
+                raise UsageError(f"no job has {key} {text}; there are {', '.join(map(_short, there[:MOST_CURVES]))}")
+        record = described.get("config", {}).get("record") or {}
+        self.asked = [one if isinstance(one, str) else str(one["kind"]) for one in record.get("measures") or ()]
+        """Kinds of the measures that the config asks for."""
         self.jobs = described.get("jobs", len(self.rows))
         self.settings = [*(axis["key"] for axis in self.axes), *self.computed]
         own = [axis["key"] for axis in self.axes if "with" not in axis]
@@ -69,11 +105,12 @@ class SweepTable:
 
     @property
     def measures(self) -> list[str]:
-        """Names of the final numbers that the table has, the final loss first."""
+        """Names of the final numbers that the table has: those that the config asks for, the final loss, others."""
         # files are named after measures, so a column of another name is none
         columns = dict.fromkeys(name for row in self.rows for name in row)
         names = [name for name in columns if name not in (*FIXED, *self.settings) and is_array_name(str(name))]
-        return sorted(names, key=lambda name: (name != "final_loss", name))
+        asked = {name: [k for k, kind in enumerate(self.asked) if kind in name][:1] or [len(names)] for name in names}
+        return sorted(names, key=lambda name: (asked[name], name != "final_loss", name))
 
     @property
     def columns(self) -> list[str]:
@@ -93,19 +130,52 @@ class SweepTable:
         texts = [text for text in self.values(key) if text != ""]
         return bool(texts) and all(text == "nan" or not np.isnan(number_of(text)) for text in texts)
 
-    def families(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the rows by their values of some columns, named as a legend says them."""
+    def families(self, keys: Sequence[str], among: Sequence[int] | None = None) -> dict[str, list[int]]:
+        """Return the rows by their values of some columns, named as a legend says them; by default of all rows."""
         families: dict[str, list[int]] = {}
-        for k, row in enumerate(self.rows):
-            name = ", ".join(f"{_last(key)} {_short(row[key])}" for key in keys)
+        texts = {key: self._texts(key) for key in keys}
+        for k in range(len(self.rows)) if among is None else among:
+            name = ", ".join(f"{_last(key)} {texts[key][self.rows[k][key]]}" for key in keys)
             families.setdefault(name, []).append(k)
         return families
 
+    def _texts(self, key: str) -> dict[str, str]:
+        """Return the values of a column as legends say them: short where that tells them apart."""
+        texts = {value: _short(value) for value in self.values(key)}
+        return texts if len(set(texts.values())) == len(texts) else {value: value for value in texts}
+
     def curve(self, k: int, measure: str) -> tuple[Floats, Floats]:
         """Return the iterations and the losses that the job of row k recorded, or another measure; nothing if none."""
+        if self.rows[k]["status"] == "failed":
+            return np.zeros(0), np.zeros(0)
+        run = self.run(k)
+        if measure == "final_loss":
+            return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
+        values = np.asarray(run.measures[measure]) if measure in run.measures else np.zeros(0)
+        return np.asarray(run.snapshot_iterations, float)[: len(values)], values
+
+    @cached_property
+    def row_of(self) -> dict[int, int]:
+        """The number of a job -> its row, of the jobs that have ended."""
+        return {int(row["job"]): k for k, row in enumerate(self.rows)}
+
+    def run_of(self, job: int) -> Run:
+        """Return the run of a job, by its number.
+
+        Raises RunError: it has not ended, or it failed.
+        """
+        if job not in self.row_of:
+            raise RunError(f"no job {job} of {self.directory} has ended; there are {self.jobs}, from 0")
+        return self.run(self.row_of[job])
+
+    def run(self, k: int) -> Run:
+        """Return the run of row k.
+
+        Raises RunError: the job failed.
+        """
         row = self.rows[k]
         if row["status"] == "failed":
-            return np.zeros(0), np.zeros(0)
+            raise RunError(f"job {row['job']} of {self.directory} failed: {row['message']}")
         if row["path"] not in self._runs:
             check_place(self.directory, row)
             run = Run(self.directory / row["path"])
@@ -113,11 +183,7 @@ class SweepTable:
         runs, r = self._runs[row["path"]], int(row["replica"] or 0)
         if r >= len(runs):
             raise CorruptRunError(self.directory / row["path"], f"it has no replica {r}")
-        run = runs[r]
-        if measure == "final_loss":
-            return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
-        values = np.asarray(run.measures[measure]) if measure in run.measures else np.zeros(0)
-        return np.asarray(run.snapshot_iterations, float)[: len(values)], values
+        return runs[r]
 
     def note(self, *drawn: str, said: str = "over") -> str:
         """Return what a picture of some columns does not show: other settings, seeds, jobs that have not ended."""
@@ -131,8 +197,18 @@ class SweepTable:
         along += [f"{key} with {leader}" for key, leader in leaders.items() if key != leader and key not in drawn]
         along += [f"{key} = {text}" for key, text in self.computed.items() if key not in drawn]
         parts = [f"{said} {', '.join(left)}"] if left else []
+        parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
         parts += [f"{len(self.rows)} of {self.jobs} jobs"] if len(self.rows) < self.jobs else []
         return "; ".join([*parts, *along])
+
+
+def _cell(value: Any) -> str:
+    """Return a value as a cell of the table holds it."""
+    return json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
+
+
+def _same(cell: str, text: str) -> bool:
+    return cell == text or math.isclose(number_of(cell), number_of(text), rel_tol=1e-9)
 
 
 def _short(text: str) -> str:
@@ -222,15 +298,15 @@ def pictures_of(table: SweepTable) -> dict[str, Picture]:
     if len(keys) >= 2:
         pictures["phase"] = Picture(f"heat map over {keys[0]} and {keys[1]}", _draw_phase)
     if table.settings:
-        pictures["curve"] = Picture(f"median and quantiles against {_main(table)}", _draw_curve)
-    pictures["losses"] = Picture("median and quantiles of the losses, or of a measure, by setting", _draw_losses)
+        pictures["curve"] = Picture(f"medians against {_main(table)}", _draw_curve)
+    pictures["losses"] = Picture("losses, or a measure, over iterations by setting", _draw_losses)
     pictures["spread"] = Picture("final numbers of all jobs, sorted", _draw_spread)
     return pictures
 
 
 @styled
-def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Figure:
-    """Draw one picture of a sweep.
+def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Figure:
+    """Draw one picture of a sweep; by default of the measure that `usual_measure` says.
 
     Raises:
         UsageError: the sweep has no such picture or measure; the message names those that it has.
@@ -239,13 +315,19 @@ def draw_sweep(table: SweepTable, panel: str, measure: str = "final_loss") -> Fi
     offered = pictures_of(table)
     if panel not in offered:
         raise UsageError(f"no panel {panel!r} here; this sweep has {', '.join(offered)}{did_you_mean(panel, offered)}")
+    measure = measure or usual_measure(table, panel)
     _refuse_unless(measure, table.measures, "measure")
     return offered[panel].draw(table, measure)
 
 
+def usual_measure(table: SweepTable, panel: str = "") -> str:
+    """Return what is drawn where nobody says: the first measure that the config asks for, or the final loss."""
+    return "final_loss" if panel == "losses" else table.measures[0]
+
+
 @styled
 def draw_columns(
-    table: SweepTable, x: str | None = None, y: str | None = None, color: str | None = None, measure: str = "final_loss"
+    table: SweepTable, x: str | None = None, y: str | None = None, color: str | None = None, measure: str | None = None
 ) -> Figure:
     """Draw any column of the table against any other, coloured by a third.
 
@@ -257,11 +339,12 @@ def draw_columns(
         x: a column; by default the first setting with several values.
         y: a column; by default `measure`.
         color: a column; by default `measure` for a heat map, and none otherwise.
-        measure: a final number.
+        measure: a final number; by default that of `usual_measure`.
 
     Raises:
         UsageError: there is no such column.
     """
+    measure = measure or usual_measure(table)
     x, y = x or _main(table), y or measure
     for name in (x, y, color or y):
         _refuse_unless(name, table.columns, "column")
@@ -271,7 +354,7 @@ def draw_columns(
     if not table.numeric(y):
         raise UsageError(f"{y} holds words; take it for --x or --color")
     many = color is not None and table.numeric(color) and len(table.values(color)) > MOST_FAMILIES
-    if x in settings and not many:
+    if x in settings and (color in settings or not many):
         return _curves(table, x, y, [color] if color else [])
     return _points(table, x, y, color, with_bar=many)
 
@@ -299,10 +382,13 @@ def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | Non
     """Draw means over two settings, one panel for each value of a third one."""
     xs, ys, numbers = Coordinate(table, x, "x"), Coordinate(table, y, "y"), table.column(measure)
     names = table.families([third]) if third else {"": list(range(len(table.rows)))}
-    columns = min(3, len(names))
+    columns = min(COLUMNS, len(names))
     width = WIDTH if columns == 1 else 2.2 * columns + 0.6
     figure, panels = new_figure(columns, -(-len(names) // columns), width=width, aspect=0.72 if columns == 1 else 0.9)
     means = [_means(xs, ys, numbers, rows) for rows in names.values()]
+    if table.contours and not (xs.words is ys.words is None and all(map(can_have_contours, means))):
+        need = f"numbers and {CONTOURS_FROM} x {CONTOURS_FROM} cells or more, none of them empty"
+        raise UsageError(f"contours need {need}; {x} and {y} have {len(xs.values)} x {len(ys.values)}")
     finite = np.concatenate([mean[np.isfinite(mean)] for mean in means])
     limits = (float(finite.min()), float(finite.max())) if third and len(finite) else None
     for k, (axes, name) in enumerate(zip(panels, [*names, *[None] * len(panels)], strict=False)):
@@ -315,6 +401,7 @@ def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | Non
             )
         draw_phase_diagram(
             axes, xs.values, ys.values, means[k], xlabel="", ylabel="", log_x=xs.log, log_y=ys.log, limits=limits,
+            contours=table.contours,
             label=_words(measure) if columns == 1 or k % columns == columns - 1 or k == len(names) - 1 else "",
         )  # fmt: skip
         xs.apply(axes.xaxis)
@@ -341,45 +428,47 @@ def _draw_curve(table: SweepTable, measure: str) -> Figure:
 
 
 def _curves(table: SweepTable, x: str, y: str, by: Sequence[str]) -> Figure:
-    """Draw medians with bands over one column, a family for each combination of the values of others."""
-    xs, numbers, families = Coordinate(table, x, "x"), table.column(y), table.families(by)
-    figure, (axes,) = new_figure(width=WIDTH)
-    axes.set_yscale(scale_of("y", table.log, _scale(numbers) == "log"))
-    curves = {}
-    for name in _spaced(list(families)):
-        rows = np.array(families[name])
-        curves[name] = xs.values, _by_value(xs.values, xs.at[rows], numbers[rows])
-    _draw_families(axes, curves, marker="o", joined=xs.words is None)
-    xs.apply(axes.xaxis)
-    axes.set_ylabel(_words(y))
-    _say(figure, axes, _of_families(table.note(x, y, *by), curves, len(families)), WIDTH)
+    """Draw medians over one column, a family for each combination of the values of others."""
+    xs, numbers = Coordinate(table, x, "x"), table.column(y)
+
+    def curve(rows: Sequence[int]) -> Curve:
+        return xs.values, _by_value(xs.values, xs.at[rows], numbers[rows])
+
+    families = _Families(table, by, curve)
+    figure, panels = families.draw(marker="o", joined=xs.words is None)
+    for axes in panels:
+        axes.set_yscale(scale_of("y", table.log, _scale(numbers) == "log"))
+        xs.apply(axes.xaxis)
+        axes.set_ylabel(_words(y))
+    families.label(figure, panels, table.note(x, y, *by), "point", bands=xs.words is None)
     return figure
 
 
 def _draw_losses(table: SweepTable, measure: str) -> Figure:
-    families = table.families(table.free)
-    figure, (axes,) = new_figure(width=WIDTH)
-    curves = {}
-    for name in _spaced(list(families)):
-        found = [curve for row in families[name] if len((curve := table.curve(row, measure))[0])]
-        if found:
-            xs = max((x for x, _ in found), key=len)
-            grid = np.full((len(xs), len(found)), np.nan)
-            for column, (_, values) in enumerate(found):
-                grid[: len(values), column] = values
-            curves[name] = xs, grid
-    every = np.concatenate([grid.ravel() for _, grid in curves.values()] or [np.zeros(0)])
+    def curve(rows: Sequence[int]) -> Curve:
+        found = [one for row in rows if len((one := table.curve(row, measure))[0])]
+        xs = max((x for x, _ in found), key=len, default=np.zeros(0))
+        grid = np.full((len(xs), len(found)), np.nan)
+        for column, (_, values) in enumerate(found):
+            grid[: len(values), column] = values
+        return xs, grid
+
+    families = _Families(table, table.free, curve)
+    every = np.concatenate([grid.ravel() for _, grid in families.all] or [np.zeros(0)])
     log = scale_of("y", table.log, measure == "final_loss" or _scale(every) == "log") == "log"
     if log:
-        curves = {name: (xs, np.where(grid > 0, grid, np.nan)) for name, (xs, grid) in curves.items()}
-    axes.set_yscale("log" if log else "linear")
-    axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
-    _draw_families(axes, curves)
-    if curves and table.log is not None:
-        set_time_axis(axes, max((xs for xs, _ in curves.values()), key=len), scale_of("x", table.log, False))
-    said = _of_families(table.note(*table.free), curves, len(families))
-    few = max((len(xs) for xs, _ in curves.values()), default=3) < 3
-    _say(figure, axes, "; ".join(filter(None, [said, "first and last state only: see --record" if few else ""])), WIDTH)
+        for _, grid in families.all:
+            grid[~(grid > 0)] = np.nan
+    longest = max((xs for xs, _ in families.all), key=len, default=np.zeros(0))
+    few = 0 < len(longest) < 3
+    figure, panels = families.draw(marker="o", joined=False) if few else families.draw()
+    for axes in panels:
+        axes.set_yscale("log" if log else "linear")
+        axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))
+        if len(longest) and table.log is not None:
+            set_time_axis(axes, longest, scale_of("x", table.log, False))
+    why = "first and last state only: see --record" if few else ""
+    families.label(figure, panels, "; ".join(filter(None, [table.note(*table.free), why])), "point" if few else "line")
     return figure
 
 
@@ -412,8 +501,10 @@ def _points(table: SweepTable, x: str, y: str, color: str | None, *, with_bar: b
         figure.colorbar(drawn, ax=axes, label=_words(color))
     else:
         families = table.families([color] if color else [])
+        shades = [to_hex(_SHADES(k / len(families))) for k in range(len(families))]
+        colors = SERIES if len(families) <= len(SERIES) else shades
         handles = [
-            axes.plot(xs.at[rows], ys.at[rows], ".", markersize=5, color=SERIES[k % len(SERIES)], label=name)[0]
+            axes.plot(xs.at[rows], ys.at[rows], ".", markersize=5, color=colors[k], label=name)[0]
             for k, (name, rows) in enumerate(families.items())
         ]
         if color:
@@ -422,37 +513,87 @@ def _points(table: SweepTable, x: str, y: str, color: str | None, *, with_bar: b
     return figure
 
 
-def _draw_families(
-    axes: Axes, curves: Mapping[str, tuple[Floats, Floats]], *, marker: str = "", joined: bool = True
-) -> None:
-    """Draw a median with bands for each family, name -> x (k,) and values (k, N)."""
-    handles = []
-    for k, (name, (x, values)) in enumerate(curves.items()):
-        if np.isfinite(values).any():
-            median = draw_bands(axes, x, values, label=name or None, color=SERIES[k % len(SERIES)], marker=marker)
-            median.set_linestyle("-" if joined else "none")
-            handles.append(median)
-    if any(curves):
-        _legend(axes, handles)
+Curve = tuple[Floats, Floats]
+"""Places (k,) and values (k, N)."""
+_SHADES = ListedColormap(mpl.colormaps["viridis"](np.linspace(0, 0.92, 256)))
+"""Without the yellow end, which lines on white do not show."""
+
+
+class _Families:
+    """Medians of many jobs, a line for each family: in one panel where they are few, else in several, or in shades."""
+
+    def __init__(self, table: SweepTable, by: Sequence[str], curve: Callable[[Sequence[int]], Curve]) -> None:
+        """Gather the `curve` of the rows of each family, by the values of some columns."""
+        self.table, self.count = table, len(table.families(by))
+        self.line = max(by, key=lambda key: len(table.values(key))) if self.count > MOST_FAMILIES else None
+        """The column whose values are the lines of each panel, where panels differ in others."""
+        every = list(range(len(table.rows)))
+        outer = table.families([key for key in by if key != self.line]) if self.line else {"": every}
+        self.curves: dict[str, dict[str, Curve]] = {}
+        for panel in _spaced(list(outer), MOST_SMALL):
+            rows = table.families([self.line] if self.line else by, outer[panel])
+            self.curves[panel] = {name: curve(rows[name]) for name in _spaced(list(rows), MOST_CURVES)}
+        self.all = [one for families in self.curves.values() for one in families.values()]
+
+    def draw(self, *, marker: str = "", joined: bool = True) -> tuple[Figure, list[Axes]]:
+        """Draw them, and return the panels."""
+        count = len(self.curves)
+        columns = min(COLUMNS, count)
+        width, aspect = (WIDTH, 0.72) if count == 1 else (2.2 * columns + 0.6, 0.9)
+        figure, panels = new_figure(columns, -(-count // columns), width=width, aspect=aspect)
+        for unused in panels[count:]:
+            unused.remove()
+        names = list(dict.fromkeys(name for families in self.curves.values() for name in families))
+        shades, colors = (
+            self._shades(names) if len(names) > len(SERIES) else (None, dict(zip(names, SERIES, strict=False)))
+        )
+        handles = []
+        for axes, (panel, families) in zip(panels, self.curves.items(), strict=False):
+            axes.set_title(panel, fontsize=SMALL)
+            if axes is not panels[0]:
+                axes.sharex(panels[0])
+                axes.sharey(panels[0])
+            for name, (x, values) in families.items():
+                if np.isfinite(values).any():
+                    look: dict[str, Any] = {"label": name or None, "color": colors[name], "marker": marker}
+                    handles.append(draw_bands(axes, x, values, joined=joined, **look))
+        if shades is not None:
+            figure.colorbar(shades, ax=panels[:count], label=_words(str(self.line)), aspect=20 * -(-count // columns))
+        elif count > 1:
+            figure_legend(figure, handles)
+        elif any(names):
+            _legend(panels[0], handles)
+        return figure, panels[:count]
+
+    def _shades(self, names: Sequence[str]) -> tuple[ScalarMappable | None, dict[str, str]]:
+        """Return the scale of the colours of more families than have colours of their own, none of words; and these."""
+        at, rows = Coordinate(self.table, str(self.line)), self.table.families([str(self.line)])
+        norm = (LogNorm if at.log else Normalize)(float(at.values[0]), float(at.values[-1]))
+        colors = {name: to_hex(_SHADES(float(norm(at.at[rows[name][0]])))) for name in names}
+        return None if at.words else ScalarMappable(norm, _SHADES), colors
+
+    def label(self, figure: Figure, panels: Sequence[Axes], note: str, each: str, *, bands: bool = True) -> None:
+        """Write a note with what lines and bands are, and how many families are left out; labels on outer axes only."""
+        most = max((int(np.isfinite(values).sum(axis=1).max(initial=0)) for _, values in self.all), default=0)
+        around = ", bands 25-75 % and 5-95 %" if bands and most >= BANDS_FROM else f" and {each}s"
+        parts = [*([f"median{around}"] if most > 1 else []), *([note] if note else [])]
+        if self.count > len(self.all):
+            parts.append(f"{len(self.all)} of {self.count} families are drawn, --where KEY=VALUE chooses others")
+        text = "; ".join(parts).replace("; over", " over", 1)
+        _say(figure, panels[0], text, figure.get_figwidth(), top=len(panels) > 1)
+        for k, axes in enumerate(panels):
+            axes.set_ylabel("" if k % COLUMNS else axes.get_ylabel())
+            axes.set_xlabel("" if k + COLUMNS < len(panels) else axes.get_xlabel())
 
 
 def _legend(axes: Axes, handles: Sequence[Line2D]) -> None:
-    """Add a legend of two columns, or of one where labels are long, for which the picture grows."""
+    """Add a legend of two columns, or of one where labels are long; for many lines the picture grows."""
     wide = max((len(str(handle.get_label())) for handle in handles), default=0) > WIDE
     figure = axes.figure
-    if wide and isinstance(figure, Figure):
-        figure.set_figheight(figure.get_figheight() + 0.13 * len(handles) / 2)
+    if isinstance(figure, Figure):
+        lines = len(handles) / 2 if wide else max(0.0, len(handles) / 2 - 4)
+        figure.set_figheight(figure.get_figheight() + 0.13 * lines)
     place_legend(axes, handles, columns=1 if wide else 2)
-
-
-def _of_families(note: str, curves: Mapping[str, tuple[Floats, Floats]], families: int) -> str:
-    """Return a note with what lines and bands are, and how many families are left out."""
-    parts = [note] if note else []
-    if any(values.shape[1] > 1 for _, values in curves.values()):
-        parts.insert(0, "median, bands 25-75 % and 5-95 %")
-    if families > len(curves):
-        parts.append(f"{len(curves)} of {families} families are drawn")
-    return "; ".join(parts).replace("; over", " over", 1)
 
 
 def _say(figure: Figure, axes: Axes, note: str, width: float, *, top: bool = False) -> None:
@@ -466,11 +607,11 @@ def _say(figure: Figure, axes: Axes, note: str, width: float, *, top: bool = Fal
         axes.set_title(text, loc="left", fontsize=SMALL, color=PALETTE.unsigned)
 
 
-def _spaced(names: Sequence[str]) -> list[str]:
-    """Return at most `MOST_FAMILIES` of the names, evenly spread, the ends among them."""
-    if len(names) <= MOST_FAMILIES:
+def _spaced(names: Sequence[str], most: int) -> list[str]:
+    """Return at most so many of the names, evenly spread, the ends among them."""
+    if len(names) <= most:
         return list(names)
-    return [names[round(k * (len(names) - 1) / (MOST_FAMILIES - 1))] for k in range(MOST_FAMILIES)]
+    return [names[round(k * (len(names) - 1) / (most - 1))] for k in range(most)]
 
 
 def _by_value(xs: Floats, x_of: Floats, numbers: Floats) -> Floats:

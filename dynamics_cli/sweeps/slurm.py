@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.errors import RunError
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.sweeps.jobs import PlannedSweep
@@ -45,8 +45,11 @@ class JobArray:
             limits: `partition`, `time` and `mem` of each, as `sbatch` takes them.
 
         Raises:
-            UsageError: the directory holds another sweep.
+            UsageError: the directory holds another sweep, or a limit would be more than one word of the script.
         """
+        for name, value in (limits or {}).items():
+            if value and (not value.isprintable() or " " in value):  # a new line would be a command of the script
+                raise UsageError(f"--{name} {value!r} holds a space or a control character")
         self.planned, self.described = planned, planned.described()
         self.directory = sweep_directory(self.described, out).absolute()
         self.tasks = Tasks(planned, known_sweep(self.directory, self.described))

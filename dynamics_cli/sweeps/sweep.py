@@ -12,25 +12,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.writer import keep_sources
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep, write_sweep
-from dynamics_cli.sweeps.jobs import PlannedSweep
+from dynamics_cli.sweeps.jobs import LIGHT_LOSSES, PlannedSweep
 from dynamics_cli.sweeps.table import GrowingTable, Results, Shard
-from dynamics_cli.sweeps.tasks import BUSY, Task, Tasks, train, work
+from dynamics_cli.sweeps.tasks import BUSY, Task, Tasks, alike, train, work
 from dynamics_cli.sweeps.workers import STOPPED, run_in_processes
-from dynamics_cli.text import Table
+from dynamics_cli.text import Table, size
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.estimate import Estimate, estimate
 from dynamics_cli.training.replicas import build_problems
 from dynamics_cli.training.signals import Interrupted
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from dynamics_cli.runs import Run
+    from dynamics_cli.sweeps.pictures import SweepTable
 
 LOOKED_AT = 100
 """Jobs trained alone whose needs are estimated, one by one."""
@@ -57,6 +65,42 @@ class Sweep:
     def rows(self) -> Table:
         """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
         return self.results.rows(self.path)
+
+    def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
+        """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
+
+        Raises:
+            UsageError: there is no such setting, or no job has this value.
+            CorruptRunError: a run is not where the table says.
+        """
+        from dynamics_cli.sweeps.pictures import SweepTable
+
+        table = SweepTable(self.path, where=where)
+        return [table.run(k) for k, row in enumerate(table.rows) if row["status"] != "failed"]
+
+    def run(self, row: int | Mapping[str, Any]) -> Run:
+        """Return the run of one of the `rows`, or of the job of this number.
+
+        Raises RunError: the job failed, has not ended, or its run is gone.
+        """
+        return self._table.run_of(row if isinstance(row, int) else row["job"])
+
+    @cached_property
+    def _table(self) -> SweepTable:
+        from dynamics_cli.sweeps.pictures import SweepTable
+
+        return SweepTable(self.path)
+
+    def to_pandas(self) -> DataFrame:
+        """Return `rows` as a `pandas.DataFrame`.
+
+        Raises UsageError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise UsageError("Sweep.to_pandas needs pandas: pip install pandas") from error
+        return DataFrame(self.rows)
 
     def _repr_html_(self) -> str:
         return self.rows._repr_html_()
@@ -285,18 +329,41 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
                          batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip
 
 
-def by_executor(executor: Executor) -> Engine:
-    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl."""
+def beyond_limit(planned: PlannedSweep) -> str | None:
+    """Return a message if what the jobs record needs more than `record.limit_gib` together; None if it does not."""
+    groups = alike(planned)
+    some = groups[:: -(-len(groups) // LOOKED_AT)]
+    total = 0.0
+    for numbers in some:
+        with suppress(DynError):  # told when it is trained
+            total += needs(planned, Task("", numbers)).disk_bytes * len(numbers) * len(groups) / len(some)
+    limit = planned[0].config.record.limit_gib
+    if total <= limit * GIB:
+        return None
+    return (
+        f"the jobs would record about {size(round(total))}, record.limit_gib is {limit:g}: each keeps its ends and "
+        f"about {LIGHT_LOSSES} losses (--record light); --record ends keeps fewer, --record config all"
+    )
+
+
+def by_executor(executor: Executor, look: Callable[[], object] | None = None) -> Engine:
+    """Return an engine that gives tasks to a `concurrent.futures.Executor`, such as that of Parsl.
+
+    While it waits, `look` is called a few times a second.
+    """
 
     def run(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
-        for k, why in run_in_processes([(directory, number) for number in numbers], call=work, executor=executor):
+        todo = [(directory, number) for number in numbers]
+        for k, why in run_in_processes(todo, call=work, executor=executor, look=look):
             yield numbers[k], why
 
     return run
 
 
-def by_dask(scheduler: str) -> Engine:
+def by_dask(scheduler: str, messages: Callable[[str], object] | None = None) -> Engine:
     """Return an engine that gives tasks to the workers of a Dask scheduler, which see the directory of the sweep.
+
+    Each time that the last worker has gone, `messages` is told; the sweep goes on when another comes.
 
     Raises:
         UsageError: Dask is not installed.
@@ -312,7 +379,14 @@ def by_dask(scheduler: str) -> Engine:
         except (OSError, ValueError) as error:
             raise RunError(f"no Dask scheduler answers at {scheduler}: {error}") from error
         with client:
-            executor = client.get_executor(pure=False)
-            yield from by_executor(executor)(directory, numbers)
+            alone = False
+
+            def look() -> None:
+                nonlocal alone
+                before, alone = alone, not client.scheduler_info()["workers"]
+                if alone and not before and messages is not None:
+                    messages(f"no Dask worker is at {scheduler}: the sweep waits, and goes on when one comes")
+
+            yield from by_executor(client.get_executor(pure=False), look)(directory, numbers)
 
     return run

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,10 +28,10 @@ from dynamics_cli.sweeps.directory import (
     read_table,
     remove_shards,
     shard_table,
-    table_seal,
+    table_seals,
     write_sweep,
 )
-from dynamics_cli.sweeps.jobs import ONE_BY_ONE, Job, PlannedSweep
+from dynamics_cli.sweeps.jobs import Job, PlannedSweep
 from dynamics_cli.sweeps.tasks import Numbers, Task, Tasks, alone
 from dynamics_cli.text import Table
 from dynamics_cli.training.session import identity_of
@@ -76,6 +77,7 @@ class Results(Sequence[Result]):
         self.final_loss = np.full(count, np.nan)
         self.replica = np.full(count, -1, np.int32)
         self.measures: dict[str, NDArray[np.float64]] = {}
+        self._places: dict[str, tuple[int, int, int]] = {}
         self._measured: dict[str, NDArray[np.bool_]] = {}
         self._apart = np.zeros(count, bool)
         """Jobs that were trained alone, although their plan is to be trained together."""
@@ -101,10 +103,8 @@ class Results(Sequence[Result]):
     def read(self, task: Task, directory: Path, *, known: bool = False) -> bool:
         """Note how the jobs of a task ended, if they have: their files say so.
 
-        Where it is not `known` whose runs they are, their identity is compared; in sweeps of more than `ONE_BY_ONE`
-        jobs, where that takes long, only by `check_place`.
+        Where it is not `known` whose runs they are, their identity is compared.
         """
-        known = known or len(self.planned) > ONE_BY_ONE
         if files.exists(directory / task.name):
             with suppress(DynError):  # what cannot be read is asked for again, which tells why
                 return self._take(directory, task.name, task.numbers, known=known)
@@ -122,7 +122,8 @@ class Results(Sequence[Result]):
 
     def _is_own(self, run: Run, numbers: Numbers) -> bool:
         configs = [self.planned[int(number)].config for number in numbers]
-        resolved = [config.model_copy(update={"dataset": config.dataset.resolve()}) for config in configs]
+        datasets = {id(config.dataset): config.dataset.resolve() for config in configs}  # jobs share most of them
+        resolved = [config.model_copy(update={"dataset": datasets[id(config.dataset)]}) for config in configs]
         return run.hash == identity_of(resolved, str(run.info.get("device")), str(run.info.get("backend")))
 
     def _take(self, directory: Path, name: str, numbers: Numbers, *, known: bool) -> bool:
@@ -138,20 +139,22 @@ class Results(Sequence[Result]):
         losses = [run.final_loss] if own else info["replica_losses"]
         self.final_loss[numbers] = [math.nan if loss is None else loss for loss in losses]
         self.replica[numbers] = -1 if own else np.arange(len(numbers))
-        for measure in run.measures:
-            if not len(values := run.measures[measure]):
+        for place, (measure, values) in enumerate(run.measures.items()):
+            if not len(values):
                 continue
             last = np.asarray(values[-1], float).reshape(len(numbers), -1)
             if np.ndim(values) == (1 if own else 2):
-                self._measure(measure, numbers, last[:, 0])
+                self._measure(measure, numbers, last[:, 0], (place, 0))
             elif last.shape[1] <= FEW_NUMBERS:
                 for k in range(last.shape[1]):
-                    self._measure(f"{measure}.{k}", numbers, last[:, k])
+                    self._measure(f"{measure}.{k}", numbers, last[:, k], (place, k))
         for number in numbers.tolist() if self._messages else ():
             self._messages.pop(number, None)
         return True
 
-    def _measure(self, name: str, numbers: Numbers, values: NDArray[np.float64]) -> None:
+    def _measure(self, name: str, numbers: Numbers, values: NDArray[np.float64], place: tuple[int, int]) -> None:
+        first = (int(numbers[0]), *place)  # whichever job ends first, columns stand as in the first that has them
+        self._places[name] = min(self._places.get(name, first), first)
         if name not in self.measures:
             self.measures[name] = np.full(len(self.planned), np.nan)
             self._measured[name] = np.zeros(len(self.planned), bool)
@@ -204,8 +207,12 @@ class Results(Sequence[Result]):
 
     def header(self) -> list[str]:
         """Return the columns of the table: job, swept settings, seed, status, final numbers, where the run is."""
-        return ["job", *self._keys, "seed", "status", "iterations", "final_loss", *sorted(self.measures), "path",
+        return ["job", *self._keys, "seed", "status", "iterations", "final_loss", *self._columns, "path",
                 "replica", "hash", "message"]  # fmt: skip
+
+    @property
+    def _columns(self) -> list[str]:
+        return sorted(self.measures, key=lambda name: (self._places[name], name))
 
     @property
     def _keys(self) -> list[str]:
@@ -213,7 +220,7 @@ class Results(Sequence[Result]):
 
     def cells(self) -> Iterator[list[Any]]:
         """Yield the rows of the table, in the order of the jobs."""
-        keys, names = self._keys, sorted(self.measures)
+        keys, names = self._keys, self._columns
         for start in range(0, len(self.planned), _BLOCK):
             numbers = start + np.flatnonzero(self.status[start : start + _BLOCK])
             own = [(self.measures[name][numbers].tolist(), self._measured[name][numbers].tolist()) for name in names]
@@ -313,24 +320,29 @@ class GrowingTable:
                 self._save()
 
     def sealed(self) -> bool:
-        """Whether the table is there, as it was written."""
+        """Whether the table is there, as it was written, and says how each job ended."""
         with suppress(RunError):
-            return bool(read_table(self._directory)) and (self._directory / COLUMNS).is_dir()
+            read_table(self._directory)
+            with np.load(io.BytesIO(read_table(self._directory, "columns"))) as columns:
+                return np.array_equal(columns["status"], np.array(STATUSES)[self.results.status])
         return False
 
     def seal(self) -> None:
         """Write the whole table, its columns, and its checksum into `sweep.json`."""
         with self._alone():
             self._save()
-            write_sweep(self._directory, {**self._described, "table": table_seal(files.read(self.path))})
+            write_sweep(self._directory, {**self._described, **table_seals(self._directory)})
             remove_shards(self._directory)
 
     def _save(self) -> None:
         files.save_csv(self.path, self.results.header(), self.results.cells())
-        for name, column in self.results.arrays() if self._whole else ():
+        if self._whole:
             data = io.BytesIO()
-            np.save(data, column)
-            files.save(self._directory / COLUMNS / f"{name}.npy", data.getbuffer())
+            with zipfile.ZipFile(data, "w") as archive:  # `np.savez` has no room for a column called `file`
+                for name, column in self.results.arrays():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                        np.lib.format.write_array(stream, column, allow_pickle=False)
+            files.save(self._directory / COLUMNS, data.getbuffer())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

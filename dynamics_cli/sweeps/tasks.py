@@ -16,15 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.registry import PARTS, use
+from dynamics_cli.config.registry import PARTS, blamed, use
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
-from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.runs.errors import CorruptRunError, LockedRunError
+from dynamics_cli.runs.store import files
+from dynamics_cli.runs.store.layout import RUN_FILES, is_run
+from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep
 from dynamics_cli.sweeps.jobs import PlannedSweep, planned_again
 from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.replicas import batch_key, batch_size, belong_together, build_problems, dataset_of
-from dynamics_cli.training.session import obtain_run, plan_problems, plan_run
+from dynamics_cli.training.session import Plan, obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted
 
 Numbers = NDArray[np.int64]
@@ -63,7 +66,7 @@ class Tasks(Sequence[Task]):
         first: dict[str, Problem] = {}
         alone: list[Numbers] = []
         datasets: dict[str, Samples] = {}
-        for numbers in _alike(planned):
+        for numbers in alike(planned):
             try:
                 config = planned[int(numbers[0])].config
                 problem = build_problem(config, dataset=dataset_of(config, datasets, drawn=False))
@@ -112,7 +115,7 @@ class Tasks(Sequence[Task]):
             yield folder == "batches", range(first, end)
 
 
-def _alike(planned: PlannedSweep) -> Sequence[Numbers]:
+def alike(planned: PlannedSweep) -> Sequence[Numbers]:
     """Return the jobs that differ only in what networks trained together may differ in, by their first one."""
     free = [
         all(_is_free(axis.key) for axis in group) and not structural
@@ -158,6 +161,7 @@ def work(directory: str, number: int) -> str | int:
         return str(error)
 
 
+@blamed()
 def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
     """Train the jobs of a task together, or go on with them; return "", or why some failed.
 
@@ -176,17 +180,33 @@ def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
             raise
         together = False
     if together:
-        obtain_run(plan_problems(problems, directory / task.name), resume=True, wait=False)
+        _obtain(plan_problems(problems, directory / task.name))
         return ""
     messages = []
     for number in task.numbers:
         try:
-            obtain_run(plan_run(planned[int(number)].config, directory / alone(number)), resume=True, wait=False)
+            _obtain(plan_run(planned[int(number)].config, directory / alone(number)))
         except (Interrupted, LockedRunError):
             raise
         except DynError as error:
             messages.append(str(error))
     return "; ".join(dict.fromkeys(messages))
+
+
+def _obtain(plan: Plan) -> None:
+    """Train a run, or go on with it; one that has lost files, as when its folder was deleted meanwhile, begins anew."""
+    torn = not is_run(plan.directory) and any(files.exists(plan.directory / name) for name in RUN_FILES)
+    try:
+        if not torn:
+            obtain_run(plan, resume=True, wait=False)
+            return
+    except CorruptRunError as error:
+        if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
+            raise  # perhaps it can be read later
+    with run_lock(plan.directory, wait=False), files.os_errors_as_run_errors(plan.directory):
+        for name in RUN_FILES:
+            files.remove_tree(plan.directory / name)
+    obtain_run(plan, resume=True, wait=False)
 
 
 def alone(number: int) -> str:

@@ -42,7 +42,12 @@ MOST_SENT = 1000
 
 
 def run_in_processes(
-    todo: Todo, *, call: Call, executor: Executor | None = None, workers: int | None = None
+    todo: Todo,
+    *,
+    call: Call,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    look: Callable[[], object] | None = None,
 ) -> Iterator[tuple[int, str]]:
     """Call with each of some arguments, in any order; yield the place of each as it ends, and why it failed or "".
 
@@ -53,6 +58,7 @@ def run_in_processes(
         call: a function of a module, which trains.
         executor: where it runs; by default spawned processes of one thread each, one per core.
         workers: number of those processes.
+        look: called between two looks at an executor.
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; what was done is kept, and the same call goes on from there.
@@ -62,7 +68,11 @@ def run_in_processes(
     if not todo:
         return
     number = None
-    ending = _by_executor(todo, call, executor) if executor else _by_workers(todo, call, workers or os.cpu_count() or 1)
+    ending = (
+        _by_executor(todo, call, executor, look)
+        if executor
+        else _by_workers(todo, call, workers or os.cpu_count() or 1)
+    )
     for k, ended in ending:
         if isinstance(ended, str):
             yield k, ended
@@ -72,7 +82,9 @@ def run_in_processes(
         raise Interrupted(STOPPED, number)
 
 
-def _by_executor(todo: Todo, call: Call, executor: Executor) -> Iterator[tuple[int, str | int]]:
+def _by_executor(
+    todo: Todo, call: Call, executor: Executor, look: Callable[[], object] | None
+) -> Iterator[tuple[int, str | int]]:
     """Yield how each ended; after a signal its number, when those that had begun have ended."""
     waiting, futures, stopping = iter(range(len(todo))), dict[Future[str | int], int](), False
     with SignalWatch() as watch:
@@ -84,6 +96,8 @@ def _by_executor(todo: Todo, call: Call, executor: Executor) -> Iterator[tuple[i
                     raise RunError(f"{_BROKEN}: {error}") from error
             if not futures:
                 break
+            if look is not None:
+                look()
             done, _ = wait(futures, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 k = futures.pop(future)

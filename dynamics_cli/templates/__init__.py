@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import keyword
+import os
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -28,7 +30,7 @@ def new_kind(section: str, name: str, folder: Path) -> list[Path]:
     texts = {
         f"{name}.py": _template(f"kinds/{section}.py"),
         f"{name}.yaml": _template(f"kinds/{section}.yaml"),
-        f"test_{name}.py": _template("kinds/test.py"),
+        f"test_{name}.py": _template("kinds/test.py") + _template(f"kinds/test_{section}.py"),
     }
     return _write(folder, {file: _filled(text, name) for file, text in texts.items()})
 
@@ -45,14 +47,14 @@ def new_paper(key: str, folder: Path) -> list[Path]:
 
 
 def _check_name(name: str) -> None:
-    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
-        raise UsageError(
-            f"{name!r} must be a name in small letters, digits and underscores, such as my_{name.lower()}"[:200]
-        )
+    if not re.fullmatch("[a-z][a-z0-9_]{0,59}", name) or keyword.iskeyword(name):
+        raise UsageError(f"{name[:80]!r} must be a name in at most 60 small letters, digits and underscores: my_kind")
 
 
 def _template(name: str) -> str:
-    return (files(__name__) / f"{name}.txt").read_text(encoding="utf-8")
+    """Return a template; there is nothing more to test of most sections."""
+    file = files(__name__) / f"{name}.txt"
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def _filled(text: str, name: str) -> str:
@@ -62,7 +64,7 @@ def _filled(text: str, name: str) -> str:
 def _write(folder: Path, texts: dict[str, str]) -> list[Path]:
     paths = [folder / name for name in texts]
     for path in paths:
-        if path.exists():
+        if os.path.lexists(path):  # a link too: dyn does not write through it
             raise UsageError(f"{path} is there already; nothing was written")
     try:
         for path, text in zip(paths, texts.values(), strict=True):

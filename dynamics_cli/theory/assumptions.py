@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics_cli.config.bases import State
 from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.recording.curvature import Sharpness
+from dynamics_cli.training.problem import build_problem
 
 SMALL = 0.2
 """Largest `lr x curvature` that counts as a small step: twice this share is what a step contracts too much."""
+MET = 5
+"""States at which the curvature is taken, evenly spread."""
 
 
 def times_of(run: Any, iterations: ArrayLike) -> Floats:
@@ -47,20 +52,35 @@ def plain_violations(architecture: Any) -> list[str]:
     return [] if architecture.plain else ["the whole network is trained, and its output is that of its weights"]
 
 
-def flow_violations(run: Any, curvature: float | None = None, *, squared: bool = True) -> list[str]:
-    """Return in which respects a run is not gradient flow of a squared loss.
+def largest_step(run: Any, states: int = MET) -> float:
+    """Return the largest `lr x curvature` (largest eigenvalue of the Hessian) of the first `states` of `MET` states.
 
-    `curvature` is the largest one that the run meets; with it the step is checked.
+    They are evenly spread over the recorded ones; those whose weights are not finite do not count.
     """
+    problem, steps, first = build_problem(run.config), run.snapshot_iterations, run.state(0)
+    largest = 0.0
+    for i in np.unique(np.linspace(0, len(steps) - 1, MET).astype(int))[:states]:
+        weights = run.state(i)
+        if not all(np.isfinite(one).all() for one in weights.values()):
+            continue
+        before = max(int(steps[i]) - 1, 0)
+        time = float(np.diff(times_of(run, [before, before + 1]))[0])
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that diverges
+            curvature = float(Sharpness().measure(State(problem, weights, lambda: first, 0)))
+        largest = max(largest, time * curvature)
+    return largest
+
+
+def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> list[str]:
+    """Return in which respects a run is not gradient flow of a squared loss; steps are checked at `states`."""
     found, loss, optimizer = [], run.config.loss, run.config.optimizer
     if squared and loss.kind not in ("mse", "half_mse"):
         found.append(f"the loss is squared: loss.kind is {loss.kind}")
     elif squared and loss.missing is not None and (part := float(np.mean(run.dataset().y == loss.missing))) > 0:
         found.append(f"all labels are known: loss.missing hides {part:.2g} of them")
     found += descent_violations(optimizer, "training follows gradient flow", ("gd", "gradient_flow"))
-    step = getattr(optimizer, "lr", None)
-    if curvature is not None and step is not None and step * curvature > SMALL:
-        found.append(f"steps are small: lr x curvature is {step * curvature:.3g}, more than {SMALL}")
+    if states and optimizer.kind == "gd" and (step := largest_step(run, states)) > SMALL:
+        found.append(f"steps are small: lr x curvature is {step:.3g}, more than {SMALL}")
     return found
 
 

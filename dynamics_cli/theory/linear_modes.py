@@ -114,14 +114,13 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 600}
         """Return which assumptions fail; None unless the network is a product of matrices."""
         net = run.config.architecture
         linear = getattr(getattr(net, "activation", None), "kind", None) == "linear"
-        if not linear or net.kind not in ("two_layer", "fully_connected") or getattr(net, "bias", False):
+        deep = net.kind == "two_layer" or (net.kind == "fully_connected" and net.widths)
+        if not linear or not deep or getattr(net, "bias", False):
             return None
         setting = read_setting(run)
         found = plain_violations(net)
-        if run.config.loss.kind not in ("mse", "half_mse"):
-            return [*found, *flow_violations(run)]
-        top = loss_factor(run) * setting.depth * float(setting.s[0]) ** (2 - 2 / setting.depth)
-        return [*found, *setting.violations, *flow_violations(run, top)]
+        squared = run.config.loss.kind in ("mse", "half_mse")
+        return [*found, *(setting.violations if squared else ()), *flow_violations(run)]
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:
         """Return the strengths of all modes, and the loss."""

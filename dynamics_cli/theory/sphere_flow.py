@@ -208,7 +208,7 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         net = run.config.architecture
         if not is_relu_network(net):
             return None
-        found = [*plain_violations(net), *flow_violations(run, squared=False)]
+        found = [*plain_violations(net), *flow_violations(run, squared=False, states=1)]
         samples, loss, start = run.dataset(), run.config.loss, run.state(0)
         pulls, now = (loss.derivatives(h, samples.y) for h in (np.zeros(samples.n), run.network(0)(samples.x)))
         if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:

@@ -46,7 +46,7 @@ class Estimate:
 
 
 def recorded_parameters(problem: Problem) -> list[str]:
-    """Return the names of the parameters that the run records.
+    """Return the names of the parameters that the run records, in the order of the network.
 
     Raises:
         InputError: the config asks for a parameter that the network does not have.
@@ -60,7 +60,7 @@ def recorded_parameters(problem: Problem) -> list[str]:
     for name in wanted:
         if name not in problem.shapes:
             raise InputError(f"record.parameters: no parameter {name!r}; this network has {', '.join(problem.shapes)}")
-    return list(wanted)
+    return [name for name in problem.shapes if name in wanted]
 
 
 def loss_interval(problem: Problem) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import cache, reduce
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from functools import cache, partial, reduce
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.bases import Floats, Measure, State
-from dynamics_cli.config.registry import loaded_kinds
+from dynamics_cli.config.bases import Floats, Measure, Parameters, State, read_only
+from dynamics_cli.config.registry import KindError, is_foreign, loaded_kinds
 from dynamics_cli.errors import InputError
 from dynamics_cli.recording.snapshots import Iterations, snapshot_iterations
 from dynamics_cli.training.problem import Problem
@@ -63,9 +67,9 @@ class Measuring:
     """Measures one network, or replicas, whose weights (R, ...) each measures by itself."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self._problems = list(problems)
+        self._problems = [_read_only(problem) for problem in problems]
         self._measures = chosen_measures(problems[0])  # replicas have equal ones
-        self._starts = [cache(problem.initial_parameters) for problem in problems]  # drawn once, if a measure asks
+        self._starts = [cache(partial(_start, problem)) for problem in problems]  # drawn once, if a measure asks
         first = problems[0]
         self._due = {
             name: snapshot_iterations(one.at, first.iterations)
@@ -73,9 +77,14 @@ class Measuring:
             if one.at is not None
         }
         self.memories: list[dict[str, dict[str, NDArray[Any]]]] = [{} for _ in problems]
+        self._shapes: dict[str, tuple[int, ...]] = {}
 
     def at(self, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> dict[str, Floats]:
-        """Return every measure of a state by name, of replicas with their axis first."""
+        """Return every measure of a state by name, of replicas with their axis first.
+
+        Raises:
+            KindError: a measure gives no numbers, or numbers of another shape than before.
+        """
         if not self._measures:
             return {}
         several = len(self._problems) > 1
@@ -89,30 +98,77 @@ class Measuring:
         return {name: np.stack([one[name] for one in each]) for name in each[0]} if several else each[0]
 
     def _measure(self, r: int, weights: Mapping[str, NDArray[np.floating]], iteration: int) -> Any:
-        state = State(self._problems[r], weights, self._starts[r], iteration)
+        problem = self._problems[r]
+        parameters, shared = read_only(weights, problem.shapes), dict[str, Any]()
         numbers, memories = {}, {}
         for name, one in self._measures.items():
-            state.memory = memories[name] = dict(self.memories[r].get(name, {}))
+            memories[name] = dict(self.memories[r].get(name, {}))
             due = self._due.get(name)
             if due is None or due[np.searchsorted(due, iteration)] == iteration:
-                numbers[name] = np.asarray(one.measure(state), np.float64)
+                state = State(problem, parameters, self._starts[r], iteration, memories[name], shared)
+                numbers[name] = self._numbers(name, one, state)
             else:
-                numbers[name] = np.full(state.memory[_SHAPE], np.nan)
-            if due is not None:
-                state.memory[_SHAPE] = np.array(numbers[name].shape, np.int64)
+                numbers[name] = np.full(self._shapes[name], np.nan)
         return numbers, memories
+
+    def _numbers(self, name: str, measure: Measure, state: State) -> Floats:
+        """Return what a measure gives of a state, if these are numbers of the shape that it gave before."""
+        with _unshared() if is_foreign(type(measure)) else nullcontext():
+            given = measure.measure(state)
+        array = np.empty(0, object)
+        with suppress(TypeError, ValueError, RuntimeError):  # lists of several lengths, tensors with a gradient
+            array = np.asarray(given)
+        numeric = array.dtype.kind in "buif"
+        if numeric and self._shapes.setdefault(name, array.shape) == array.shape:
+            return array.astype(np.float64)
+        expected = (
+            f"numbers of shape {self._shapes[name]} as before" if name in self._shapes else "a number or an array"
+        )
+        told = f"shape {array.shape}" if numeric else f"{type(given).__name__} {given!r:.60}"
+        raise KindError(f"measure.kind {measure.kind!r} gives {told}, not {expected}")
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Return what the measures remember, for the checkpoint."""
-        return {
+        remembered = {
             f"{r}/{name}/{key}": value
             for r, memories in enumerate(self.memories)
             for name, memory in memories.items()
             for key, value in memory.items()
         }
+        return remembered | {f"0/{name}/{_SHAPE}": np.array(shape, int) for name, shape in self._shapes.items()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a former `state_dict()`."""
         for key, value in state.items():
             r, name, own = key.split("/", 2)
-            self.memories[int(r)].setdefault(name, {})[own] = np.array(value)
+            if own == _SHAPE:
+                self._shapes[name] = tuple(value.tolist())
+            else:
+                self.memories[int(r)].setdefault(name, {})[own] = np.array(value)
+
+
+def _read_only(problem: Problem) -> Problem:
+    """Return a problem whose samples cannot be written; steppers have those of the problem itself."""
+    samples = {key: value for key, value in vars(problem.dataset).items() if isinstance(value, np.ndarray)}
+    dataset = replace(problem.dataset, **read_only(samples, samples))
+    return replace(problem, dataset=dataset, shapes=MappingProxyType(problem.shapes))
+
+
+def _start(problem: Problem) -> Parameters:
+    return read_only(problem.initial_parameters(), problem.shapes)
+
+
+@contextmanager
+def _unshared() -> Iterator[None]:
+    """Have torch refuse to share the memory of read-only arrays, of which it would warn once and write to it then."""
+    torch = sys.modules.get("torch")
+    always = torch is not None and torch.is_warn_always_enabled()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "The given NumPy array is not writable")
+        try:
+            if torch is not None:
+                torch.set_warn_always(True)
+            yield
+        finally:
+            if torch is not None:
+                torch.set_warn_always(always)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config.bases import Descent, Loss
+from dynamics_cli.config.registry import blamed
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.memory import block_samples
+from dynamics_cli.training.by_hand import check_derivatives
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Problem:
     """The config, its data set resolved: it names the source that was used, never `auto`."""
     dataset: Samples
     loss: Loss
-    shapes: dict[str, tuple[int, ...]]
+    shapes: Mapping[str, tuple[int, ...]]
     """name -> shape of every parameter, trained or not."""
     batch_size: int | None = field(default=None)
     """Samples per update; None for the full batch."""
@@ -55,6 +58,11 @@ class Problem:
     def parameter_count(self) -> int:
         """Number of weights, trained or not."""
         return sum(math.prod(shape) for shape in self.shapes.values())
+
+    @property
+    def convolutional(self) -> bool:
+        """Whether there are convolutions, whose last digits depend on the number of threads."""
+        return any(len(shape) > 2 for shape in self.shapes.values())
 
     @cached_property
     def multiply_adds(self) -> int:
@@ -98,6 +106,7 @@ DRAWN = 2**21
 """Numbers of a data set that are drawn in a moment, 16 MiB."""
 
 
+@blamed()
 def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: bool = True) -> Problem:
     """Load or draw the data and check that it fits the loss, the network and the optimizer; nothing big is allocated.
 
@@ -113,12 +122,14 @@ def build_problem(config: RunConfig, dataset: Samples | None = None, *, drawn: b
     """
     config = config.model_copy(update={"dataset": config.dataset.resolve()})
     dataset = samples_of(config, drawn=drawn) if dataset is None else dataset
+    check_derivatives(config)
     loss = config.loss.of(config.architecture)
     _check_labels(dataset, loss, config)
     shapes = config.architecture.shapes(dataset.d)
     return Problem(config, dataset, loss, shapes, _batch_size(config, dataset.n))
 
 
+@blamed()
 def samples_of(config: RunConfig, *, drawn: bool = True) -> Samples:
     """Return the data set of a config; unless it is to be `drawn`, one of its sizes for much random data.
 
@@ -130,6 +141,17 @@ def samples_of(config: RunConfig, *, drawn: bool = True) -> Samples:
     if sizes is not None and sizes.numbers > DRAWN:
         return sizes.samples()
     return config.dataset.samples(Streams(config.seed))
+
+
+def label_moments(config: RunConfig) -> tuple[float, float] | None:
+    """Return mean and standard deviation of real training labels; None of others, of many, and of missing data."""
+    sizes = config.dataset.sizes()
+    if config.loss.labels != "real" or (sizes is not None and sizes.numbers > DRAWN):
+        return None
+    with suppress(DataMissingError, InputError):
+        y = samples_of(config).y
+        return float(y.mean()), float(y.std())
+    return None
 
 
 def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts, run_directory_name
-from dynamics_cli.config.registry import foreign_sources
+from dynamics_cli.config.registry import KindError, blamed, foreign_sources
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.runs.errors import CorruptRunError
+from dynamics_cli.runs.info import environment
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
@@ -103,6 +104,7 @@ def plan_run(config: RunConfig, directory: Path | None = None, *, drawn: bool = 
     )
 
 
+@blamed()
 def plan_problems(problems: Sequence[Problem], directory: Path | None = None) -> Plan:
     """Resolve and check everything about a run of one network, or of several with one `replicas.batch_key`.
 
@@ -171,7 +173,9 @@ def obtain_run(
                     f"{plan.directory} holds an unfinished run{_reached(run)}: "
                     "--resume continues it, --force starts over"
                 )
-            writer = RunWriter.reopen(plan.directory)
+            writer = RunWriter.reopen(plan.directory, _environment(plan))
+            if on_wait is not None and writer.mixed:
+                on_wait(f"note: {writer.mixed}")
         else:
             if resume:
                 _refuse_runs_of_other_code(plan)
@@ -230,9 +234,23 @@ def _make_directory(directory: Path) -> None:
 
 def _info(plan: Plan) -> dict[str, Any]:
     about: dict[str, Any] = {"hash": plan.hash, "device": plan.choice.device, "backend": plan.choice.backend}
+    about["environment"] = _environment(plan)
+    recorded = {layout.TRAJECTORY: recorded_parameters(plan.problem), layout.MEASURES: chosen_measures(plan.problem)}
+    about["arrays"] = [f"{folder}/{name}" for folder, names in recorded.items() for name in names]
     if len(plan.problems) == 1:
         return about | {"estimate": plan.needs.as_dict()}
     return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}
+
+
+def _environment(plan: Plan) -> dict[str, Any]:
+    """Return what beside config and versions decides the last digits of the run, with threads where these do."""
+    found = environment()
+    if plan.problem.convolutional or plan.choice.device == "cuda":
+        import torch
+
+        cuda = plan.choice.device == "cuda"
+        found |= {"gpu": torch.cuda.get_device_name()} if cuda else {"threads": torch.get_num_threads()}
+    return found
 
 
 def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
@@ -259,7 +277,7 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         clock=problem.config.optimizer.clock(problem.iterations),
     )
     try:
-        with np.errstate(all="ignore"):  # a loss that is not finite is told of in words
+        with blamed(), np.errstate(all="ignore"):  # a loss that is not finite is told of in words
             loop = TrainingLoop(
                 build_stepper(plan.problems, plan.choice),
                 recorder,
@@ -270,7 +288,8 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
             end = loop.run()
     except KeyboardInterrupt:  # before the loop watches, or a second one
         raise KeyboardInterrupt(f"interrupted; the run is in {writer.directory}: {remedy} continues it") from None
-    except (MemoryError, RuntimeError, ArithmeticError) as error:  # torch tells of too little memory with the second
+    # torch tells of too little memory with a RuntimeError
+    except (KindError, MemoryError, RuntimeError, ArithmeticError) as error:
         reached, seconds = (writer.resumed_at, 0.0) if loop is None else (loop.stepper.iteration, loop.seconds())
         why = str(error) or type(error).__name__
         writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])

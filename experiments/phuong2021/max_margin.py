@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dynamics_cli import kit
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
-from dynamics_cli.theory.least_distance import InfeasibleError, least_distance
+from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
 from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors
 from .theory.canonical_neurons import CanonicalNeurons, canonical_neurons

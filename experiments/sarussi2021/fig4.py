@@ -15,8 +15,8 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.measures.classification import normalised_margin, smoothed_margin
+from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.least_distance import least_distance
 
 from .groups import DASHED, ORIGIN, Groups, Plane, cosine, draw_decisions, draw_neurons, plane, read_groups
 from .theory import agreement

@@ -9,8 +9,8 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.measures.classification import sign_accuracy
+from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.least_distance import InfeasibleError
 
 from .groups import (
     DASHED,

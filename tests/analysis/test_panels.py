@@ -69,6 +69,13 @@ def test_measures_of_any_name_and_shape(write: Write) -> None:
     assert len(by_label["angles"].lines) == 3
 
 
+def test_what_a_panel_of_measures_leaves_out_it_says(write: Write) -> None:
+    found = {i: {"many": np.arange(30.0) + i, "lost": np.nan} for i in range(3)}
+    lost, many = draw_panel(write([1.0], {i: {} for i in range(3)}, measures=found), "measures").axes
+    assert (len(many.lines), many.get_xlabel()) == (20, "iteration  (20 of 30 numbers)")
+    assert texts(lost) == ["no finite value is recorded"]
+
+
 def test_stars_stand_at_kinks(write: Write, layer: dict[str, object]) -> None:
     run = write([1.0], {0: layer})
     places, outputs = neurons(View(run), 0)
@@ -139,6 +146,9 @@ def test_rays_end_at_the_weights_each_state_on_its_scale(orthogonal: Run) -> Non
     figure = draw_panel(orthogonal, "rays")
     windows = [axes.get_xlim()[1] for axes in figure.axes]
     assert windows[0] < 1e-2 < windows[-1]
+    assert "[$10^{-4}$]" in figure.axes[0].get_ylabel()
+    assert [axes.yaxis.get_tick_params().get("labelleft") for axes in figure.axes] == [True] * len(windows)
+    assert all(axes.get_ylabel() for axes in figure.axes)
     (axes,) = draw_panel(orthogonal, "rays", 1500).axes
     ends = np.concatenate([np.asarray(c.get_segments())[:, 1] for c in axes.collections])
     W = orthogonal.state(-1)["hidden_weight"]

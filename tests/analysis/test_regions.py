@@ -62,6 +62,8 @@ def test_regions_are_those_of_the_network(kind, tmp_path):
     ("changes", "reason"),
     [
         ({"loss": {"kind": "mse"}}, "real numbers"),
+        ({"architecture": {**DEEP, "activation": "tanh"}}, "not piecewise linear"),
+        ({"architecture": {**DEEP, "centered": True}}, "centred"),
         ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
         (
             {

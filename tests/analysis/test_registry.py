@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,6 +95,24 @@ def test_a_run_without_parameters_offers_its_loss_only(write: Write) -> None:
         draw_panel(run, "norms")
     with pytest.raises(UsageError, match="not all parameters of the network are recorded"):
         draw_panel(run, "function")
+
+
+def test_a_diagonal_network_draws_its_coordinates(trained: Callable[[dict[str, Any]], Run]) -> None:
+    data = {"kind": "sparse_regression", "n": 20, "dim": 30, "nonzero": 3}
+    config = ORTHOGONAL | {"name": "diagonal", "backend": "auto", "dataset": data, "dtype": "float64"}
+    config |= {"architecture": {"kind": "diagonal_linear", "depth": 3}, "record": {"measures": ["predictor"]}}
+    run = trained(config | {"initialization": {"kind": "constant", "scale": 0.1}})
+    assert names(run) == ["loss", "measures", "coordinates", "interpolation", "loss_slice"]
+    beta = run.parameters["u"] ** 3 - run.parameters["v"] ** 3
+    np.testing.assert_array_equal(run.measures["predictor"], beta)
+    axes = draw_panel(run, "coordinates", 100).axes[0]
+    largest = np.sort(np.argsort(-np.abs(beta[-1]))[:6])
+    for line, i in zip(axes.get_lines(), largest, strict=False):
+        assert line.get_label() == rf"$\beta_{{{i}}}$"
+        np.testing.assert_array_equal(line.get_ydata(), beta[:, i])
+    assert len(axes.collections[0].get_segments()) == 30 - 6
+    with pytest.raises(UsageError, match="no weight matrices are recorded; there are u, v"):
+        draw_panel(run, "norms")
 
 
 def test_only_the_hidden_weights_recorded(write: Write, layer: dict[str, object]) -> None:

@@ -43,8 +43,9 @@ Dyn = Callable[..., Answer]
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty directory that holds `toy.yaml` and nothing else."""
+    """Work in an empty directory that holds `toy.yaml` and nothing else, on a terminal that breaks no line."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "1000")
     for name in ("DYN_OUTPUTS", "DYN_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "toy.yaml").write_text(CONFIG)

@@ -40,7 +40,7 @@ CONFIGS = {
         changed("two_layer", "two_layr"),
         "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'convolutional', "
         "'diagonal_linear', 'fully_connected', 'gan', 'matrix_product', 'residual', 'transformer', 'two_layer', "
-        "'vgg16' (did you mean 'two_layer'?)",
+        "'vgg16' (did you mean 'two_layer'?); `dyn --with FILE` loads others",
     ),
     "duplicate key": (CONFIG + "name: again\n", "bad.yaml:7: name: duplicate key (first on line 1)"),
     "python object": (
@@ -77,7 +77,7 @@ def test_all_problems_at_once(dyn: Dyn, place: Path) -> None:
     assert answer.err.splitlines() == [
         "bad.yaml:3: architecture.width: must be an integer >= 1, not 0",
         "bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', 'half_mse', "
-        "'hinge', 'logistic', 'mse' (did you mean 'mse'?)",
+        "'hinge', 'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others",
         "bad.yaml:6: optimizer.lr: must be a number > 0, not -1",
         "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
     ]
@@ -192,7 +192,7 @@ def test_unknown_measures_and_parameters(dyn: Dyn) -> None:
     answer = dyn("train", "toy.yaml", "--set", "record.measures=[weight_nrm]")
     assert answer.code == 3
     assert answer.err.startswith("--set: record.measures[0]: unknown kind 'weight_nrm'; allowed are ")
-    assert answer.err.endswith("(did you mean 'weight_norm'?)\n")
+    assert answer.err.endswith("(did you mean 'weight_norm'?); `dyn --with FILE` loads others\n")
     answer = dyn("train", "toy.yaml", "--set", "record.parameters=[bias]")
     assert answer.code == 3
     told = "record.parameters: no parameter 'bias'; this network has hidden_weight, output_weight"

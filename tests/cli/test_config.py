@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import json_schema
+from dynamics_cli.config.describe import WHOLE, kind_rows
+from dynamics_cli.config.registry import SECTIONS, all_kinds
 
 from .conftest import CONFIG, Dyn
 
@@ -21,6 +27,51 @@ def test_all_bundled_configs_are_valid(dyn: Dyn) -> None:
     answer = dyn("config", "check", *files)
     assert answer.code == 0, answer.err
     assert answer.out.count(": valid\n") == len(files) > 0
+
+
+def example_of(dyn: Dyn, name: str, file: Path) -> str:
+    """Write the example that `dyn explain` shows, after the commands in its comments; return the rest of the page."""
+    page, _, shown = dyn("explain", name).out.partition("\nExample:\n")
+    file.write_text(textwrap.dedent(shown))
+    for line in file.read_text().splitlines():
+        if line.startswith("# python "):
+            subprocess.run([sys.executable, *shlex.split(line)[2:]], check=True)
+    return page
+
+
+def test_every_example_that_is_explained_is_valid(dyn: Dyn, place: Path) -> None:
+    names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in kind_rows())]
+    for name in names:
+        example_of(dyn, name, place / f"{name}.yaml")
+    answer = dyn("config", "check", *(f"{name}.yaml" for name in names))
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.count(": valid\n") == len(names) > 90
+
+
+@pytest.mark.parametrize(
+    ("section", "lines"),
+    [
+        ("record", ['  snapshots: a kind of `snapshots`, by default "geometric"']),
+        ("sweep", ["  zip: a list of mappings, by default []", "  seeds: an integer >= 1, by default 1"]),
+        ("config", ["  dataset: a kind of `dataset` (required)", "  seed: an integer >= 0, by default 0"]),
+        ("dataset", ["points", "    x (required)", "    append_bias, by default false", "mnist_pair"]),
+        ("snapshots", ["geometric", "    ratio, by default 1.05"]),
+    ],
+)  # fmt: skip
+def test_sections_are_explained(section: str, lines: list[str], dyn: Dyn, place: Path) -> None:
+    page = example_of(dyn, section, place / "example.yaml").splitlines()
+    assert page[0] == section
+    assert [line for line in lines if line not in page] == []
+    if section in SECTIONS:
+        assert [line for line in page if line in all_kinds(section)] == list(all_kinds(section))
+
+
+def test_an_unknown_kind_is_told_where_others_come_from(dyn: Dyn) -> None:
+    unknown = dyn("explain", "los")
+    assert unknown.code == 2
+    assert "no section or kind 'los' (did you mean 'loss'?)" in unknown.err
+    checked = dyn("config", "check", "toy.yaml", "--set", "loss.kind=mine")
+    assert all("`dyn --with FILE`" in answer.err for answer in (unknown, checked))
 
 
 def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:

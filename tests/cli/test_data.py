@@ -86,6 +86,12 @@ def test_path(dyn: Dyn) -> None:
         (["remove", "mnist-subset"], "mnist-subset is a part of dyn and cannot be removed"),
         (["add", "mnist", "nowhere"], "Path 'nowhere' does not exist"),
         (["fetch", "mnist", "--mirror", "http://example.org/"], "a mirror's address must begin with https://"),
+        (["fetch", "mnist", "--mirror", "https://[::1/"], "https://[::1/: it is not an address: Invalid IPv6 URL"),
+        (
+            ["fetch", "mnist", "--mirror", "https://a:99999/"],
+            "https://a:99999/: it is not an address: Port out of range",
+        ),
+        (["fetch", "mnist", "--mirror", "https:///mnist"], "and the name of a host"),
         (["lst"], "no command 'lst' (did you mean 'list'?)"),
     ],
 )
@@ -212,3 +218,21 @@ def test_runs_record_which_mnist_was_used(dyn: Dyn, tmp_path: Path) -> None:
     assert "source: subset" in (tmp_path / "run" / "config.yaml").read_text()
     losses = np.load(tmp_path / "run" / "losses.npy")
     assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("mnist", "t10k-images-idx3-ubyte"), ("dogs-vs-cats", "place.json"), ("dogs-vs-cats", "cache/0-64-v1/images.npy")],
+)
+def test_remove_deletes_no_file_of_others(name: str, ours: str, dyn: Dyn, data_home: Path) -> None:
+    kept, own = data_home / name / ours, data_home / name / "notes" / "mine.txt"
+    for file in (kept, own):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    answer = dyn("data", "remove", name)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"Error: {own} is not of dyn, and would be deleted: move it away")
+    assert (kept.exists(), own.exists()) == (True, True)
+    own.unlink()
+    assert dyn("data", "remove", name).code == 0
+    assert not kept.exists()

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import pytest
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.reproduction import catalogue
@@ -88,3 +91,31 @@ def test_a_damaged_run_is_listed(dyn: Dyn) -> None:
     (found,) = dyn("list", "runs", "--json").json
     assert (found["status"], found["final_loss"]) == ("damaged", None)
     assert "run.json is damaged" in found["problem"]
+
+
+@pytest.mark.parametrize("columns", [None, "60", "80"])
+def test_what_is_listed_shown_and_compared_fits_and_breaks_no_number(
+    columns: str | None, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = "dataset={kind: points, x: [[0.123456789], [-0.987654321], [0.5555555]], y: [0.7654321, -0.2, 1.25e-7]}"
+    trained = [
+        dyn("train", "toy.yaml", "-q", "--out", name, "--set", points, f"--seed={k}") for k, name in enumerate("ab")
+    ]
+    grid = "optimizer.lr=0.01,0.012345678,0.0098765432,0.0123456,0.03456789,0.0456789"
+    swept = [dyn("sweep", "toy.yaml", "-q", "--grid", grid, "--seeds", k, "--out", f"s{k}") for k in (1, 2)]
+    assert {answer.code for answer in (*trained, *swept)} == {0}
+    listed = ("figures", "papers", "configs", "kinds", "datasets", "architectures", "runs --root=.", "sweeps --root=.")
+    shown = ["show a", "show s1", "show toy.yaml", "compare a b", "compare s1 s2"]
+    calls = [*(f"list {one}".split() for one in listed), *map(str.split, shown), ["show", "toy.yaml", "--set", points]]
+    for call in calls:
+        answers = []
+        for width in ("100000", columns):
+            monkeypatch.delenv("COLUMNS", raising=False)
+            if width is not None:
+                monkeypatch.setenv("COLUMNS", width)
+            answers.append(dyn(*call))
+        assert [answer.code for answer in answers] == [0, 0]
+        assert max(map(len, answers[1].out.splitlines())) <= int(columns or 100), call
+        texts = [re.sub(r"[0-9.]+ s ago", "", answer.out) for answer in answers]
+        whole, fitted = (set(re.findall(r"[0-9][0-9.e+-]*", text)) for text in texts)
+        assert fitted == whole, call

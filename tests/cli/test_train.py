@@ -4,11 +4,13 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dynamics_cli.runs import load_run, run_lock
+from dynamics_cli.training.signals import Interrupted
 
 from .conftest import Dyn, start, wait_until
 
@@ -69,6 +71,20 @@ def test_force_trains_again(dyn: Dyn) -> None:
     assert again["path"] == first["path"]
     assert again["final_loss"] == first["final_loss"]
     assert ((Path(first["path"]) / "config.yaml").stat().st_ino, again["seconds"]) != before
+
+
+@pytest.mark.parametrize("name", ["trajectory/notes.txt", "measures/a/b.npy", "plots/table.csv", "parts/mine.py"])
+def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> None:
+    dyn("train", "toy.yaml", "--out", "here")
+    mine = place / "here" / name
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    answer = dyn("train", "toy.yaml", "--out", "here", "--force")
+    told = f"Error: here/{name} is not of dyn, and would be deleted: move it away, then give the command again\n"
+    assert (answer.code, answer.out, answer.err) == (2, "", told)
+    assert (mine.read_text(), dyn("verify", "here").code) == ("mine", 0)
+    mine.unlink()
+    assert dyn("train", "toy.yaml", "--out", "here", "--force").code == 0
 
 
 def test_force_refuses_a_directory_that_is_not_a_run(dyn: Dyn, place: Path) -> None:
@@ -167,6 +183,58 @@ def test_a_signal_saves_the_state_and_resume_continues_it(
     assert whole.code == 0
     assert np.array_equal(a.losses, b.losses)
     assert np.array_equal(a.parameters["hidden_weight"], b.parameters["hidden_weight"])
+
+
+CONVOLUTIONS = [
+    "dataset={kind: mnist_pair, digits: [1, 0], per_class: 3}", "initialization={kind: default_scaled}",
+    "architecture={kind: convolutional, convolutions: [[2, 5, 2, 0]], widths: [4]}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "overrides", "told"),
+    [
+        ({}, [], ""),
+        (
+            {"versions": {"numpy": "1.0", "llvmlite": "0.1"}},
+            [],
+            "numpy 1.0 (was {numpy}), llvmlite 0.1 (was {llvmlite})",
+        ),
+        ({"variable": "NUMBA_CPU_NAME"}, [], "NUMBA_CPU_NAME generic (was not set)"),
+        ({"features": {"a": True, "b": False}}, [], "cpu features +a -"),
+        ({"threads": 3}, [], ""),
+        ({"threads": 3}, CONVOLUTIONS, "threads 3 (was {threads})"),
+    ],
+)
+def test_resuming_in_another_environment_says_so(
+    changed: dict[str, Any], overrides: list[str], told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from llvmlite import binding
+
+    import dynamics_cli as api
+    from dynamics_cli.runs import info
+
+    versions, threads = info.versions(), torch.get_num_threads()
+    overrides = [*overrides, "optimizer.iterations=300"]
+    with pytest.raises(Interrupted):
+        api.train("toy.yaml", overrides, out="toy", progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(info, "versions", lambda: {**versions, **changed.get("versions", {})})
+    if "features" in changed:
+        monkeypatch.setattr(binding, "get_host_cpu_features", lambda: changed["features"])
+    if "variable" in changed:
+        monkeypatch.setenv(changed["variable"], "generic")
+    try:
+        torch.set_num_threads(changed.get("threads", threads))
+        answer = dyn("train", "toy.yaml", "--out=toy", "--resume", *(f"--set={one}" for one in overrides))
+    finally:
+        torch.set_num_threads(threads)
+    assert answer.code == 0
+    notes = load_run("toy").info["messages"]
+    assert [note for note in notes if note in answer.err] == notes
+    assert answer.err.count("note: ") == len(notes) == bool(told)
+    assert told.format(**versions, threads=threads) in "".join(notes)
+    assert all("the rest may differ in its last digits" in note for note in notes)
 
 
 def test_no_wait_refuses_a_run_in_use(dyn: Dyn, place: Path) -> None:

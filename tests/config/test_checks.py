@@ -128,9 +128,16 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["dataset.y[1]: must be a class, one of the integers 0 to 1 for the loss cross_entropy, not 2"],
     ),
     (
+        {
+            "architecture": {"kind": "fully_connected", "widths": [], "parametrization": "mup"},
+            "initialization": {"kind": "paired", "scale": 1.0},
+        },
+        ["architecture.parametrization: mup needs a hidden layer", "initialization.kind: paired needs a hidden layer"],
+    ),
+    (
         {"loss": {"kind": "cross_entropy"}, "architecture": {"kind": "fully_connected"}} | points(y=[0, 0.5]),
         [
-            "architecture.widths: is missing; it must be a non-empty list of integers >= 1",
+            "architecture.widths: is missing; it must be a list of integers >= 1",
             "dataset.y[1]: must be a class, an integer >= 0 for the loss cross_entropy, not 0.5",
         ],
     ),

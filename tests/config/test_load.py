@@ -43,7 +43,7 @@ BAD_LINES = {
     "unknown kind": (
         {"loss": "loss: {kind: msee}"},
         "run.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', "
-        "'half_mse', 'hinge', 'logistic', 'mse' (did you mean 'mse'?)",
+        "'half_mse', 'hinge', 'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others",
     ),
     "kind of a wrong type": (
         {"architecture": "architecture: {kind: 2, width: 3}"},
@@ -140,12 +140,9 @@ BAD_LINES = {
         {"name": "name: a\nrecord: {parameters: [a, 1]}"},
         "run.yaml:2: record.parameters[1]: must be a text, not 1 (put it in quotes)",
     ),
-    "empty widths": (
-        {
-            "architecture": "architecture: {kind: fully_connected, widths: []}",
-            "initialization": "initialization: {kind: default_scaled}",
-        },
-        "run.yaml:3: architecture.widths: must be a non-empty list of integers >= 1, not an empty list",
+    "an empty list": (
+        {"architecture": "architecture: {kind: two_layer, width: 2, train: []}"},
+        "run.yaml:3: architecture.train: must be a non-empty list of texts, not an empty list",
     ),
     "duplicate key": (
         {"loss": "loss:\n  kind: mse\n  kind: hinge"},

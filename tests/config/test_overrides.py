@@ -74,7 +74,8 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         (
             "optimizer.kind=adm",
             "--set: optimizer.kind: unknown kind 'adm'; allowed are 'adam', 'adamw', 'gd', 'gradient_flow', "
-            "'group_rmsprop', 'normalized_gd', 'rmsprop', 'sgd', 'sign_gd' (did you mean 'adam'?)",
+            "'group_rmsprop', 'normalized_gd', 'rmsprop', 'sgd', 'sign_gd' (did you mean 'adam'?)"
+            "; `dyn --with FILE` loads others",
         ),
         ("optimizer.lr=fast", "--set: optimizer.lr: must be a number > 0, not the text 'fast'"),
         ("optimizer.lr", "--set: 'optimizer.lr' must have the form section.key=value"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import http.server
 import os
@@ -140,6 +141,22 @@ def silent(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
     time.sleep(1)
 
 
+def dripping_head(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    with contextlib.suppress(OSError):
+        for byte in b"HTTP/1.0 200 OK\r\nX: " + b"x" * 20:
+            handler.wfile.write(bytes([byte]))
+            time.sleep(0.1)
+
+
+def dripping(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    with contextlib.suppress(OSError):  # the other side has hung up
+        for k in range(len(page)):
+            handler.wfile.write(page[k : k + 1])
+            time.sleep(0.1)
+
+
 def endless(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
     handler.send_response(200)
     handler.end_headers()
@@ -175,7 +192,9 @@ def elsewhere(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
 FAULTS = [
     (short_answer, "the connection ended after"), (cut_without_length, "the file ends early"),
     (a_web_page, "it does not send a gzip file"), (broken, "it answers 503 Service Unavailable"), (nonsense, "what?"),
-    (silent, "timed out"), (endless, "it sends more than"), (bomb, "its contents are longer than"),
+    (silent, "timed out"), (dripping, "it sends less than 1024 bytes a second"),
+    (dripping_head, "it takes too long to answer"),
+    (endless, "it sends more than"), (bomb, "its contents are longer than"),
     (another_file, "its contents have SHA-256"),
     (elsewhere, "it redirects to ftp://127.0.0.1/file, which is not http"),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dynamics_cli.config import ConfigError, RunConfig, load_config
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
 from dynamics_cli.errors import InputError
-from dynamics_cli.theory.least_distance import least_distance
+from dynamics_cli.measures.least_distance import least_distance
 
 
 def test_gaussians_are_separable_and_of_their_law():

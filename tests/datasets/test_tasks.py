@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config import load_config
-from dynamics_cli.config.streams import Streams
+from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config.dump import to_plain
+from dynamics_cli.config.streams import FreshStreams, Streams
 from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
 from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
@@ -23,6 +24,53 @@ def test_a_teacher_labels_by_its_own_network() -> None:
     np.testing.assert_allclose(data.y_test, np.maximum(data.x_test @ W.T, 0) @ a)
     assert 0.1 < np.std(data.y - np.maximum(data.x @ W.T, 0) @ a) < 1.5
     assert set(np.sign(section.model_copy(update={"sign": True, "noise": 0.0}).samples(STREAMS).y)) <= {-1.0, 1.0}
+
+
+def test_a_teacher_takes_an_initialization_as_networks_do() -> None:
+    net = {"kind": "fully_connected", "widths": [300], "parametrization": "ntk", "bias": False, "activation": "erf"}
+    config = {
+        "name": "student", "dataset": {"kind": "teacher", "n": 400, "dim": 5, "architecture": net}, "architecture": net,
+        "initialization": {"kind": "unbalanced", "scale": 1.0}, "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }  # fmt: skip
+    plain, given = load_config(config), load_config(config, ["dataset.initialization={kind: unbalanced, scale: 0.5}"])
+    assert load_config(to_plain(given)) == given
+    half = load_config(config, ["dataset.scale=0.5"])
+    np.testing.assert_array_equal(*(build_problem(one).dataset.y for one in (given, half)))  # draw for draw
+    weights = given.dataset.weights(STREAMS)
+    assert not np.allclose(weights["weight_1"], 0.5 * build_problem(plain).initial_parameters()["weight_1"])
+    drawn = load_config(config, ["dataset.initialization={kind: default_scaled, factor: 2.0, only: [weight_2]}"])
+    bound = [np.abs(one).max() for one in drawn.dataset.weights(STREAMS).values()]
+    np.testing.assert_allclose(bound, [1 / np.sqrt(5), 2 / np.sqrt(300)], rtol=0.02)
+    fresh = given.dataset.fresh(FreshStreams(STREAMS.seed, 7), 3)
+    np.testing.assert_allclose(fresh.y, given.dataset.architecture.function(weights)(fresh.x))
+    linear = ["dataset.initialization={kind: decoupled, scale: 0.1}", "dataset.architecture.activation=linear"]
+    of_data = load_config(config, linear).dataset
+    with pytest.raises(InputError, match="cannot depend on x"):
+        of_data.weights(STREAMS)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ("dataset.scale=2.0", "dataset.scale"),
+        ("dataset.initialization={kind: balanced, scale: 0.1}", "dataset.initialization.kind"),
+        ("dataset.architecture={kind: fully_connected, widths: [3], slope: 0.1}", "dataset.architecture.slope"),
+    ],
+)
+def test_what_does_not_go_with_a_teacher_is_named_where_it_stands(change: str, place: str) -> None:
+    teacher = {"kind": "fully_connected", "widths": [3]}
+    config = {
+        "name": "student", "architecture": {"kind": "two_layer", "width": 3},
+        "dataset": {"kind": "teacher", "n": 4, "dim": 2, "architecture": teacher,
+                    "initialization": {"kind": "unbalanced", "scale": 1.0}},
+        "initialization": {"kind": "balanced", "scale": 1.0}, "loss": {"kind": "mse"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
+    }  # fmt: skip
+    assert load_config(config)  # of the student, and not of the teacher, two layers are asked for
+    with pytest.raises(ConfigError) as error:
+        load_config(config, [change])
+    assert [problem.key for problem in error.value.problems] == [place]
 
 
 def test_a_linear_map_has_the_singular_values_asked_for() -> None:

@@ -106,6 +106,8 @@ def test_what_is_no_formula_says_why() -> None:
         (lambda z: z if z > 0 else 0.1 * z, "cannot branch"),
         (np.arctan, "`numpy.arctan` is no function of formulas"),
         (lambda z: [z], "not list"),
+        (lambda z: z - np.mean(z), "`numpy.mean` is no function of formulas"),
+        (lambda z: z - np.asarray(z), "cannot be made an array"),
     ):
         z = symbol({}, "z", EACH)
         with pytest.raises(NotAFormulaError, match=why):

@@ -163,7 +163,7 @@ def test_a_curve_of_a_million_points_shows_its_extremes(show: Show) -> None:
 
 
 @pytest.mark.parametrize(("config", "kinds"), [
-    (PLANE, ["regions", "plane"]), (CLASSES, ["classes"]), (DIGITS, ["images", "plane"]),
+    (PLANE, ["regions", "plane"]), (CLASSES, ["outputs"]), (DIGITS, ["images", "plane"]),
 ], ids=["plane", "classes", "digits"])  # fmt: skip
 def test_pictures_of_states(config: dict[str, Any], kinds: list[str], show: Show, outputs: Path) -> None:
     tab = show(dyn.train(config).page())
@@ -206,7 +206,14 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     tab.get_by_label("y", exact=True).select_option("final_loss")
     tab.get_by_label("colour", exact=True).select_option("architecture.width")
     assert pixels(tab, "sweep") != before
-    assert "medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+    assert "; lines: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+
+
+def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:
+    grid = {"loss.kind": ["mse", "half_mse"]}
+    swept = dyn.sweep(POINTS, grid, overrides={"optimizer.iterations": 40}, out=tmp_path / "words")
+    tab = show(dyn.page(swept), "wide")
+    assert "; dashes: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
 
 
 def test_figures_and_papers_with_their_runs(show: Show, figure: Any) -> None:
@@ -281,10 +288,11 @@ def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Pa
         tab = show(file)
         assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")
         tab.locator(".time input").press("Home")
-        tab.evaluate("document.documentElement.dataset.former = 1")
+        tab.evaluate("document.documentElement.dataset.former = 1; scrollTo(0, 300)")
         tab.get_by_role("button", name="load again").click()
         tab.wait_for_selector("html[data-ready]:not([data-former])", state="attached")
         assert "state0=0" in tab.url
+        assert tab.evaluate("scrollY") == 300
         assert row(tab, "iteration") == 0
         tab.get_by_label("load again by itself").check()
         page_of([tmp_path / "slow"]).save(file)

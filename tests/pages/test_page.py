@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import zlib
 from pathlib import Path
@@ -26,7 +27,7 @@ from dynamics_cli.pages.figure import markdown
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import read_rows
 
-from .conftest import HOSTILE, POINTS
+from .conftest import HOSTILE, PLANE, POINTS
 
 ASSETS = Path(page_of.__code__.co_filename).parent / "assets"
 
@@ -160,12 +161,52 @@ def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pyt
     lines = {line["name"]: line for chart in panels(html, "chart") for line in chart["lines"]}
     assert lines["theory, flat: loss"]["dash"]
     assert (unpacked(html, lines["theory, flat: loss"]["y"]) == 7.0).all()
-    assert [line["name"] for line in panels(html, "chart")[2]["lines"]] == [
+    assert [line["name"] for line in panels(html, "chart")[1]["lines"]] == [
         "norm of all weights",
         "theory, flat: weight_norm",
     ]
     sharp = dyn.train(POINTS, {"record.measures": ["sharpness"], "optimizer.iterations": 3})
     assert panels(sharp.page().html(), "chart")[1]["bound"] == ["2 / lr", 100.0]
+
+
+@pytest.mark.usefixtures("kinds_as_before")
+def test_numbers_have_one_name_in_curves_and_tables(outputs: Path) -> None:
+    def lost(state: Any) -> float:
+        return float("nan")
+
+    def many(state: Any) -> Any:
+        return np.arange(30.0)
+
+    quantiles = {"kind": "margin", "quantiles": [0, 0.5]}
+    changes = {"dataset.x_test": [[0.5, 0.2]], "dataset.y_test": [1]}
+    measures = [quantiles, "kernel_eigenvalues", "test_loss", "test_accuracy", lost, many]
+    run = dyn.train(PLANE, changes, measures=measures)
+    html = run.page().html()
+    lines = [line["name"] for chart in panels(html, "chart") for line in chart["lines"]]
+    shown = [one["name"] for one in described(html)["groups"][0]["numbers"]]
+    for name, columns in (("margin quantiles", ["0 %", "50 %"]), ("kernel eigenvalues", ["1", "2", "3", "4"])):
+        for column in columns:
+            assert f"{name} {column}" in lines
+            assert f"{name} {column}" in shown
+            assert f'<th scope="row">{name}.{column}</th>' in html
+    assert "<figcaption>many, 20 of 30 numbers</figcaption>" in html
+    assert "<figcaption>lost</figcaption><p>no finite value is recorded.</p>" in html
+    beside = dyn.page(run, dyn.train(PLANE, changes, measures=["test_loss", "test_accuracy"])).html()
+    assert sorted(re.findall("<figcaption>(held-out [^<]*)<", beside)) == ["held-out accuracy", "held-out loss"]
+
+
+def test_an_output_map_has_a_sign_wherever_the_output_has_one(outputs: Path) -> None:
+    changes = {"loss": {"kind": "mse"}, "dataset.x_test": [[0.5, 0.2]], "dataset.y_test": [1], "record.measures": []}
+    network = {"architecture.activation": "tanh", "backend": "auto"}
+    run = dyn.train(PLANE, {**changes, **network})
+    html = run.page().html()
+    (regions,) = panels(html, "regions")
+    low, high, bottom, top = regions["window"]
+    x, y = np.meshgrid(np.linspace(low, high, regions["side"]), np.linspace(bottom, top, regions["side"]))
+    h = run.network(-1)(np.stack([x.ravel(), y.ravel()], axis=1))
+    assert (np.abs(h) < np.abs(h).max() / 500).any()  # of which rounding would make 0
+    np.testing.assert_array_equal(np.sign(unpacked(html, regions["levels"])[-1] - 128.0), np.sign(h))
+    np.testing.assert_array_equal(unpacked(html, regions["held"]), [[0.5, 0.2, 1.0]])
 
 
 def test_runs_beside_one_another(points: Run) -> None:
@@ -186,7 +227,7 @@ def test_a_sweep_has_every_column_and_what_went_wrong(swept: Any) -> None:
         values = unpacked(html, column["at"])
         if column["name"] != "job" and not column["words"]:
             np.testing.assert_array_equal(values, [float(row[column["name"]]) for row in rows])
-    assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "final_loss")
+    assert (panel["x"], panel["y"], panel["color"]) == ("optimizer.lr", "architecture.width", "weight_norm")
     status = unpacked(html, panel["status"]).tobytes().decode().split("\n")
     assert status == [row["status"] for row in rows]
     assert set(status) == {"complete", "diverged"}
@@ -250,3 +291,21 @@ def test_the_library_is_the_one_that_is_noted() -> None:
     assert set(noted) == {"uplot.min.js", "uplot.min.css", "uplot.LICENSE"}
     for name, digest in noted.items():
         assert hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("content", [b"mine", b"<!doctype html>\n<html><body>mine</body></html>", None])
+def test_a_file_that_is_no_page_is_not_overwritten(content: bytes | None, tmp_path: Path) -> None:
+    file, page = tmp_path / "file.html", Page("a", "A")
+    file.write_bytes(content) if content is not None else os.mkfifo(file)
+    with pytest.raises(UsageError, match=r"file\.html is not a page of dyn"):
+        page.save(file)
+    assert file.is_fifo() if content is None else file.read_bytes() == content
+
+
+def test_a_page_is_written_again_through_its_link(tmp_path: Path) -> None:
+    (tmp_path / "file.html").touch()
+    (tmp_path / "link.html").symlink_to("file.html")
+    for title in ("A", "B"):
+        assert Page("a", title).save(tmp_path / "link.html") == tmp_path / "link.html"
+        assert f"<title>{title}</title>" in (tmp_path / "file.html").read_text()
+    assert (tmp_path / "link.html").is_symlink()

@@ -113,6 +113,25 @@ def test_settle_fixes_a_layout_that_keeps_everything_inside_the_figure():
         assert extent[3] <= figure.bbox.y1
 
 
+def test_long_labels_are_broken_and_stay_inside():
+    figure, panels = new_figure(2, extra_height=0.5)
+    for axes in panels:
+        axes.plot([0, 1], label="a run " + 120 * "x")
+        axes.set(xlabel=" ".join(["long"] * 12), ylabel=" ".join(["measure"] * 5))
+    figure.legend(loc="outside lower center")
+    settle(figure)
+    renderer = figure.canvas.get_renderer()
+    labels = [label for axes in panels for label in (axes.xaxis.label, axes.yaxis.label)]
+    for one in (*labels, *figure.legends):
+        box = one.get_window_extent(renderer)
+        assert box.x0 > 0
+        assert box.y0 > 0
+        assert box.x1 < figure.bbox.width
+        assert box.y1 < figure.bbox.height
+    assert all("\n" in label.get_text() for label in labels)
+    assert panels[0].bbox.width > 50
+
+
 def test_an_unknown_format_is_a_usage_error_before_anything_is_written(tmp_path):
     with pytest.raises(
         UsageError, match=r"no picture format 'pgn': choose from pdf, png, svg \(did you mean 'png'\?\)"

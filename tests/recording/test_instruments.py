@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from dynamics_cli import api
 from dynamics_cli.config import load_config
@@ -48,6 +50,7 @@ CASES = {
         },
         "mse",
     ),
+    "linear model": (POINTS, {"kind": "fully_connected", "widths": []}, "logistic"),
     "softmax": (CLASSES, {"kind": "fully_connected", "widths": [6], "outputs": 3}, "cross_entropy"),
     "frozen": (POINTS, {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]}, "mse"),
     "fixed outputs": (
@@ -221,7 +224,7 @@ def test_kernels_move_from_their_start_and_align_with_labels() -> None:
     y = problem.dataset.y
 
     def measured(name: str, **settings: object) -> object:
-        state.memory = {}
+        state.memory.clear()
         return get_kind("measure", name)(**settings).measure(state)
 
     assert measured("kernel_distance") == pytest.approx(1 - cosine)
@@ -256,6 +259,91 @@ def test_measures_of_weights() -> None:
     )
     difference = now["weight_2"].T @ now["weight_2"] - now["weight_1"] @ now["weight_1"].T
     np.testing.assert_allclose(measured("balancedness"), [np.linalg.norm(difference)])
+
+
+def test_angles_with_vectors_and_with_the_hard_margin() -> None:
+    state = moved(problem_of("linear model"))
+    theta = np.concatenate([state.parameters["weight_1"][0], state.parameters["bias_1"]])
+
+    def between(v: list[float], **settings: object) -> float:
+        found = get_kind("measure", "angle")(to=v, **settings)
+        assert found.offered(state.problem)
+        return float(found.measure(State(state.problem, state.parameters, lambda: state.start, 7)))
+
+    other = np.array([1.0, -2.0, 0.5, 1.0])
+    cosine = theta @ other / np.linalg.norm(theta) / np.linalg.norm(other)
+    assert between(list(other)) == pytest.approx(np.arccos(cosine))
+    tiny = theta + 1e-11 * np.array([0, theta[2], -theta[1], 0])  # whose cosine is 1 in float64
+    assert between(list(tiny)) == pytest.approx(1e-11 * np.hypot(theta[1], theta[2]) / np.linalg.norm(theta), rel=1e-3)
+    margin = get_kind("measure", "angle")(to="hard_margin")
+    assert margin.name == "angle_to_hard_margin"
+    x, y = np.column_stack([state.problem.dataset.x, np.ones(3)]), state.problem.dataset.y
+    w = minimize(lambda w: w @ w, np.zeros(4), constraints={"type": "ineq", "fun": lambda w: y * (x @ w) - 1}).x
+    assert margin.measure(state) == pytest.approx(between(list(w)), abs=1e-5)
+    neurons = moved(problem_of("leaky, logistic"))
+    W, w = neurons.parameters["hidden_weight"], neurons.problem.dataset.x[0]
+    cosines = W @ w / np.linalg.norm(W, axis=1) / np.linalg.norm(w)
+    found = get_kind("measure", "angle")(to=list(w), layer="hidden_weight").measure(neurons)
+    np.testing.assert_allclose(found, np.arccos(cosines))
+
+
+@pytest.mark.parametrize(
+    ("case", "settings", "told"),
+    [
+        ("linear model", {"to": [1.0, 2.0]}, r"angle.to has 2 numbers, the weights \(4,\)"),
+        ("tanh", {"to": "hard_margin"}, r"angle.to has 4 numbers, the weights \(57,\)"),
+        ("linear vectors", {"to": "hard_margin", "layer": "weight_1"}, "needs labels ±1"),
+    ],
+)
+def test_angles_that_are_none_are_refused(case: str, settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        get_kind("measure", "angle")(**settings).offered(problem_of(case))
+
+
+def test_the_predictor_of_linear_networks() -> None:
+    state = moved(problem_of("diagonal"))
+    u, v = state.parameters["u"], state.parameters["v"]
+    np.testing.assert_allclose(get_kind("measure", "predictor")().measure(state), u**3 - v**3)
+    state = moved(problem_of("linear vectors"))
+    product = state.parameters["weight_2"] @ state.parameters["weight_1"]
+    np.testing.assert_allclose(get_kind("measure", "predictor")().measure(state), product.ravel())
+    assert not get_kind("measure", "predictor")().offered(problem_of("tanh"))
+
+
+def test_a_linear_model_has_no_hidden_neurons_to_measure() -> None:
+    problem = problem_of("linear model")
+    for name in ("dead_neurons", "activation_flips", "layer_similarity", "balancedness"):
+        assert not get_kind("measure", name)().offered(problem)
+    for settings in ({"kind": "margin"}, {"kind": "margin", "normalized": True}, {"kind": "weight_norm"}):
+        measure = get_kind("measure", settings.pop("kind"))(**settings)
+        assert measure.offered(problem)
+        assert np.isfinite(measure.measure(moved(problem)))
+
+
+def test_times_at_which_measures_pass_a_number(tmp_path: Path) -> None:
+    every = {"at": {"kind": "every", "interval": 1}}
+    times = {"first_below": "train_loss", "first_above": "weight_norm"}
+    config = {
+        "name": "times", "dataset": {**POINTS, "y": [1.0, -1.0, 1.0]}, "loss": {"kind": "logistic"},
+        "architecture": {"kind": "fully_connected", "widths": []},
+        "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 90},
+        "initialization": {"kind": "default_scaled"}, "dtype": "float64",
+        "record": {"measures": [*({"kind": kind, "of": of, "value": value, **every} for kind, of in times.items()
+                                  for value in (0.1, 2.0, 50.0)), {"kind": "predictor"}]},
+    }  # fmt: skip
+    run = api.train(config, out=tmp_path / "run")
+    norms = np.sqrt(sum(np.sum(run.parameters[name] ** 2, axis=tuple(range(1, run.parameters[name].ndim)))
+                        for name in run.parameters))  # fmt: skip
+    for kind, values in (("first_below_train_loss", run.losses), ("first_above_weight_norm", norms)):
+        for number in (0.1, 2.0, 50.0):
+            passed = np.flatnonzero(values < number if "below" in kind else values > number)
+            expected = float(passed[0]) if len(passed) else np.nan
+            found = run.measures[f"{kind}_{number:g}"]
+            np.testing.assert_equal(found[-1], expected)
+            assert np.isnan(found[: int(np.nan_to_num(expected, nan=91))]).all()
+    swept = api.sweep(config, {"optimizer.lr": [0.5, 1.0]}, out=tmp_path / "sweep", workers=1)
+    assert swept.rows[1]["first_below_train_loss_0.1"] == run.measures["first_below_train_loss_0.1"][-1]
+    assert swept.rows[0]["first_below_train_loss_0.1"] > swept.rows[1]["first_below_train_loss_0.1"]
 
 
 def test_measures_of_neurons() -> None:

@@ -66,7 +66,7 @@ def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float], monkeypatch
     values = np.linalg.eigvalsh(H)[::-1]
 
     def measured(kind: str, **settings: Any) -> Any:
-        state.memory = {}
+        state.memory.clear()
         return get_kind("measure", kind)(**settings).measure(state)
 
     np.testing.assert_allclose(measured("sharpness", top=4), values[:4], rtol=1e-6)

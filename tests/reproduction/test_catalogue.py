@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.reproduction import catalogue
 from dynamics_cli.reproduction.entries import FigureEntry, PaperEntry
 from dynamics_cli.reproduction.figure import Figure
+from dynamics_cli.templates import new_paper
 
 
 @pytest.fixture
@@ -73,11 +75,26 @@ def test_an_unknown_paper_is_told() -> None:
         catalogue.figures("boursier2021")
 
 
-def test_another_package_adds_a_paper(plugin: types.ModuleType) -> None:
+@pytest.mark.parametrize("value", ["other_paper", "other_paper:PAPER"])
+def test_another_package_adds_a_paper(value: str, plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = importlib.metadata.EntryPoint("other2030", value, catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
     assert list(catalogue.papers())[-1] == "other2030"
     assert "boursier2022" in catalogue.papers()
     assert [one.id for one in catalogue.figures("other2030")] == ["other2030-fig1"]
     assert catalogue.load_figure("other2030-fig1") == replace(plugin.FIGURE, title="A figure")
+
+
+@pytest.mark.usefixtures("kinds_as_before")
+def test_a_new_paper_runs_inside_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new_paper("other2031", tmp_path / "local_outer")
+    (tmp_path / "local_outer" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = importlib.metadata.EntryPoint("other2031", "local_outer.other2031", catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: [point])
+    monkeypatch.setattr(catalogue, "_installed", catalogue._installed.__wrapped__)
+    assert catalogue.load_figure("other2031-fig1").id == "other2031-fig1"
+    assert "other2031/two_points" in catalogue.configs_of_others()
 
 
 def test_one_module_may_hold_several_figures(plugin: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +122,7 @@ def test_a_package_whose_object_is_no_paper_is_left_out(
 ) -> None:
     plugin.PAPER = "nonsense"  # type: ignore[attr-defined]
     assert "other2030" not in catalogue.papers()
-    assert "is not a PaperEntry" in capsys.readouterr().err
+    assert "is neither a PaperEntry nor a module with one" in capsys.readouterr().err
 
 
 def test_a_module_without_the_figure_is_refused(plugin: types.ModuleType) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from dynamics_cli._bundled import ROOT
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.claims import (
     HEADER,
+    MARKS,
     ClaimOverSeeds,
     claim,
     exactly,
@@ -19,16 +21,18 @@ from dynamics_cli.reproduction.claims import (
     theory,
 )
 
+EMPTY = "".join(MARKS)
 NOTES = """# A paper
 
 | not | this |
 | --- | --- |
 
 ## Measured (one seed)
-| old | table |
+| foreign | table |
 | --- | --- |
-| 1 | gone |
+| 1 | stays |
 
+{}
 Words after it.
 
 ## Next
@@ -49,22 +53,28 @@ def claims(kinks: float = 2) -> list[ClaimOverSeeds]:
     )
 
 
-def test_the_first_table_of_the_section_is_rewritten_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("notes", [NOTES, "{}", None])
+def test_the_table_between_the_marks_is_rewritten_and_nothing_else(
+    newline: str, notes: str | None, tmp_path: Path
+) -> None:
     file = tmp_path / "NOTES.md"
-    file.write_text(NOTES)
+    if notes is not None:
+        file.write_bytes(notes.format(EMPTY).replace("\n", newline).encode())
     rewrite(file, {"paper-fig2": claims()})
     rows = (
         "| fig2 | kinks | Two \\| kinks | 2 | 2 (2/2) | reproduced |\n"
         "| fig2 | law | A law | < 1 | 0.5 (1/2) | not reproduced (theory) |\n"
         "| fig2 | angle | Angle |  | 3 | shown |\n"
     )
-    old = "| old | table |\n| --- | --- |\n| 1 | gone |\n"
-    assert file.read_text() == NOTES.replace(old, HEADER + rows)
+    if notes is None:
+        notes, newline = "{}\n", "\n"
+    table = f"{MARKS[0]}{HEADER}{rows}{MARKS[1]}"
+    assert file.read_bytes().decode() == notes.format(table).replace("\n", newline)
 
 
 def test_rows_of_other_figures_stay(tmp_path: Path) -> None:
     file = tmp_path / "NOTES.md"
-    file.write_text(NOTES)
     rewrite(file, {"paper-fig2": claims(), "paper-fig10": claims()})
     rewrite(file, {"paper-fig2": claims(5), "paper-fig3": claims()})
     names = [line.split("|")[1].strip() for line in file.read_text().splitlines() if line.startswith("| fig")]
@@ -72,19 +82,32 @@ def test_rows_of_other_figures_stay(tmp_path: Path) -> None:
     assert "| 3.5 (1/2) | not reproduced |" in file.read_text()
 
 
-def test_a_section_without_a_table_gets_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Measured\n", NOTES.format(""), EMPTY * 2, "".join(reversed(MARKS)), MARKS[0] + HEADER,
+        f"{MARKS[0]}| foreign | table |\n| --- | --- |\n{MARKS[1]}", f"{MARKS[0]}{HEADER}\nWords.\n{MARKS[1]}",
+    ],
+)  # fmt: skip
+def test_a_file_without_the_marks_or_with_more_between_them_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "NOTES.md"
-    file.write_text("## Measured\n\nWords.\n")
-    rewrite(file, {"paper-fig2": claims()})
-    assert file.read_text().startswith(f"## Measured\n{HEADER}| fig2 |")
-    assert file.read_text().endswith("|\n\nWords.\n")
+    file.write_text(text)
+    with pytest.raises(InputError, match="dyn writes only between the lines `<!--"):
+        rewrite(file, {})
+    assert file.read_text() == text
 
 
-def test_what_cannot_be_rewritten_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "NOTES.md"
+def test_neither_links_nor_what_is_not_text_is_written(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "NOTES.md")
+    with pytest.raises(InputError, match="is a link"):
+        rewrite(tmp_path / "link", {"paper-fig2": claims()})
+    (tmp_path / "NOTES.md").write_bytes(b"\xff")
     with pytest.raises(InputError, match="cannot be read"):
+        rewrite(tmp_path / "NOTES.md", {"paper-fig2": claims()})
+
+
+def test_all_notes_can_be_rewritten() -> None:
+    found = [*(ROOT / "experiments").glob("*/NOTES.md"), ROOT / "dynamics_cli/templates/paper/NOTES.md.txt"]
+    assert len(found) == 14
+    for file in found:
         rewrite(file, {})
-    file.write_text("## Settings\n")
-    with pytest.raises(InputError, match="no section `## Measured`"):
-        rewrite(file, {})
-    assert file.read_text() == "## Settings\n"

@@ -16,7 +16,7 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.config import ConfigError
-from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.errors import DynError, InputError, RunError, UsageError
 from dynamics_cli.plotting.style import new_figure
 from dynamics_cli.reproduction import obtain, reproduce
 from dynamics_cli.reproduction.claims import Claim, at_most, claim, finding
@@ -114,6 +114,20 @@ def test_files_and_json(outputs: Path) -> None:
     assert first["hash"] != second["hash"]
     assert Run(folder / first["path"]).hash == first["hash"]  # relative: both are below the root of outputs
     assert result.reproduced
+
+
+@pytest.mark.parametrize("part", ["evidence", "claims", "draw"])
+def test_runs_that_a_figure_did_not_foresee_are_one_line_and_our_own_a_bug(
+    part: str, small: Callable[..., Figure]
+) -> None:
+    def fails(_: object) -> Any:
+        return 1 / 0
+
+    small(**{part: fails})
+    with pytest.raises(InputError, match=r"small-fig1 .*--set optimizer.lr=0.1: .* ZeroDivisionError: division by"):
+        drawn("small-fig1", overrides=["optimizer.lr=0.1"])
+    with pytest.raises(ZeroDivisionError):
+        drawn("small-fig1")
 
 
 def test_a_figure_is_drawn_in_the_one_style_whatever_the_users_settings(small: Callable[..., Figure]) -> None:

@@ -142,10 +142,10 @@ def test_pictures_are_named_after_panels_and_measures(place: Path, tmp_path: Pat
     table, described = place / "sweep" / "results.csv", place / "sweep" / "sweep.json"
     lines = table.read_text().splitlines()
     table.write_text("".join(f"{line},{new}\n" for line, new in zip(lines, ["../../../x", "1", "2"], strict=True)))
-    from dynamics_cli.sweeps.directory import table_seal
+    from dynamics_cli.sweeps.directory import table_seals
 
     content, _ = unseal(described.read_bytes())
-    described.write_bytes(seal({**content, "table": table_seal(table.read_bytes())}))
+    described.write_bytes(seal({**content, **table_seals(place / "sweep")}))
     before = tree(tmp_path)
     result = dyn("plot", "sweep", "--panel", "spread", "--measure", "../../../x")
     assert result.exit_code == 2

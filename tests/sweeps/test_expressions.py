@@ -43,6 +43,15 @@ def test_computed_values_may_name_each_other_in_any_order():
         Computed([Let("a", "1")], ["a"])
 
 
+def test_work_is_bounded():
+    """Each chain would take longer than the universe is old, or more memory than there is."""
+    doubled = [Let(f"k{k + 1}", f"k{k} + k{k}") for k in range(1000)]
+    assert Computed(doubled).at({"k0": 1e-300}, {})["k1000"] == 2.0**1000 * 1e-300
+    assert value_of("round(1, -10**9)") == 0
+    with pytest.raises(UsageError, match="k10 = k9 [*] k9: gives inf"):
+        Computed([Let(f"k{k + 1}", f"k{k} * k{k}") for k in range(64)]).at({"k0": 3}, {})
+
+
 @pytest.mark.parametrize(
     ("expression", "message"),
     [

@@ -53,7 +53,7 @@ def test_log_range_has_exact_ends():
         ("a..b=1,2", "must have the form"),
         ("lr=1:2:exp:3", "must have the form"),
         ("width=0:8:logint:3", "a log range needs positive ends"),
-        ("lr=1:2:1", "count an integer of at least 2"),
+        ("lr=1:2:1", "count an integer from 2 to 1000000"),
         ("lr=1:apple:3", "first and last must be numbers"),
         ("lr=0:1:log:3", "a log range needs positive ends"),
         ("lr=1,,2", "has an empty value"),
@@ -93,6 +93,23 @@ def test_jobs_have_the_settings_of_their_point():
         assert job.config.dataset.y == [job.settings["dataset.y.0"], 1.0]
         assert job.config.architecture.width == 4
     assert [job.config.seed for job in jobs[:4]] == [5, 6, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("section", "limit", "options", "record"),
+    [
+        ({}, 4.0, {}, "config"),
+        ({}, 1e-6, {}, "light"),
+        ({}, 1e-6, {"record": "config"}, "config"),
+        ({"record": "ends"}, 4.0, {}, "ends"),
+        ({"record": "ends"}, 4.0, {"record": "light"}, "light"),
+    ],
+)
+def test_a_sweep_keeps_what_its_config_asks_for_below_a_limit(section, limit, options, record):
+    base, told = {**BASE, "record": {"limit_gib": limit}, "sweep": section}, []
+    planned = api.plan_sweep(base, {"optimizer.lr": [0.1, 0.2]}, messages=told.append, **options)
+    assert planned.record == record
+    assert ["--record light" in text for text in told] == [True] * (limit < 1 and not options)
 
 
 def test_light_and_full_records():
@@ -173,8 +190,8 @@ def test_options_add_to_the_section_and_replace_what_it_says(swept):
 
 
 def test_the_section_is_no_part_of_a_run(swept):
-    with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes many runs: `dyn sweep` trains them"):
-        load_config(swept)
+    with pytest.raises(ConfigError, match=r"swept.yaml:8: sweep: describes .*: `dyn sweep .*swept.yaml --set=seed=3`"):
+        load_config(swept, ["seed=3"])
     alone = load_config(swept, ["sweep=null", "optimizer.lr=0.1", "initialization.scale=0.1"])
     one = api.plan_sweep(swept, {"initialization.scale": [0.1]}, record="config")[0]
     assert one.config == alone.model_copy(

@@ -12,6 +12,7 @@ from functools import partial
 
 import pytest
 
+from dynamics_cli.sweeps.sweep import by_dask, run_sweep
 from tests.sweeps import stage
 
 KILLS = int(os.environ.get("DYN_KILLS", "20"))
@@ -36,7 +37,7 @@ def scene(tmp_path):
 
 
 def files_of(directory):
-    kept = [*directory.rglob("*.npy"), directory / "results.csv"]
+    kept = [*directory.rglob("*.npy"), directory / "results.csv", directory / "columns.npz"]
     return {str(path.relative_to(directory)): path.read_bytes() for path in kept}
 
 
@@ -59,12 +60,12 @@ def play(scene, tmp_path, whole, kills, drivers, last=(), pause=(0.05, 1.0)):
     print(f"{scene.kills} kills in {sweeps} sweeps: all tables and arrays are those of the undisturbed sweep")
 
 
-def dask(scene):
+def dask(scene, workers=2):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     scene.start("scheduler", stage.schedule, port)
-    for k in range(2):
+    for k in range(workers):
         scene.start(f"worker {k}", stage.serve, port)
     return f"tcp://127.0.0.1:{port}", None, None
 
@@ -89,6 +90,20 @@ def test_shards(scene, tmp_path, whole):
 def test_dask(scene, tmp_path, whole, drivers):
     pytest.importorskip("distributed")
     play(scene, tmp_path, whole, KILLS, [dask(scene)] * drivers)
+
+
+def test_a_sweep_says_that_all_dask_workers_are_gone_and_goes_on_when_one_comes(scene, tmp_path):
+    pytest.importorskip("distributed")
+    address, *_ = dask(scene, workers=0)
+    told = []
+
+    def come(text):
+        told.append(text)
+        scene.start("worker", stage.serve, int(address.rpartition(":")[2]))
+
+    sweep = run_sweep(stage.plan(), out=tmp_path / "s", engine=by_dask(address, come))
+    assert sweep.results.counts()["complete"] == 32
+    assert told == [f"no Dask worker is at {address}: the sweep waits, and goes on when one comes"]
 
 
 @pytest.mark.long

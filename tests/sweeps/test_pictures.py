@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
+from matplotlib.figure import Figure
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.plotting.panels.many_runs import draw_phase_diagram
 from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of
 from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
@@ -29,7 +32,7 @@ def test_two_settings_are_a_heat_map_of_means(tmp_path):
     medians = [line.get_ydata() for line in axes.lines]
     assert np.array(medians) == pytest.approx(means.T)  # the median of two jobs is their mean
     assert axes.get_xlabel() == "architecture.width"
-    assert axes.get_title(loc="left") == "median, bands 25-75 % and 5-95 % over 2 seeds"
+    assert axes.get_title(loc="left") == "median and points over 2 seeds"
 
 
 @pytest.mark.parametrize("grid", [("architecture.width=4", "optimizer.lr=0.01,0.02"),
@@ -62,6 +65,15 @@ def test_losses_are_those_of_the_jobs(tmp_path):
         draw_sweep(table, "spread", "final_los")
 
 
+@pytest.mark.parametrize(("record", "states"), [("config", 21), ("light", 2)])
+def test_two_states_are_two_points(tmp_path, record, states):
+    table = table_of(tmp_path, "optimizer.lr=0.01,0.02", base={**BASE, "record": {"measures": ["weight_norm"]}},
+                     seeds=3, record=record)  # fmt: skip
+    (axes,) = draw_sweep(table, "losses", "weight_norm").axes
+    assert {len(line.get_xdata()) for line in axes.lines} == {states}
+    assert {line.get_linestyle() for line in axes.lines} == {"None" if states == 2 else "-"}
+
+
 TEST = "dataset={kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], x_test: [[1.0]], y_test: [1.0], append_bias: true}"
 
 
@@ -89,14 +101,16 @@ def test_a_third_setting_is_drawn_beside_and_the_rest_is_said(three):
 
 
 def test_measures_are_drawn_under_their_own_name(three):
-    (axes,) = draw_sweep(three, "losses", "test_loss").axes
-    assert axes.get_ylabel() == "test loss"
+    figure = draw_sweep(three, "losses", "test_loss")
+    assert sum(len(axes.lines) for axes in figure.axes) == 18  # no family is left out
+    axes = figure.axes[0]
+    assert (axes.get_title(), axes.get_ylabel()) == ("width 4, loss mse", "test loss")
     xs, values = three.curve(0, "test_loss")
     both = np.array([values, three.curve(1, "test_loss")[1]])
     assert axes.lines[0].get_xdata() == pytest.approx(xs)
     assert axes.lines[0].get_ydata() == pytest.approx(np.median(both, axis=0))
     assert values[-1] == three.column("test_loss")[0]
-    assert "first and last state only" in axes.get_title(loc="left").replace("\n", " ")
+    assert "first and last state only" in figure.get_suptitle().replace("\n", " ")
 
 
 def test_any_columns(three):
@@ -141,3 +155,81 @@ def test_axes_are_logarithmic_on_request(three):
     assert scales["none"] == [("linear", "linear")] * 3
     with pytest.raises(UsageError, match="seed has the value 0, which a logarithmic axis cannot show"):
         draw_columns(asked["x"], "seed", "test_loss")
+
+
+def kinds_of(axes):
+    """Return the number of points, of thin lines and of bands beside medians."""
+    of = {kind: [one for one in axes.collections if isinstance(one, kind)]
+          for kind in (PathCollection, LineCollection, PolyCollection)}  # fmt: skip
+    points = sum(len(one.get_offsets()) for one in of[PathCollection])
+    return points, sum(len(one.get_segments()) for one in of[LineCollection]), len(of[PolyCollection])
+
+
+@pytest.mark.parametrize(("seeds", "curve", "losses"), [(1, (0, 0, 0), (0, 0, 0)), (4, (8, 0, 0), (0, 8, 0)),
+                                                        (5, (0, 0, 2), (0, 0, 4))])  # fmt: skip
+def test_bands_need_five_seeds_and_numbers_between(tmp_path, seeds, curve, losses):
+    table = table_of(tmp_path / "n", "architecture.width=4,8", seeds=seeds)
+    assert (kinds_of(draw_sweep(table, "curve").axes[0]), kinds_of(draw_sweep(table, "losses").axes[0])) == (
+        curve,
+        losses,
+    )
+    words = draw_sweep(table_of(tmp_path / "w", "loss.kind=mse,half_mse", seeds=seeds), "curve").axes[0]
+    assert kinds_of(words) == (2 * seeds * (seeds > 1), 0, 0)
+    assert [line.get_linestyle() for line in words.lines] == ["None"]
+
+
+def test_no_family_is_left_out_and_where_chooses_some(tmp_path):
+    grid = ("optimizer.lr=0.001:0.1:log:9", "architecture.width=4,8")
+    table = table_of(tmp_path, *grid, "initialization.scale=0.1,0.2")
+    curve = draw_columns(table, "initialization.scale", color="optimizer.lr")
+    assert [len(axes.lines) for axes in curve.axes] == [9, 0]  # and a colour bar
+    assert (curve.axes[1].get_ylabel(), curve.axes[1].get_yscale()) == ("optimizer.lr", "log")
+    losses = draw_sweep(table, "losses")
+    assert [len(axes.lines) for axes in losses.axes] == [9] * 4 + [0]
+    assert [axes.get_title() for axes in losses.axes[:2]] == ["width 4, scale 0.1", "width 4, scale 0.2"]
+    some = SweepTable(table.directory, where={"optimizer.lr": "0.01", "architecture.width": 8})
+    (axes,) = draw_sweep(some, "curve").axes
+    chosen = [row["job"] for row in table.rows if float(row["optimizer.lr"]) == pytest.approx(0.01)][2:]
+    assert axes.lines[0].get_ydata() == pytest.approx(table.column("final_loss")[list(map(int, chosen))])
+    said = axes.get_title(loc="left").replace("\n", " ")
+    assert said == "where optimizer.lr = 0.01; where architecture.width = 8; 2 of 36 jobs"
+    with pytest.raises(UsageError, match="no job has optimizer.lr 7; there are 0.001, "):
+        SweepTable(table.directory, where={"optimizer.lr": 7})
+    with pytest.raises(UsageError, match="no column 'optimizer.r' here; .*did you mean 'optimizer.lr'"):
+        SweepTable(table.directory, where={"optimizer.r": 7})
+
+
+def test_the_measure_that_the_config_asks_for_comes_first(tmp_path):
+    for asked, first in (("[test_loss]", "test_loss"), ("null", "final_loss")):
+        with ThreadPoolExecutor(1) as executor:
+            sweep_of(tmp_path / first, ["optimizer.iterations=5", TEST, f"record.measures={asked}"],
+                     ["architecture.width=4,8"], executor=executor)  # fmt: skip
+        table = SweepTable(tmp_path / first)
+        assert draw_sweep(table, "curve").axes[0].get_ylabel() == first.replace("_", " ")
+        assert draw_sweep(table, "losses").axes[0].get_ylabel() == "training loss"
+
+
+def test_contours_are_drawn_on_request_with_labels(three):
+    def drawn(values, **options):
+        axes = Figure().add_subplot()
+        at = np.arange(1.0, len(values) + 1)
+        draw_phase_diagram(axes, at, at, values, xlabel="", ylabel="", label="", **options)
+        axes.figure.draw_without_rendering()
+        return axes
+
+    eight = np.add.outer(np.arange(8.0), np.arange(8.0))
+    assert len(drawn(eight).collections) == 1  # the cells alone
+    assert len(drawn(eight, contours=True).texts) >= 4  # labels of lines
+    assert len(drawn(eight[:7, :7], contours=True).collections) == 1
+    with pytest.raises(UsageError, match="8 x 8 cells .*initialization.scale and architecture.width have 3 x 3"):
+        draw_sweep(SweepTable(three.directory, contours=True), "phase")
+
+
+@pytest.mark.parametrize(("value", "label"), [(1.0, "1"), (0.0, "0"), (-2.5, "-2.5")])
+def test_equal_values_have_a_plain_colour_bar(value, label):
+    axes = Figure().add_subplot()
+    draw_phase_diagram(axes, [1, 2], [1, 2], np.full((2, 2), value), xlabel="", ylabel="", label="")
+    axes.figure.draw_without_rendering()
+    bar = axes.figure.axes[1].yaxis
+    assert [tick.get_text() for tick in bar.get_ticklabels()] == [label]
+    assert bar.get_offset_text().get_text() == ""

@@ -11,14 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dynamics_cli.errors import UsageError
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.replica import replicas_of
+from dynamics_cli.runs.store.locks import run_lock
+from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.sweeps.directory import verify_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 from dynamics_cli.sweeps.sweep import by_executor, run_sweep
+from dynamics_cli.sweeps.table import GrowingTable, Results
+from dynamics_cli.sweeps.tasks import Tasks
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
@@ -244,6 +249,44 @@ def test_runs_of_another_sweep_are_not_taken_for_done(tmp_path):
     _, again = sweep_of(tmp_path / "s", ["initialization.scale=0.1"], ["optimizer.lr=0.01,0.02"])
     assert {result.status for result in again.results} == {"failed"}
     assert "holds a run of another config" in again.results[0].message
+
+
+def sealed_as_failed(directory):
+    """What a driver leaves that ends after the one that has trained what it could not."""
+    planned, _ = sweep_of(directory, SHORT, GRID)
+    results = Results(planned, Tasks(planned))
+    results.fail(np.arange(2), "its folder was deleted")
+    GrowingTable(results, directory, planned.described(), None).seal()
+
+
+SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer.lr=0.01,0.02"]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        lambda directory: (directory / "batches/000000/config.yaml").unlink(),
+        lambda directory: [(directory / "batches/000000" / name).unlink() for name in ("run.json", "config.yaml")],
+        lambda directory: shutil.rmtree(directory / "batches"),
+        sealed_as_failed,
+    ],
+)
+def test_the_same_sweep_recovers_from_what_two_drivers_leave_of_a_folder_that_was_deleted_meanwhile(tmp_path, left):
+    _, whole = sweep_of(tmp_path, SHORT, GRID)
+    table = whole.table.read_bytes()
+    left(tmp_path)
+    sweep_of(tmp_path, SHORT, GRID)
+    assert (whole.table.read_bytes(), verify_sweep(tmp_path)) == (table, [])
+
+
+def test_a_writer_whose_lock_was_deleted_writes_no_more(tmp_path):
+    with run_lock(tmp_path / "run"):
+        writer = RunWriter.create(tmp_path / "run", load_config(BASE))
+        writer.append_losses([0], [1.0])
+        shutil.rmtree(tmp_path / "run")
+        with run_lock(tmp_path / "run"), pytest.raises(RunError, match="lock is gone"):
+            writer.append_losses([1], [1.0])
+    writer.close()
 
 
 def test_the_identity_of_a_sweep_knows_no_paths(tmp_path):

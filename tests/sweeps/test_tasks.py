@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 import tracemalloc
 from dataclasses import replace
 
@@ -12,11 +13,11 @@ import pytest
 
 from dynamics_cli import api
 from dynamics_cli.errors import UsageError
-from dynamics_cli.sweeps.directory import compare_sweeps, read_sweep, write_sweep
+from dynamics_cli.sweeps.directory import compare_sweeps, read_sweep, verify_sweep, write_sweep
 from dynamics_cli.sweeps.jobs import planned_again
 from dynamics_cli.sweeps.sweep import needs, prospect, run_sweep
 from dynamics_cli.sweeps.table import Results
-from dynamics_cli.sweeps.tasks import Tasks, work
+from dynamics_cli.sweeps.tasks import Tasks, train, work
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import BATCH_SECONDS
 from tests.sweeps.test_grid import BASE, SWEPT, swept  # noqa: F401
@@ -57,18 +58,37 @@ def test_a_worker_needs_a_directory_and_a_number(tmp_path):
     sweep = run_sweep(planned, out=tmp_path / "s", engine=engine)
     assert told == [(str(tmp_path / "s"), 0), (str(tmp_path / "s"), 1)]
     assert sweep.results.counts() == {"complete": 4, "diverged": 0, "failed": 0}
-    assert np.load(tmp_path / "s/columns/architecture.width.npy").tolist() == [2, 2, 3, 3]
-    assert np.load(tmp_path / "s/columns/final_loss.npy").tolist() == [result.final_loss for result in sweep.results]
-    assert np.load(tmp_path / "s/columns/status.npy").tolist() == ["complete"] * 4
-    assert "table" in read_sweep(tmp_path / "s")
+    columns = np.load(tmp_path / "s/columns.npz")
+    assert columns["architecture.width"].tolist() == [2, 2, 3, 3]
+    assert columns["final_loss"].tolist() == [result.final_loss for result in sweep.results]
+    assert columns["status"].tolist() == ["complete"] * 4
+    whole = (tmp_path / "s/columns.npz").read_bytes()
+    (tmp_path / "s/columns.npz").write_bytes(whole[:-1])
+    assert [found.file.name for found in verify_sweep(tmp_path / "s")] == ["columns.npz"]
+    run_sweep(planned, out=tmp_path / "s", engine=engine)
+    assert (tmp_path / "s/columns.npz").read_bytes() == whole
+    assert verify_sweep(tmp_path / "s") == []
+
+
+def test_more_than_ten_thousand_jobs_take_no_batch_of_another_sweep(tmp_path):
+    of = [api.plan_sweep(BASE, {"initialization.scale": "0.1:1:104"}, overrides=["optimizer.iterations=2"], seeds=100,
+                         seed=seed, record="ends") for seed in (0, 7)]  # fmt: skip
+    own = run_sweep(of[0], out=tmp_path)
+    began = time.monotonic()
+    assert (len(own.results), verify_sweep(tmp_path)) == (10_400, [])
+    assert time.monotonic() - began < 10
+    shutil.rmtree(tmp_path / "batches/000000")
+    train(of[1], Tasks(of[1])[0], tmp_path)
+    assert "another run" in verify_sweep(tmp_path)[0].problem
+    again = run_sweep(of[0], out=tmp_path).results
+    assert again.counts()["failed"] == len(own.results.tasks[0].numbers)
+    assert "holds a run of another config" in again.first_failed().message
 
 
 def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
     planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"])
     tasks = Tasks(planned)
     both = replace(tasks[0], name="batches/000000", numbers=np.array([0, 1]))
-    from dynamics_cli.sweeps.tasks import train
-
     assert train(planned, both, tmp_path) == ""
     results = Results(planned, tasks)
     assert results.read(both, tmp_path)
@@ -82,7 +102,7 @@ def test_two_sweeps_are_compared_by_their_common_jobs(tmp_path):
     found = compare_sweeps(tmp_path / "a", tmp_path / "b")
     assert (found.common, found.statuses["complete"]) == (2, (4, 4))
     assert found.settings == {"initialization.scale": (["0.1", "0.2"], ["0.2", "0.4"])}
-    losses = [np.load(tmp_path / name / "columns/final_loss.npy") for name in "ab"]
+    losses = [np.load(tmp_path / name / "columns.npz")["final_loss"] for name in "ab"]
     apart = 1 - losses[1][:2] / losses[0][2:]
     assert found.numbers["final_loss"]["relative"] == pytest.approx(max(apart))
     assert found.numbers["final_loss"]["job"] == 2 + np.argmax(apart)

@@ -60,7 +60,7 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
         architecture = {"kind": "two_layer", "width": int(rng.integers(1, 7)), "activation": activation, **several}
     else:
         way = PARAMETRIZATIONS[rng.integers(len(PARAMETRIZATIONS))]
-        widths = [int(m) for m in rng.integers(1, 7, 1 if way == "mean_field" else rng.integers(1, 4))]
+        widths = [int(m) for m in rng.integers(1, 7, 1 if way == "mean_field" else rng.integers(way == "mup", 4))]
         architecture = {
             "kind": "fully_connected", "widths": widths, "activation": activation, "outputs": C,
             "bias": bool(rng.integers(2)), "parametrization": way,
@@ -274,3 +274,5 @@ def test_auto_leaves_two_layer_networks_to_their_own_kernels() -> None:
     assert choose([deep({"kind": "gd"}, architecture=architecture)]).backend == "compiled"
     assert choose([deep({"kind": "gd"}, architecture=architecture, backend="layers")]).backend == "layers"
     assert choose([deep({"kind": "adam"}, architecture=architecture)]).backend == "layers"
+    linear = {"kind": "fully_connected", "widths": []}
+    assert choose([deep({"kind": "gd"}, architecture=linear)]).backend == "layers"

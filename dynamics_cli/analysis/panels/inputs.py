@@ -19,17 +19,18 @@ from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import UsageError
-from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import (
     MOST_PIECES,
     Layer,
     LevelSets,
     TooManyPiecesError,
     level_sets,
-    two_layer_pieces,
 )
 from dynamics_cli.measures.neurons import kinks, norms
 from dynamics_cli.plotting.panels.inputs import (
+    INPUT,
+    OUTPUT,
     FunctionPanel,
     Limits,
     Window,
@@ -41,6 +42,8 @@ from dynamics_cli.plotting.panels.inputs import (
     draw_samples,
 )
 from dynamics_cli.plotting.style import PALETTE, SERIES
+from dynamics_cli.plotting.time_axis import visible
+from dynamics_cli.recording.derivatives import layers_of
 
 BEYOND = 10.0
 """Where a run diverged, the window is at most so many times as high as the largest label."""
@@ -62,11 +65,14 @@ def _not_one_input(view: View) -> str | None:
 def function_figure(view: View, iteration: int | None) -> Figure:
     """Draw the learned function at the state nearest to `iteration`, or at four states on common axes.
 
-    Of a classifier, the probabilities of its classes.
+    Of several outputs each of them; of a classifier, the probabilities of its classes.
     """
     states = shown_states(view, iteration)
     if view.outputs > 1:
-        return draw_states(states, lambda axes, i: draw_classes(axes, view, i), aspect=1.0, single=0.72, columns=6)
+        limits = output_limits(view, [state.index for state in states])
+        return draw_states(
+            states, lambda axes, i: draw_outputs(axes, view, i, limits), aspect=1.0, single=0.72, columns=6
+        )
     frame = common_frame(view, [state.index for state in states])
 
     def draw(axes: Axes, i: int) -> Sequence[Artist]:
@@ -92,12 +98,8 @@ class Frame:
 
 def common_frame(view: View, states: Sequence[int]) -> Frame:
     """Return axes that contain the data, and the function and the neurons in all `states`."""
-    data = view.dataset
-    x, y = data.x[:, 0], data.y
-    if data.x_test is not None:
-        x = np.concatenate([x, data.x_test[:, 0]])
-        y = y if data.y_test is None else np.concatenate([y, data.y_test])
-    window = default_window(x)
+    data, window = view.dataset, line_window(view)
+    y = data.y if data.y_test is None else np.concatenate([data.y, data.y_test])
     grid = np.linspace(*window, 256)
     cap = BEYOND * max(float(np.abs(y).max()), 1e-12) if view.run.status == "diverged" else np.inf
     curves = [np.clip(view.line_function(i)(grid), -cap, cap) for i in states]
@@ -106,6 +108,12 @@ def common_frame(view: View, states: Sequence[int]) -> Frame:
         places, outputs = neurons(view, i)
         stars.append(outputs[(places >= window[0]) & (places <= window[1])])
     return Frame(window, *common_zero(np.concatenate([y, *curves]), np.concatenate(stars)))
+
+
+def line_window(view: View) -> Limits:
+    """Return the range of all inputs, of one dimension, with some margin."""
+    data = view.dataset
+    return default_window(data.x[:, 0] if data.x_test is None else np.concatenate([data.x, data.x_test])[:, 0])
 
 
 def neurons(view: View, i: int) -> tuple[Floats, Floats]:
@@ -154,35 +162,62 @@ def draw_state(axes: Axes, view: View, i: int, frame: Frame) -> tuple[FunctionPa
     return panel, layers, handles
 
 
-def draw_classes(axes: Axes, view: View, i: int) -> list[Line2D]:
-    """Draw the probability that state `i` gives to every class, over the input; return the lines.
+def draw_outputs(axes: Axes, view: View, i: int, limits: Limits) -> list[Line2D]:
+    """Draw every output of state `i` over the input, of a classifier as the probability of its class; return the lines.
 
-    Training data are dots at the top (probability 1), in the colour of their class; held-out data are rings.
+    Training data are dots in the colour of their output or class, held-out data rings; see `output_points`.
     """
-    data = view.dataset
-    x, window = data.x[:, 0], default_window(data.x[:, 0])
-    grid, shares = class_shares(view, i)
+    grid, values = outputs_on_line(view, i)
     lines: list[Line2D] = []
-    for c in range(shares.shape[1]):
+    for c, name in enumerate(output_names(view)):
         color, line = SERIES[c % len(SERIES)], LINES[c // len(SERIES) % len(LINES)]
-        lines += axes.plot(grid, shares[:, c], color=color, ls=line, lw=1.6, label=f"class {c}", zorder=2)
+        lines += axes.plot(grid, visible(values[:, c], log=False), color=color, ls=line, lw=1.6, label=name, zorder=2)
         dot: dict[str, Any] = {"marker": "o", "ls": "none", "ms": 5.0, "mew": 0.5, "zorder": 3, "clip_on": False}
-        shown: list[tuple[Floats, float, dict[str, Any]]] = [(x[data.y == c], 1.08, {"mfc": color, "mec": "white"})]
-        if data.x_test is not None:
-            ring: dict[str, Any] = {"mfc": "white", "mec": color, "ms": 4.0, "mew": 0.9}
-            shown.append((data.x_test[data.y_test == c, 0], 1.16, ring))
-        for places, height, look in shown:
-            if len(places):  # the extent of an empty line that is not clipped breaks the layout
-                axes.plot(places, np.full(len(places), height), **{**dot, **look})
-    axes.set(xlim=window, ylim=(0, 1.22 if data.x_test is not None else 1.14), yticks=[0, 0.5, 1])
-    axes.set(xlabel="input $x$", ylabel="probability of the class")
+        ring: dict[str, Any] = {"mfc": "white", "mec": color, "ms": 4.0, "mew": 0.9}
+        for held, look in ((False, {"mfc": color, "mec": "white"}), (True, ring)):
+            x, y, of = output_points(view, held=held)
+            if (of == c).any():  # the extent of an empty line that is not clipped breaks the layout
+                axes.plot(x[of == c], y[of == c], **{**dot, **look})
+    axes.set(xlim=line_window(view), ylim=limits, xlabel=INPUT)
+    axes.set_ylabel("probability of the class" if view.classifies else OUTPUT)
+    if view.classifies:
+        axes.set_yticks([0, 0.5, 1])
     return lines
 
 
-def class_shares(view: View, i: int, points: int = 512) -> tuple[Floats, Floats]:
-    """Return inputs (k,) and the probabilities (k, C) of the classes there, in state `i`."""
-    grid = np.linspace(*default_window(view.dataset.x[:, 0]), points)
-    return grid, softmax(view.line_function(i)(grid))
+def output_names(view: View) -> list[str]:
+    """Return the names of several outputs: classes count from 0, as their labels do."""
+    return [f"class {c}" if view.classifies else f"output {c + 1}" for c in range(view.outputs)]
+
+
+def outputs_on_line(view: View, i: int, points: int = 512) -> tuple[Floats, Floats]:
+    """Return inputs (k,) and the outputs (k, C) of state `i` there; of a classifier the probabilities of classes."""
+    grid = np.linspace(*line_window(view), points)
+    h = view.line_function(i)(grid)
+    return grid, softmax(h) if view.classifies else h
+
+
+def output_points(view: View, *, held: bool) -> tuple[Floats, Floats, Ints]:
+    """Return where training or held-out samples stand among several outputs, and at which: each (k,).
+
+    A class stands above probability 1, the numbers of a vector each at their height.
+    """
+    x, y = (view.dataset.x_test, view.dataset.y_test) if held else (view.dataset.x, view.dataset.y)
+    if x is None or y is None:
+        return np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    if view.classifies:
+        return x[:, 0], np.full(len(x), 1.16 if held else 1.08), y.astype(np.int64)
+    return np.repeat(x[:, 0], y.shape[1]), y.ravel(), np.tile(np.arange(y.shape[1]), len(y))
+
+
+def output_limits(view: View, states: Sequence[int]) -> Limits:
+    """Return limits that contain several outputs in all `states`, and the samples."""
+    held = output_points(view, held=True)[1]
+    if view.classifies:
+        return 0.0, 1.22 if len(held) else 1.14
+    curves = [outputs_on_line(view, i)[1].ravel() for i in states]
+    values = np.concatenate([output_points(view, held=False)[1], held, *curves])
+    return default_window(values)
 
 
 def softmax(h: Floats) -> Floats:
@@ -207,8 +242,13 @@ def _not_two_inputs(view: View) -> str | None:
 
 
 def _no_linear_pieces(view: View) -> str | None:
-    if not isinstance(view.run.config.architecture, TwoLayer | FullyConnected):
+    architecture = view.run.config.architecture
+    if not isinstance(architecture, TwoLayer | FullyConnected):
         return "the network is not a fully connected one"
+    if architecture.sigma.negative_slope is None:
+        return f"the activation {architecture.activation.kind} is not piecewise linear"
+    if architecture.centered:
+        return "the network is centred: that of the start is subtracted"
     return f"it shows two classes, and the network has {view.outputs} outputs" if view.outputs > 2 else None
 
 
@@ -218,13 +258,17 @@ def _no_linear_pieces(view: View) -> str | None:
 )  # fmt: skip
 def regions_figure(view: View, iteration: int | None) -> Figure:
     """Draw the decision regions at the state nearest to `iteration`, or at four states."""
-    x = view.dataset.x[:, :2]
-    y = np.where(np.asarray(view.dataset.y, dtype=np.float64) == 1, 1.0, -1.0)  # of two classes, class 1 is positive
-    window = data_window(x)
+    data = view.dataset
+    window = data_window(data.x[:, :2])
+    parts = [(data.x, data.y), *([] if data.x_test is None or data.y_test is None else [(data.x_test, data.y_test)])]
+    points: list[Any] = []
+    for x, y in parts:
+        points += [x[:, :2], np.where(y == 1, 1.0, -1.0)]  # of two classes, class 1 is positive
 
     def draw(axes: Axes, i: int) -> Sequence[Artist]:
         sets = state_regions(view, i, window)
-        return draw_regions(axes, sets.polygons, sets.bands, sets.segments[0], window, x=x, y=y).handles
+        options = dict(zip(("x", "y", "x_test", "y_test"), points, strict=False))
+        return draw_regions(axes, sets.polygons, sets.bands, sets.segments[0], window, **options).handles
 
     return draw_states(shown_states(view, iteration), draw, columns=5)
 
@@ -234,8 +278,7 @@ def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES
     architecture = view.run.config.architecture
     assert isinstance(architecture, TwoLayer | FullyConnected)
     slope = architecture.sigma.negative_slope
-    if slope is None:
-        raise UsageError(f"the activation {architecture.activation.kind} is not piecewise linear")
+    assert slope is not None  # see the panel's needs
     try:
         return level_sets(state_layers(view, i), slope, window, most=most)
     except TooManyPiecesError as error:
@@ -244,15 +287,12 @@ def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES
 
 def state_layers(view: View, i: int) -> list[Layer]:
     """Return the weights and biases of state `i`, from two inputs to one output (of two classes, their difference)."""
-    state = {name: np.asarray(value, dtype=np.float64) for name, value in view.run.state(i).items()}
-    bias = view.dataset.bias
-    if view.two_layer:
-        return two_layer_pieces(state["hidden_weight"], state["output_weight"], bias=bias)
-    layers = []
-    for k in range(1, 1 + sum(name.startswith("weight_") for name in state)):
-        W = state[f"weight_{k}"]
-        layers.append((W, state.get(f"bias_{k}", np.zeros(len(W)))))
-    if bias:
+    found = layers_of(view.run.config.architecture, view.run.state(i))
+    layers = [
+        (c * W, np.zeros(len(W)) if b is None else b)
+        for W, b, c in zip(found.weights, found.biases, found.multipliers, strict=True)
+    ]
+    if view.dataset.bias:
         W, b = layers[0]
         layers[0] = (W[:, :2], b + W[:, 2])
     W, b = layers[-1]

@@ -12,12 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.curves import mark_time, value_scale
-from dynamics_cli.analysis.panels.training import COLORS, bound_of, measured, recorded
+from dynamics_cli.analysis.panels.training import COLORS, bound_of, measured
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import ROW_WIDTH
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.streams import stream
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.feed_forward import FeedForward
@@ -28,7 +26,8 @@ from dynamics_cli.plotting.panels.many_runs import draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import layers_of
-from dynamics_cli.recording.weights import linear_cka
+from dynamics_cli.recording.weights import hidden_layers, linear_cka
+from dynamics_cli.runs.summary import recorded
 
 POINTS, SIDE = 76, 21
 """Points of a line, and of a side of a square, at which the loss is evaluated."""
@@ -170,7 +169,9 @@ def slice_figure(view: View, iteration: int | None) -> Figure:
             axes = panels[row * len(planes) + column]
             values = np.array([one[name] for one in points]).reshape(len(v), len(u))
             values = np.where(np.isfinite(values), values, np.nan)
-            draw_phase_diagram(axes, u, v, values, xlabel=words[0], ylabel=words[1], label=f"{name} loss")
+            draw_phase_diagram(
+                axes, u, v, values, xlabel=words[0], ylabel=words[1], label=f"{name} loss", contours=True
+            )
             panel_label(axes, row * len(planes) + column, f"plane of the {title}" if len(path) else "random plane")
             _draw_path(axes, path)
     where = f"centre: iteration {format_number(int(view.iterations[i]))}"
@@ -247,8 +248,8 @@ def _draw_densities(axes: Axes, view: View, name: str, steps: Ints, rules: list[
 
 
 def _no_layers(view: View) -> str | None:
-    layered = isinstance(view.run.config.architecture, TwoLayer | FullyConnected)
-    return None if layered else "it compares hidden layers of fully connected networks"
+    hidden = hidden_layers(view.run.config.architecture)
+    return None if hidden else "it compares hidden layers of fully connected networks"
 
 
 @panel(
@@ -274,14 +275,16 @@ def similarity_figure(view: View, iteration: int | None) -> Figure:
     count = depth + (depth > 1)
     width = ROW_WIDTH if count > 2 else None
     figure, panels = new_figure(min(count, 3), -(-count // 3), width=width, aspect=0.85)
-    look: dict[str, Any] = {"label": "CKA", "limits": (0.0, 1.0)}
+    grids = [_similarities([one[layer] for one in over]) for layer in range(depth)] + [_similarities(last)]
+    lowest = min(float(np.nanmin(grid, initial=0.999)) for grid in grids)
+    look: dict[str, Any] = {"label": "CKA", "limits": (lowest, 1.0)}  # similar states differ in the second digit
     for layer in range(depth):
-        values, times = _similarities([one[layer] for one in over]), steps[chosen]
+        values, times = grids[layer], steps[chosen]
         draw_phase_diagram(panels[layer], times, times, values, xlabel="iteration", ylabel="iteration", **look)
         panel_label(panels[layer], layer, f"layer {layer + 1}")
     if depth > 1:
         axes, numbers = panels[depth], np.arange(1, depth + 1)
-        draw_phase_diagram(axes, numbers, numbers, _similarities(last), xlabel="layer", ylabel="layer", **look)
+        draw_phase_diagram(axes, numbers, numbers, grids[-1], xlabel="layer", ylabel="layer", **look)
         axes.set(xticks=numbers, yticks=numbers)
         panel_label(axes, depth, f"iteration {format_number(int(steps[at]))}")
     for unused in panels[count:]:

@@ -1,6 +1,7 @@
 """The neurons of a two-layer network: `rays`, `polar`, `norms` and `directions`; of a deep network, norms of layers.
 
-The spectrum of weights: `spectrum` over training, and `explained_variance` of states.
+Of a diagonal linear network `coordinates`. The spectrum of weights: `spectrum` over training, and `explained_variance`
+of states.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neu
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import MANY_STARS, draw_states, shown_states
 from dynamics_cli.analysis.view import View, no_states
+from dynamics_cli.architectures.linear_models import DiagonalLinear
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values
@@ -33,8 +35,8 @@ from dynamics_cli.plotting.panels.neurons import (
     sign_handle,
 )
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance, draw_spectrum
-from dynamics_cli.plotting.style import SERIES
-from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
+from dynamics_cli.plotting.style import PALETTE, SERIES
+from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, draw_curves, set_time_axis, set_value_axis, visible
 
 Plane = Callable[[int], Floats]
 """Index of a state -> coordinates (m, 2) of its neurons."""
@@ -48,14 +50,54 @@ def no_hidden_weights(view: View) -> str | None:
     """Return why there are no neurons to draw, or None."""
     if "hidden_weight" in view.run.parameters:
         return None if len(view.iterations) else "no state is recorded yet"
-    return "the hidden weights of a two-layer network are not recorded"
+    return f"the hidden weights of a two-layer network are not recorded{_there(view)}"
+
+
+def _there(view: View) -> str:
+    """Return which weights are recorded, to end a message on those that are not."""
+    there = ", ".join(view.run.parameters)
+    return f"; there are {there}" if there else " (see record.parameters in its config)"
 
 
 def no_layers(view: View) -> str | None:
     """Return why there are no weights of layers to draw, or None."""
     if view.layers and not len(view.iterations):
         return "no state is recorded yet"
-    return None if view.layers else "no weight matrices are recorded (see record.parameters in its config)"
+    return None if view.layers else f"no weight matrices are recorded{_there(view)}"
+
+
+def _no_coordinates(view: View) -> str | None:
+    if not isinstance(view.run.config.architecture, DiagonalLinear):
+        return "it shows beta = u^D - v^D of diagonal linear networks"
+    return None if {"u", "v"} <= set(view.run.parameters) else f"u and v are not both recorded{_there(view)}"
+
+
+@panel("coordinates", "coordinates of beta = u^D - v^D over training", _no_coordinates, no_states, log="xy")
+def coordinates_figure(view: View, iteration: int | None) -> Figure:
+    """Draw all entries of the predictor of a diagonal linear network, the largest in colour; `iteration` is marked."""
+    net = view.run.config.architecture
+    assert isinstance(net, DiagonalLinear)
+    weights = view.run.parameters
+    states = view.curve_states(2 * weights["u"].shape[1])
+    beta = net.predictor({name: np.asarray(weights[name][: view.states])[states] for name in ("u", "v")})  # (k, d)
+    steps, drawn = view.iterations[states], some_neurons(beta.shape[1])
+    largest = np.argsort(-np.abs(beta[-1]), kind="stable")[: len(SERIES) - 1]
+    named, others = [int(k) for k in np.sort(largest)], np.setdiff1d(drawn, largest)
+    scale = time_scale(steps, beta, asked=view.log)
+
+    def draw(axes: Axes) -> None:
+        log = set_value_axis(axes, beta, r"coordinates $\beta_i$", log=view.log is not None and "y" in view.log)
+        look: dict[str, Any] = {"log_time": scale == "log"}
+        draw_curves(axes, steps, visible(beta[:, others], log=log), color=PALETTE.unsigned, lw=0.5, alpha=0.5, **look)
+        lines = [
+            draw_curve(axes, steps, visible(beta[:, i], log=log), color=color, label=rf"$\beta_{{{i}}}$", **look)
+            for i, color in zip(named, SERIES, strict=False)
+        ]
+        set_time_axis(axes, steps, scale)
+        place_legend(axes, lines, "below", columns=6)
+        note_some(axes, len(drawn), beta.shape[1])
+
+    return draw_over_training(view, iteration, [draw])
 
 
 def _not_two_columns(view: View) -> str | None:
@@ -78,7 +120,8 @@ def rays_figure(view: View, iteration: int | None) -> Figure:
     states = shown_states(view, iteration)
     options: dict[str, Any] = {}
     if view.no_dataset is None:
-        options = {"data": np.asarray(view.dataset.x), "labels": np.asarray(view.dataset.y)}
+        signed = view.dataset.y.ndim == 1 and not view.classifies
+        options = {"data": view.dataset.x, "labels": view.dataset.y if signed else None}
         if view.dataset.bias:
             options |= {"xlabel": "weight $w_{j,1}$", "ylabel": "bias $w_{j,2}$"}
 
@@ -92,7 +135,7 @@ def rays_figure(view: View, iteration: int | None) -> Figure:
                 axis.set_major_locator(FixedLocator([-drawn.limit, 0, drawn.limit]))
         return [*(sign_handle(value, marker="o", size=4.5) for value in drawn.rays), *drawn.directions]
 
-    return draw_states(states, draw, columns=5)
+    return draw_states(states, draw, columns=5, one_scale=False)
 
 
 def _fade(panel: RaysPanel) -> None:
@@ -232,7 +275,7 @@ def _cosines(view: View, states: Ints, drawn: Ints) -> dict[str, Floats]:
     last = view.weights(view.states - 1)
     if norms(last).any():
         named["cosine with leading direction"] = leading_directions(last, 1)[0]
-    if not view.no_dataset:
+    if not view.no_dataset and view.dataset.y.ndim == 1 and not view.classifies:
         named[r"cosine with $\Sigma_k\, y_k x_k$"] = view.dataset.y @ view.dataset.x
     weights = [view.weights(i)[drawn] for i in states]
     return {label: np.stack([cosines(w, v) for w in weights]) for label, v in named.items()}

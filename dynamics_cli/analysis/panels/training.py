@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -17,28 +16,26 @@ from dynamics_cli.analysis.curves import draw_over_training, mark_iteration, mar
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View
-from dynamics_cli.config.bases import Measure
-from dynamics_cli.errors import InputError
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.plotting.layout import format_number, panel_label, place_legend
+from dynamics_cli.plotting.layout import format_number, note, panel_label, place_legend
 from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
-
-T = TypeVar("T")
+from dynamics_cli.runs.summary import columns_of, recorded
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""
 MANY_CURVES = 20
 """Curves that a measure of several numbers shows at most."""
 NAMES = {
-    "train_accuracy": "training",
-    "test_accuracy": "held-out",
-    "test_loss": "held-out",
+    "train_accuracy": "training accuracy",
+    "test_accuracy": "held-out accuracy",
+    "test_loss": "held-out loss",
     "weight_norm": "norm of all weights",
 }
-"""What measures are called in pictures."""
+"""What measures are called in pictures, where it is not their own name."""
+NOT_FINITE = "no finite value is recorded"
 COLORS = {"train": SERIES[0], "test": SERIES[1]}
 """Colours of what is measured on training and on held-out data."""
 
@@ -130,7 +127,7 @@ def _draw_accuracies(axes: Axes, *, view: View, names: Sequence[str], scale: Tim
     lines = []
     for name in names:
         part = name.partition("_")[0]
-        look = {"color": COLORS[part], "label": NAMES[name], "drawstyle": "steps-post"}
+        look = {"color": COLORS[part], "label": NAMES[name].split()[0], "drawstyle": "steps-post"}
         lines.append(draw_curve(axes, view.iterations, values_of(view, name)[:, 0], log_time=scale == "log", **look))
     least = min(float(np.nanmin(values_of(view, name), initial=1.0)) for name in names)
     set_value_axis(axes, [min(0.5, least), 1.0], "accuracy", log=False)
@@ -158,9 +155,9 @@ def _draw_other(axes: Axes, *, view: View, name: str, scale: TimeScale) -> None:
     """Draw a measure of one or several numbers a state."""
     (steps, values), line = measured(view.run, name), bound_of(view.run, name)
     reach = values if line is None else np.append(values, line[1])
-    label = NAMES.get(name, name.replace("_", " "))
-    log = set_value_axis(axes, reach, label, log=value_scale(values, view.log) == "log")
-    named = recorded(view.run, name, lambda one: one.columns(dict(view.run.config))) or ()
+    log = set_value_axis(axes, reach, called(name), log=value_scale(values, view.log) == "log")
+    columns = columns_of(view.run, name)
+    named = [] if columns[0] == "1" else columns  # numbers: shades tell them apart
     colors: Sequence[Any] = SERIES[: len(named)] or SERIES[:1]
     if len(named) > len(SERIES):
         colors = list(colormaps["viridis"](np.linspace(0, 0.95, len(named))))
@@ -172,6 +169,20 @@ def _draw_other(axes: Axes, *, view: View, name: str, scale: TimeScale) -> None:
         handles.append(axes.axhline(line[1], color="black", ls="--", lw=0.8, label=line[0]))
     place_legend(axes, handles, "below", columns=3)
     set_time_axis(axes, view.iterations, scale)
+    note_cut(axes, len(columns))
+    if not np.isfinite(values).any():
+        axes.text(0.5, 0.5, NOT_FINITE, ha="center", va="center", transform=axes.transAxes)
+
+
+def called(name: str) -> str:
+    """Return the name of a measure in pictures."""
+    return NAMES.get(name, name.replace("_", " "))
+
+
+def note_cut(axes: Axes, count: int) -> None:
+    """Say under a panel that not all of `count` curves are drawn."""
+    if count > MANY_CURVES:
+        note(axes, f"{MANY_CURVES} of {count} numbers")
 
 
 def measured(run: Run, name: str) -> tuple[Ints, Floats]:
@@ -183,7 +194,7 @@ def measured(run: Run, name: str) -> tuple[Ints, Floats]:
 
 
 def draw_columns(
-    axes: Axes, steps: Ints, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
+    axes: Axes, steps: Ints | Floats, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
 ) -> list[Line2D]:
     """Draw the columns of values (k, c) over steps (k,), in a color each, or in ever paler shades of the only one."""
     lines = []
@@ -193,13 +204,6 @@ def draw_columns(
         own = {"color": colors[k % len(colors)], "alpha": fade, **look}
         lines.append(draw_curve(axes, steps, column, log_time=scale == "log", **own))
     return lines
-
-
-def recorded(run: Run, name: str, ask: Callable[[Measure], T]) -> T | None:
-    """Return what a measure of the config answers; None where no kind of the name is registered here."""
-    with suppress(InputError):  # of an unknown kind
-        return next((ask(one) for one in run.config.record.measures or () if one.name == name), None)
-    return None
 
 
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,18 +60,22 @@ def remove_data(name: str) -> int:
     """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
 
     Raises:
-        UsageError: there is none of this name, or it is a part of dyn.
+        UsageError: there is none of this name, it is a part of dyn, or a file lies there that is not of dyn.
         RunError: something cannot be deleted.
     """
     entry = _named(name)
     if entry.state == "embedded":
         raise UsageError(f"{name} is a part of dyn and cannot be removed")
-    directory = {"mnist": mnist.mnist_directory, "dogs-vs-cats": dogs_vs_cats.directory}[name]()
+    directory, ours = {
+        "mnist": (mnist.mnist_directory(), "|".join(re.escape(file.name) for file in mnist.ALL_FILES)),
+        "dogs-vs-cats": (dogs_vs_cats.directory(), dogs_vs_cats.OURS),
+    }[name]
     if not directory.is_dir():
         return 0
     if directory.is_symlink():
         raise UsageError(f"{directory} is a link: what it points to is not deleted")
     with store.locked(directory):
+        files.refuse_others(directory, re.compile(rf"{ours}|{re.escape(store.LOCK)}.*"))
         for path in directory.iterdir():
             if path.name != store.LOCK:
                 files.remove_tree(path)

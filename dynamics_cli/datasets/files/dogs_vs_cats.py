@@ -61,6 +61,8 @@ _CHUNK = 64
 _SHOWN = 20
 """Broken images that are named."""
 _PIXELS, _RECORD = "images.npy", "record.json"
+OURS = rf"{_PLACE}|cache/[^/]+/({_PIXELS}|{_RECORD})"
+"""Pattern of the names of all that dyn keeps of the data set."""
 _VERSION = 1
 """Raised when images are decoded in another way, so that older caches are not used."""
 _BLOCK = 2**24

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
+import threading
+import time
 import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +32,8 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes received so far, and all that will come (None: the mirror does not say)."""
 
 _CHUNK = 2**16
+_SLOWEST = 2**10
+"""Bytes a second that a mirror must give, once it has had the time for which it may be silent."""
 _SLACK = 2**20
 """Bytes by which gzip may make a file longer."""
 _DIGITS = 20
@@ -55,19 +60,24 @@ def fetch_mnist(
         progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
         schemes: protocols that a mirror, or what it redirects to, may use.
-        timeout: seconds that a mirror may stay silent.
+        timeout: seconds that a mirror may stay silent, or give too little.
 
     Returns:
         The directory that holds the files.
 
     Raises:
-        UsageError: a mirror's address has another protocol.
+        UsageError: a mirror's address has another protocol, or is none.
         DataMissingError: no mirror gave the right file; the message has each one's reason and another way.
         RunError: the files cannot be written.
     """
     for mirror in mirrors:
-        if urlsplit(mirror).scheme not in schemes:
-            raise UsageError(f"{mirror}: a mirror's address must begin with {schemes[0]}://")
+        try:
+            parts = urlsplit(mirror)
+            valid = parts.scheme in schemes and parts.hostname and parts.port != 0
+        except ValueError as error:
+            raise UsageError(f"{mirror}: it is not an address: {error}") from error
+        if not valid:
+            raise UsageError(f"{mirror}: a mirror's address must begin with {schemes[0]}:// and the name of a host")
     directory = mnist_directory()
     if not missing_files(directory, files):
         return directory
@@ -110,14 +120,14 @@ def _received(
 ) -> Iterator[bytes]:
     """Yield what a mirror sends; all that can go wrong on the way is a `MirrorError`."""
     request = urllib.request.Request(address, headers={"User-Agent": f"dyn/{__version__}"})
-    with _mirror_errors():
-        answer = opener.open(request, timeout=timeout)
-    with answer:
+    with _opened(opener, request, timeout) as answer:
         length = answer.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() and len(length) < _DIGITS else None
-        done = 0
+        done, began = 0, time.monotonic()
         while piece := _piece(answer):
             done += len(piece)
+            if time.monotonic() - began > timeout + done / _SLOWEST:
+                raise MirrorError(f"it sends less than {_SLOWEST} bytes a second")
             if done > file.size + _SLACK:
                 raise MirrorError(f"it sends more than {file.size} bytes")
             if progress is not None:
@@ -125,6 +135,24 @@ def _received(
             yield piece
         if total is not None and done < total:
             raise MirrorError(f"the connection ended after {done} of {total} bytes")
+
+
+def _opened(opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float) -> Any:
+    """Return the answer of a mirror, whose head may drip no longer than three times the `timeout` of each piece."""
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(opener.open(request, timeout=timeout))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    with _mirror_errors():
+        try:
+            return answer.result(3 * timeout)
+        except TimeoutError as error:
+            raise error if answer.done() else MirrorError("it takes too long to answer") from error
 
 
 @contextlib.contextmanager
@@ -142,7 +170,7 @@ def _mirror_errors() -> Iterator[None]:
 
 def _piece(answer: Any) -> bytes:
     with _mirror_errors():
-        piece: bytes = answer.read(_CHUNK)
+        piece: bytes = answer.read1(_CHUNK)  # at once, be it a byte: who drips is noticed
     return piece
 
 

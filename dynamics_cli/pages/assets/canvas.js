@@ -123,13 +123,13 @@ class Drawing {
       this.line(this.px(v), box.top + box.height, this.px(v), box.top + box.height + 4);
       ctx.fillText(text.slice(0, 14), this.px(v), box.top + box.height + 6);
     }
-    ctx.fillText(this.look.x ?? "", box.left + box.width / 2, box.top + box.height + 21);
+    ctx.fillText(this.look.x ?? "", box.left + box.width / 2, box.top + box.height + 21, box.width);
     ctx.textBaseline = "middle";
     ctx.textAlign = "right";
     for (const v of this.log.y ? powers(y0, y1, box.height / 36) : ticks(y0, y1, box.height / 36)) {
       const text = words.y ? (words.y[v] ?? "") : short(v);
       this.line(box.left - 4, this.py(v), box.left, this.py(v));
-      ctx.fillText(text.slice(0, 9), box.left - 6, this.py(v));
+      ctx.fillText(text.slice(0, 9), box.left - 6, this.py(v), 34); // so narrow that the label has its place
     }
     this.turned(this.look.y ?? "", box.left - 46);
     if (!right) return;
@@ -149,7 +149,7 @@ class Drawing {
     ctx.translate(x, box.top + box.height / 2);
     ctx.rotate(-Math.PI / 2);
     ctx.textAlign = "center";
-    ctx.fillText(text, 0, 0);
+    ctx.fillText(text, 0, 0, box.height);
     ctx.restore();
   }
 

@@ -127,7 +127,7 @@ async function setUpIn(root) {
   }
 }
 
-/** What the address keeps when the page is loaded again: the sliders, and whether it loads itself. @type {Map<string, number>} */
+/** What the address keeps when the page is loaded again: the sliders, the place, and whether it loads itself. @type {Map<string, number>} */
 const kept = new Map();
 for (const part of location.hash.slice(1).split("&")) {
   const [name, value] = part.split("=");
@@ -140,6 +140,7 @@ async function reload() {
     if (found && found.now < found.x.length - 1) kept.set(`state${group}`, found.now);
     else kept.delete(`state${group}`);
   }
+  kept.set("scroll", Math.round(scrollY));
   location.hash = [...kept].map(([name, value]) => `${name}=${value}`).join("&");
   location.reload();
 }
@@ -206,5 +207,6 @@ document.addEventListener("toggle", (event) => {
   const place = document.getElementById("reload");
   if (place) offerReload(place);
   await setUpIn(document);
+  scrollTo(scrollX, kept.get("scroll") ?? scrollY); // what was drawn since then has made the page longer
   document.documentElement.dataset.ready = performance.now().toFixed(0);
 })();

@@ -69,13 +69,14 @@ const KINDS = {
     return again(drawing, draw);
   },
 
-  async classes(place, panel) {
-    const [grid, values, data] = await Promise.all([panel.grid, panel.values, panel.data].map(maybe));
+  async outputs(place, panel) {
+    const [grid, values, data, held] = await Promise.all([panel.grid, panel.values, panel.data, panel.held].map(maybe));
     const [, count, classes] = panel.values.shape;
-    const drawing = new Drawing(place, panel.alternative, 0.72, { x: "input x", y: "probability" });
-    key(place, Array.from({ length: classes }, (_, c) => [`s${c % 7}`, "—", `class ${c}`]));
+    const drawing = new Drawing(place, panel.alternative, 0.72, { x: "input x", y: panel.label });
+    key(place, [...panel.names.map((/** @type {string} */ name, /** @type {number} */ c) => /** @type {[string, string, string]} */ ([`s${c % 7}`, "—", name])),
+      ["data", "●", "data"], ...(held.length ? /** @type {[string, string, string][]} */ ([["data", "○", "held-out data"]]) : [])]);
     return again(drawing, (k) => {
-      drawing.begin([grid[0], grid[count - 1], 0, 1.1]);
+      drawing.begin([grid[0], grid[count - 1], ...panel.limits]);
       drawing.ctx.lineWidth = 2;
       for (let c = 0; c < classes; c++) {
         drawing.ctx.strokeStyle = series(c);
@@ -85,16 +86,25 @@ const KINDS = {
         drawing.ctx.stroke();
       }
       drawing.ctx.setLineDash([]);
-      const n = data.length / 2;
-      for (let i = 0; i < n; i++) drawing.dot(drawing.px(data[i]), drawing.py(1.06), 4, series(data[n + i]), color("ground"));
+      const [n, rings] = [data.length / 3, held.length / 3];
+      for (let i = 0; i < rings; i++) drawing.dot(drawing.px(held[i]), drawing.py(held[rings + i]), 3.5, color("ground"), series(held[2 * rings + i]));
+      for (let i = 0; i < n; i++) drawing.dot(drawing.px(data[i]), drawing.py(data[n + i]), 4, series(data[2 * n + i]), color("ground"));
       drawing.axes();
     });
   },
 
   async regions(place, panel) {
-    const [levels, segments, counts, data] = await Promise.all([panel.levels, panel.segments, panel.counts, panel.data].map(maybe));
+    const [levels, segments, counts, data, held] = await Promise.all([panel.levels, panel.segments, panel.counts, panel.data, panel.held].map(maybe));
     const drawing = new Drawing(place, panel.alternative, 1, { equal: true, x: "x₁", y: "x₂" });
-    if (!panel.multiclass) key(place, [["positive", "■", "output above 0"], ["negative", "■", "below 0"], ["text", "—", "boundary"]]);
+    /** Colour of a label. @param {number} label */
+    const colour = (label) => (panel.names ? series(label) : signColor(label - panel.middle));
+    /** @type {[boolean, string, string, string][]} */
+    const entries = panel.names
+      ? panel.names.map((/** @type {string} */ name, /** @type {number} */ c) => [levels.indexOf(c) >= 0, `s${c % 7}`, "■", name])
+      : [[levels.some((v) => v > 128), "positive", "■", "output above 0"], [levels.some((v) => v < 128), "negative", "■", "below 0"],
+        [levels.indexOf(128) >= 0, "text", "□", "exactly 0"], [segments.length > 0, "text", "—", "boundary"]];
+    entries.push([data.length > 0, "text", "●", "data"], [held.length > 0, "text", "○", "held-out data"]);
+    key(place, entries.filter(([drawn]) => drawn).map(([, ...entry]) => entry));
     const first = [0];
     for (const count of counts) first.push(first[first.length - 1] + count);
     const side = panel.side;
@@ -103,7 +113,7 @@ const KINDS = {
     return again(drawing, (k) => {
       drawing.begin(panel.window);
       const image = pixels.createImageData(side, side);
-      const shades = Array.from({ length: 256 }, (_, v) => (panel.multiclass ? tint(`series-${v % 7}`, 0.45)
+      const shades = Array.from({ length: 256 }, (_, v) => (panel.names ? tint(`series-${v % 7}`, 0.45)
         : tint(v > 128 ? "positive" : "negative", v === 128 ? 0 : 0.18 + 0.42 * (Math.abs(v - 128) / 127))));
       for (let i = 0; i < side * side; i++) {
         const shade = shades[levels[k * side * side + i]];
@@ -122,10 +132,8 @@ const KINDS = {
           ctx.lineTo(drawing.px(segments[4 * s + 2]), drawing.py(segments[4 * s + 3]));
         }
         ctx.stroke();
-        for (let i = 0; i < data.length; i += 3) {
-          const [x, y, label] = [drawing.px(data[i]), drawing.py(data[i + 1]), data[i + 2]];
-          drawing.dot(x, y, 3.5, panel.multiclass ? series(label) : signColor(panel.signs ? label : label - 0.5), color("ground"));
-        }
+        for (let i = 0; i < held.length; i += 3) drawing.dot(drawing.px(held[i]), drawing.py(held[i + 1]), 3.5, color("ground"), colour(held[i + 2]));
+        for (let i = 0; i < data.length; i += 3) drawing.dot(drawing.px(data[i]), drawing.py(data[i + 1]), 3.5, colour(data[i + 2]), color("ground"));
       });
       drawing.axes();
     });
@@ -156,7 +164,8 @@ const KINDS = {
     const settings = make("div", { class: "settings" }, ticker("scale of this state", own, (on) => ((own = on), draw(now))), ticker("paths", paths, (on) => ((paths = on), draw(now))));
     place.append(settings);
     const drawing = new Drawing(place, panel.alternative, 1, { equal: true, x: panel.names[0], y: panel.names[1] });
-    key(place, [["positive", "●", "output weight above 0"], ["negative", "●", "below 0"], ...(rays.length ? /** @type {[string, string, string][]} */ ([["data", "—", "directions of the data"]]) : [])]);
+    const there = /** @type {[number, string, string][]} */ ([[1, "positive", "output weight above 0"], [-1, "negative", "output weight below 0"], [0, "unsigned", "of no one sign"]]);
+    key(place, [...there.filter(([sign]) => signs.indexOf(sign) >= 0).map(([, name, text]) => /** @type {[string, string, string]} */ ([name, "●", text])), ...(rays.length ? /** @type {[string, string, string][]} */ ([["data", "—", "directions of the data"]]) : [])]);
     const every = Math.max(1, Math.ceil((m * states) / 30000));
     const draw = (/** @type {number} */ k) => {
       now = k;

@@ -104,7 +104,7 @@ class Sweep {
     }
     const names = words.slice(0, 12).map((v, k) => make("span", {}, make("span", { class: `s${k % 7}`, "aria-hidden": "true" }, "●"), ` ${shade.words ? shade.words[v] : short(v)} `));
     const said = `${short(low)} to ${short(high)}${shade.log ? " (log)" : ""}${cells ? ", mean over all other settings and seeds; crosses: no number" : ""}`;
-    const lines = groups && x.setting && !y.setting ? "; lines: medians" : "";
+    const lines = groups && x.setting && !y.setting ? `; ${x.words ? "dashes" : "lines"}: medians` : "";
     this.legend.replaceChildren(`${shade.name}: `, ...(groups ? names : [said]), lines);
   }
 
@@ -118,7 +118,7 @@ class Sweep {
     return sums.map((sum, at) => sum / counts[at]);
   }
 
-  /** Join the medians of some jobs at every place of x. @param {Column} x @param {Column} y @param {Float64Array} xs @param {(j: number) => boolean} among @param {string} stroke */
+  /** Join the medians of some jobs at every place of x; between words there is nothing, and each has a dash. @param {Column} x @param {Column} y @param {Float64Array} xs @param {(j: number) => boolean} among @param {string} stroke */
   medians(x, y, xs, among, stroke) {
     /** @type {number[][]} */
     const at = Array.from(xs, () => []);
@@ -130,7 +130,10 @@ class Sweep {
     at.forEach((values, k) => {
       values.sort((a, b) => a - b);
       const middle = (values[(values.length - 1) >> 1] + values[values.length >> 1]) / 2;
-      if (Number.isFinite(this.drawing.py(middle))) ctx.lineTo(this.drawing.px(xs[k]), this.drawing.py(middle));
+      const [px, py] = [this.drawing.px(xs[k]), this.drawing.py(middle)];
+      if (!Number.isFinite(py)) return;
+      if (x.words) ctx.moveTo(px - 9, py);
+      ctx.lineTo(px + (x.words ? 9 : 0), py);
     });
     ctx.stroke();
   }

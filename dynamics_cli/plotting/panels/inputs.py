@@ -156,15 +156,17 @@ class RegionsPanel:
 def draw_regions(
     axes: Axes, polygons: Sequence[ArrayLike], bands: ArrayLike, segments: Sequence[ArrayLike], window: Window, *,
     colors: Sequence[Any] | None = None, x: ArrayLike | None = None, y: ArrayLike | None = None,
+    x_test: ArrayLike | None = None, y_test: ArrayLike | None = None,
 ) -> RegionsPanel:  # fmt: skip
     """Fill convex `polygons` by their band (0, 1, ...) and draw the `segments` (2, 2) between them.
 
     `colors` are those of the bands: by default two, where the output is negative and positive. Data `x` (n, 2) are dots
-    in the colour of their label's sign. Raises ValueError for data that are not two-dimensional.
+    in the colour of their label's sign, held-out ones rings. Raises ValueError for data that are not two-dimensional.
     """
     shades = [tint(PALETTE.negative), tint(PALETTE.positive)] if colors is None else list(colors)
     corners = [np.asarray(polygon, dtype=np.float64) for polygon in polygons]
-    fills = [shades[int(band)] for band in np.asarray(bands, dtype=np.int64)]
+    filled = np.asarray(bands, dtype=np.int64)
+    fills = [shades[int(band)] for band in filled]
     # a rim in the same colour closes the hairlines between neighbours
     regions = PolyCollection(corners, facecolors=fills, edgecolors=fills, linewidths=0.4, zorder=0)
     regions.set_rasterized(len(corners) > 2000)
@@ -173,18 +175,21 @@ def draw_regions(
     lines.set_capstyle("round")
     axes.add_collection(lines)
     data = _draw_data(axes, x, y)
+    held = _draw_data(axes, x_test, y_test, held=True)
     axes.set_aspect("equal")
     axes.set(xlim=window[:2], ylim=window[2:], xlabel="$x_1$", ylabel="$x_2$")
-    both = (("$N(x)>0$", PALETTE.positive), ("$N(x)<0$", PALETTE.negative))
-    handles: list[Artist] = [Patch(facecolor=tint(color), edgecolor="none", label=label) for label, color in both]
+    both = ((1, "$N(x)>0$", PALETTE.positive), (0, "$N(x)<0$", PALETTE.negative))
+    handles: list[Artist] = [
+        Patch(facecolor=tint(color), edgecolor="none", label=label) for band, label, color in both if band in filled
+    ]
     handles = handles if colors is None else []
     if len(lines.get_segments()):
         handles.append(Line2D([], [], color=PALETTE.theory, lw=1.1, label="decision boundary"))
-    return RegionsPanel(regions, lines, data, [*handles, *data.values()])
+    return RegionsPanel(regions, lines, data, [*handles, *data.values(), *held.values()])
 
 
-def _draw_data(axes: Axes, x: ArrayLike | None, y: ArrayLike | None) -> dict[int, Line2D]:
-    """Draw the data, one artist for each sign of the label."""
+def _draw_data(axes: Axes, x: ArrayLike | None, y: ArrayLike | None, *, held: bool = False) -> dict[int, Line2D]:
+    """Draw training or held-out data, one artist for each sign of the label that there is."""
     if x is None or y is None:
         return {}
     points, labels = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -192,10 +197,12 @@ def _draw_data(axes: Axes, x: ArrayLike | None, y: ArrayLike | None) -> dict[int
         raise ValueError(f"decision regions need data (n, 2) with as many labels, not {points.shape}, {labels.shape}")
     data = {}
     for sign, marker in ((1, "o"), (-1, "s")):
-        chosen = points[labels > 0] if sign > 0 else points[labels <= 0]
-        look: dict[str, Any] = {"marker": marker, "ms": 3.4, "mec": "white", "mew": 0.4, "ls": "none", "zorder": 3}
-        name = f"$y={'+' if sign > 0 else '-'}1$"
-        data[sign] = axes.plot(*chosen.T, mfc=PALETTE.sign(sign), label=name, **look)[0]
+        chosen, color = points[labels > 0] if sign > 0 else points[labels <= 0], PALETTE.sign(sign)
+        look: dict[str, Any] = {"marker": marker, "ms": 3.4, "ls": "none", "zorder": 2.8 if held else 3}
+        look |= {"mfc": "white", "mec": color, "mew": 0.8} if held else {"mfc": color, "mec": "white", "mew": 0.4}
+        if len(chosen):
+            name = f"$y={'+' if sign > 0 else '-'}1$" + held * ", held out"
+            data[sign] = axes.plot(*chosen.T, label=name, **look)[0]
     return data
 
 

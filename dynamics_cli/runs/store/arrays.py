@@ -9,6 +9,7 @@ behind the acknowledged rows is a torn tail, dropped when the array is opened fo
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,8 +140,8 @@ class ArrayWriter:
 
     def _ensure_named(self) -> None:
         with files.os_errors_as_run_errors(self.path):
-            files.ensure_named(self._data, self.path)
-            files.ensure_named(self._sums, _checksum_file(self.path))
+            files.ensure_named(os.fstat(self._data.fileno()), self.path)
+            files.ensure_named(os.fstat(self._sums.fileno()), _checksum_file(self.path))
 
     def close(self) -> None:
         """Close the files; the array stays as it is."""

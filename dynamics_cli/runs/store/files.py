@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dynamics_cli.errors import RunError
+from dynamics_cli.errors import RunError, UsageError
 
 Buffer = bytes | bytearray | memoryview
 
@@ -175,13 +175,13 @@ def read(path: Path) -> bytes:
         return read_at(handle, 0, size(handle))
 
 
-def ensure_named(handle: BinaryIO, path: Path) -> None:
-    """Raise `FileNotFoundError` unless `path` still is a name of the open file.
+def ensure_named(status: os.stat_result, path: Path) -> None:
+    """Raise `FileNotFoundError` unless `path` still is a name of the open file that has this status.
 
     Writing to a file that was deleted or moved succeeds, and what was written is lost.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        if os.path.samestat(os.fstat(handle.fileno()), path.stat()):
+        if os.path.samestat(status, path.stat()):
             return
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
@@ -283,6 +283,23 @@ def remove_temporaries(directory: Path, of: str = "") -> None:
     for name in names(directory):
         if _TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
             remove_tree(directory / name)
+
+
+def refuse_others(directory: Path, ours: re.Pattern[str], folders: Sequence[str] = ("",)) -> None:
+    """Refuse to delete folders of a directory while a file in them has a name, below the directory, that is not `ours`.
+
+    Links are passed over: of a link its name alone is deleted.
+
+    Raises UsageError: there is one; it is named.
+    """
+    places = (directory / name for name in folders)
+    for folder, _, found in (walked for place in places if not place.is_symlink() for walked in os.walk(place)):
+        for path in (Path(folder, name) for name in sorted(found)):
+            known = ours.fullmatch(path.relative_to(directory).as_posix()) or _TEMPORARY.fullmatch(path.name)
+            if not known and not path.is_symlink():
+                raise UsageError(
+                    f"{path} is not of dyn, and would be deleted: move it away, then give the command again"
+                )
 
 
 def remove_tree(path: Path) -> None:

@@ -62,6 +62,12 @@ RUN_FILES = (
 )
 """What a run directory holds besides its lock, in the order of deletion."""
 
+IN_FOLDERS = re.compile(
+    rf"({TRAJECTORY}|{MEASURES})/[^/]+\.(npy|crc)|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.pyc?",
+    re.DOTALL,
+)
+"""Names of the files that dyn writes into the folders of a run directory."""
+
 CONFIG_FIRST_LINE = "# The resolved config of this run directory, written by dyn."
 """By this line a `config.yaml` is recognised as part of a run."""
 
@@ -148,12 +154,14 @@ def clear_run(directory: Path) -> None:
     A directory that does not exist, or holds nothing of the names that a run uses, is left as it is.
 
     Raises:
-        UsageError: the directory is not a run, yet holds files whose names a run needs.
+        UsageError: the directory is not a run, yet holds files whose names a run needs; or a folder of the run holds a
+            file that is not ours.
         RunError: something cannot be deleted.
     """
     if not is_run(directory):
         refuse_foreign(directory)
         return
+    files.refuse_others(directory, IN_FOLDERS, (TRAJECTORY, MEASURES, PLOTS, PARTS))
     with files.os_errors_as_run_errors(directory):
         files.remove_temporaries(directory)
         for name in RUN_FILES:

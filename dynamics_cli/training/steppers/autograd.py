@@ -36,8 +36,7 @@ def most_threads(problem: Problem, samples: int) -> int:
 
     But for convolutions, it has the same bits on one.
     """
-    small = samples * problem.multiply_adds <= SMALL_WORK
-    small = small and all(len(shape) <= 2 for shape in problem.shapes.values())
+    small = samples * problem.multiply_adds <= SMALL_WORK and not problem.convolutional
     return 1 if small else torch.get_num_threads()
 
 

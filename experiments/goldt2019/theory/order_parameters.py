@@ -25,6 +25,7 @@ from scipy.integrate import solve_ivp
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.theory.assumptions import descent_violations, plain_violations
 
 BETA = 1 / math.sqrt(2)
 FEW = 50
@@ -134,7 +135,7 @@ def integrate(start: Order, times: ArrayLike, eta: float, *, eta_v: float = 0.0,
 def measured(run: Any) -> list[Order]:
     """Return the order parameters of all recorded states of a student of a teacher whose inputs are divided."""
     dataset = run.config.dataset
-    teacher = dataset.weights(Streams(run.config.seed))
+    teacher = dataset.weights(dataset.own(Streams(run.config.seed)))
     B, A = (np.asarray(teacher[name], np.float64) for name in ("hidden_weight", "output_weight"))
     W, v = (np.asarray(run.parameters[name], np.float64) for name in ("hidden_weight", "output_weight"))
     return [Order(w @ w.T, w @ B.T, B @ B.T, one, A) for w, one in zip(W, v, strict=True)]
@@ -145,7 +146,7 @@ def predicted(run: Any, start: Order) -> list[Order]:
     N, lr = run.config.dataset.dim, run.config.optimizer.lr
     trained = run.config.architecture.train_output
     times = np.asarray(run.snapshot_iterations, np.float64) / N
-    sigma = run.config.dataset.noise
+    sigma = math.hypot(run.config.dataset.noise, run.config.dataset.label_noise or 0.0)
     return integrate(start, times, lr * N, eta_v=lr * N if trained else 0.0, sigma=sigma)
 
 
@@ -165,14 +166,24 @@ optimizer: {kind: sgd, lr: 1.25e-3, batch_size: 1, epochs: 1}
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless teacher and student have two layers."""
         data, net, optimizer = run.config.dataset, run.config.architecture, run.config.optimizer
-        if data.kind != "teacher" or data.architecture.kind != "two_layer" or net.kind != "two_layer":
+        teacher: Any = getattr(data, "architecture", None)
+        if data.kind != "teacher" or any(one.kind != "two_layer" or one.outputs for one in (teacher, net)):
             return None
-        found = [] if net.plain else ["the output is not scaled, and whole layers are trained"]
+        found = [*plain_violations(net), *(f"the teacher: {text}" for text in plain_violations(teacher))]
         for name, one in (("teacher", data.architecture.activation), ("student", net.activation)):
             if one.kind != "erf" or abs(one.beta - BETA) > 1e-6:
                 found.append(f"units are erf(u / sqrt 2): the {name}'s are {one.kind}")
-        if optimizer.kind != "sgd" or optimizer.batch_size != 1 or optimizer.epochs != 1 or optimizer.replacement:
-            found.append("every sample is seen once, alone: optimizer is not sgd of batch_size 1 and epochs 1")
+        found += descent_violations(optimizer, "updates are plain steps along single samples", ("sgd",))
+        if (size := getattr(optimizer, "batch_size", None)) not in (None, 1):
+            found.append(f"updates are plain steps along single samples: optimizer.batch_size is {size}")
+        if (schedule := getattr(optimizer, "schedule", None)) is not None:
+            found.append(f"all steps have one size: optimizer.schedule is {schedule.kind}")
+        again, updates = getattr(optimizer, "replacement", False), optimizer.count(data.n)
+        if (again or updates > data.n) and getattr(optimizer, "samples", None) != "fresh":
+            found.append(f"every sample is seen once: {updates} are drawn {'again and again ' * again}from {data.n}")
+        for key in ("sign", "append_bias", "whiten", "random_labels"):
+            if value := getattr(data, key):
+                found.append(f"inputs are Gaussian, labels those of the teacher: dataset.{key} is {value}")
         if run.config.loss.kind != "half_mse":
             found.append(f"the loss is half a square: loss.kind is {run.config.loss.kind}")
         if data.dim < FEW:

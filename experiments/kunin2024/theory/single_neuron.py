@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of
+from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 
 
 def start(delta: float, beta: ArrayLike) -> tuple[Floats, float]:
@@ -84,7 +84,9 @@ optimizer: {kind: gd, lr: 5.0e-3, iterations: 4000}
         net, samples = run.config.architecture, run.dataset()
         if net.kind != "two_layer" or net.activation.kind != "linear" or net.width != 1 or net.outputs is not None:
             return None
-        found = [] if net.plain and net.train_output else ["both layers are trained, and the output is not scaled"]
+        found = plain_violations(net)
+        if not net.train_output:
+            found.append("both layers are trained: architecture.train_output is false")
         gram = samples.x.T @ samples.x
         if np.abs(gram - gram[0, 0] * np.eye(len(gram))).max() > 1e-6 * gram[0, 0]:
             found.append("inputs are white: their second moment is not the identity times a number")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from dynamics_cli.measures.arrays import Floats, as_floats, as_points
-from dynamics_cli.theory.least_distance import LeastDistance, least_distance
+from dynamics_cli.measures.least_distance import LeastDistance, least_distance
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Bools, Floats, Ints, as_floats, as_points
+from dynamics_cli.measures.least_distance import InfeasibleError, LeastDistance, least_distance
 from dynamics_cli.measures.two_layer import preactivations
-from dynamics_cli.theory.least_distance import InfeasibleError, LeastDistance, least_distance
 
 
 def agreement_margin(x: ArrayLike, W: ArrayLike, U: ArrayLike, c_w: ArrayLike, c_u: ArrayLike) -> Floats:

@@ -33,7 +33,7 @@ from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.two_layer import preactivations
 from dynamics_cli.theory.arguments import as_finite, as_positive, as_times, check_label
-from dynamics_cli.theory.assumptions import flow_violations, times_of
+from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
 from dynamics_cli.theory.logistic_integral import elapsed, progress
 
 FAR = 700.0
@@ -251,10 +251,10 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 24000}
     def applies(self, run: Any) -> list[str] | None:
         """Return which assumptions fail; None unless two ReLU layers learn signs by logistic or hinge loss."""
         net, loss = run.config.architecture, run.config.loss
-        if net.kind != "two_layer" or net.activation.kind != "relu" or loss.kind not in ("logistic", "hinge"):
+        if not is_relu_network(net) or loss.kind not in ("logistic", "hinge"):
             return None
         samples = run.dataset()
-        found = flow_violations(run, squared=False)
+        found = [*plain_violations(net), *flow_violations(run, squared=False)]
         if samples.n != 2 or set(samples.y) != {1.0, -1.0}:
             found.append(f"each class is one point: there are {samples.n} points")
         gram = samples.x @ samples.x.T

@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.measures.arrays import Floats, as_points
-from dynamics_cli.theory.assumptions import flow_violations
+from dynamics_cli.theory.assumptions import flow_violations, plain_violations
 
 START = float(np.log(1e4))
 """`ln mu` from which the path is followed: the kernel regime."""
@@ -136,11 +136,19 @@ optimizer: {kind: gd, lr: 5.0e-3, iterations: 20000, stop_below: 1.0e-12}
         """Return which assumptions fail; None unless the network is a diagonal linear one."""
         if run.config.architecture.kind != "diagonal_linear":
             return None
-        found, start = flow_violations(run), run.state(0)
-        if np.ptp(np.concatenate([start["u"], start["v"]])) > 0:
-            found.append("u and v start at alpha 1: their entries differ")
-        if (left := float(run.final_loss / run.losses[0])) > 1e-6:
-            found.append(f"the run has come to its end: {left:.2g} of the first loss is left")
+        net, samples, start = run.config.architecture, run.dataset(), run.state(0)
+        found = [*plain_violations(net), *flow_violations(run)]
+        if net.depth < 2:
+            found.append("the scale of the start decides: with depth 1 it does not")
+        first = np.concatenate([start["u"], start["v"]])
+        if np.ptp(first) > 0 or first[0] <= 0:
+            found.append("u and v start at alpha 1, alpha > 0: their entries differ, or are not positive")
+        best = run.config.loss.total(samples.x @ minimum_l2(samples.x, samples.y), samples.y)
+        if (rank := int(np.linalg.matrix_rank(samples.x))) < samples.n:
+            least = f"the best predictor leaves {best / run.losses[0]:.2g} of the first loss"
+            found.append(f"any labels can be fitted: {samples.n} samples span {rank} directions, {least}")
+        if not (left := float((run.losses[-1] - best) / run.losses[0])) <= 1e-6:
+            found.append(f"the run has come to its end: {left:.2g} of the first loss is above the least")
         return found
 
     def predict(self, run: Any) -> Mapping[str, Floats | Curve]:

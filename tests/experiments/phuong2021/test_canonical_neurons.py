@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.theory.least_distance import InfeasibleError
+from dynamics_cli.measures.least_distance import InfeasibleError
 from experiments.phuong2021.theory.canonical_neurons import canonical_neurons, distance_to_limit, kkt_residual
 
 X = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 3.0], [-1.0, 0.0], [0.0, -1.0]])

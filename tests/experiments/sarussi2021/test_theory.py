@@ -9,8 +9,8 @@ from scipy.optimize import linprog, minimize
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.classification import normalised_margin
+from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.theory.least_distance import InfeasibleError, least_distance
 from experiments.sarussi2021.theory import agreement, clustering
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])

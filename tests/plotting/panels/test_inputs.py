@@ -126,6 +126,15 @@ def test_regions_have_the_colours_of_their_signs():
         inputs.draw_regions(axes, HALVES, [0, 1], [LINE], WINDOW, x=np.ones((2, 3)), y=y)
 
 
+def test_the_legend_of_regions_has_what_is_drawn():
+    _, (axes,) = new_figure(1, 1)
+    held = {"x_test": [[0.5, 0.0]], "y_test": [-1]}
+    panel = inputs.draw_regions(axes, HALVES[:1], [1], [], WINDOW, x=[[1.0, 1.0]], y=[1], **held)
+    labels = [handle.get_label() for handle in panel.handles]
+    assert labels == ["$N(x)>0$", "$y=+1$", "$y=-1$, held out"]
+    assert panel.handles[-1].get_markerfacecolor() == "white"
+
+
 def test_the_zero_level_is_thick():
     figure, (axes,) = new_figure()
     panel = inputs.draw_levels(axes, HALVES, [1, 2], [[LINE - 0.5], [LINE], [LINE + 0.5]], [-1.0, 0.0, 1.0], WINDOW)

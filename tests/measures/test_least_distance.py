@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dynamics_cli.theory.least_distance import InfeasibleError, least_distance
+from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
 
 def test_by_hand():

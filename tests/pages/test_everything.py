@@ -1,0 +1,194 @@
+"""Every panel and the page of every bundled config, of the example of every kind, and of a grid of small runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import dynamics_cli as dyn
+from dynamics_cli._bundled import bundled_configs
+from dynamics_cli.analysis import draw_panel, panels_of
+from dynamics_cli.config.describe import example
+from dynamics_cli.config.registry import SECTIONS, all_kinds
+from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.runs import Run
+
+from .test_page import described, unpacked
+
+FACTORS: dict[str, list[Any]] = {
+    "inputs": [1, 2, 3],
+    "architecture": list(all_kinds("architecture")),
+    "loss": list(all_kinds("loss")),
+    "labels": ["scalar", "vector", "classes"],
+}
+FITTED: dict[str, Any] = {
+    "convolutional": lambda d: {"image": [1, 1, d], "convolutions": [[2, 1, 1, 0]], "widths": [3]},
+    "matrix_product": lambda d: {"rows": 1, "columns": d, "samples": "measurements"},
+    "transformer": lambda d: {"tokens": d, "width": 4},
+}
+"""What suits an architecture to inputs of d numbers, where its example does not."""
+Cell = Mapping[str, Any]
+Configs = Mapping[str, Callable[[], Any]]
+CELLS = [dict(zip(FACTORS, values, strict=True)) for values in product(*FACTORS.values())]
+
+
+def config_of(cell: Cell, folder: Path) -> dict[str, Any]:
+    """Return the config of a cell: the example of its architecture on 6 points and 3 held-out ones."""
+    d, loss = cell["inputs"], all_kinds("loss")[cell["loss"]]
+    architecture, turn = all_kinds("architecture")[cell["architecture"]], list(all_kinds("activation").items())
+    config: dict[str, Any] = yaml.safe_load(example(architecture))
+    rng = np.random.default_rng(d)
+    classes = np.arange(9) % (2 if loss.labels == "signs" else 3)
+    y = {"scalar": rng.standard_normal(9), "vector": rng.standard_normal((9, 2)),
+         "classes": 2.0 * classes - 1 if loss.labels == "signs" else classes}[cell["labels"]]  # fmt: skip
+    x, file = rng.standard_normal((9, d)), folder / f"{d}-{cell['labels']}-{loss.labels}.npz"
+    np.savez(file, x=x[:6], y=y[:6], x_test=x[6:], y_test=y[6:])
+    network = config["architecture"] | FITTED.get(cell["architecture"], lambda d: {})(d)
+    if "activation" in architecture.model_fields:  # each in turn
+        name, activation = turn[CELLS.index(cell) % len(turn)]
+        network["activation"] = yaml.safe_load(activation.example or f"{{kind: {name}}}")
+    outputs = {"scalar": None, "vector": 2, "classes": 3 if loss.many_outputs else 1}[cell["labels"]]
+    network.pop("outputs", None)
+    if outputs is not None and "outputs" in architecture.model_fields:
+        network["outputs"] = outputs
+    config |= {"name": "cell", "dataset": {"kind": "file", "path": str(file)}, "architecture": network}
+    config |= {"loss": {"kind": cell["loss"]}, "record": {"snapshots": {"kind": "every", "interval": 1}}}
+    return {**config, "optimizer": {**config["optimizer"], "iterations": 4}}
+
+
+def shortened(config: Any) -> Any:
+    """Return a config that ends after four iterations and records each of them, its grid left out."""
+    loaded = dyn.load_config(config, {"sweep": None}, check_files_exist=False)
+    short = {"points": 4, "until": 0.1} if "points" in type(loaded.optimizer).model_fields else {"iterations": 4}
+    if getattr(loaded.optimizer, "epochs", None):
+        short["epochs"] = None
+    changes = {f"optimizer.{key}": value for key, value in short.items()}
+    return dyn.load_config(config, {"sweep": None, "record.snapshots": {"kind": "every", "interval": 1}, **changes})
+
+
+def look_at(run: Run, seen: set[Any] | None = None) -> None:
+    """Draw every panel and the page of a run. Nothing may raise or be empty.
+
+    To save time, panels in `seen` are not laid out again, nor drawn for one state; those that are only drawn when they
+    are asked for, and take long, are drawn once an architecture.
+    """
+    assert panels_of(run)
+    for panel in panels_of(run):
+        name, of = panel.name, (panel.name, run.config.architecture.kind)
+        if seen is not None and of in seen and not panel.by_default:
+            continue
+        for iteration in (None, run.iterations) if seen is None else (None,):
+            figure = draw_panel(run, name, iteration)
+            if seen is None or name not in seen:
+                figure.draw_without_rendering()
+            assert figure.axes
+            assert all(axes.has_data() or axes.texts or not axes.axison for axes in figure.axes), name
+        if seen is not None:
+            seen |= {name, of}
+    html = run.page().html()
+    assert len(described(html)["panels"]) > 1 or not run.parameters
+    for panel in described(html)["panels"]:
+        lines = panel.get("lines", ())
+        assert not lines or any(np.isfinite(unpacked(html, line["y"])).any() for line in lines), lines
+
+
+def pairs(cell: Cell) -> set[Any]:
+    return set(combinations(cell.items(), 2))
+
+
+def cover(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return cells that hold every pair of values that any of them holds."""
+    missing, chosen = set().union(*map(pairs, cells)), []
+    while missing:
+        chosen.append(max(cells, key=lambda cell: len(pairs(cell) & missing)))
+        missing -= pairs(chosen[-1])
+    return chosen
+
+
+def looked_at(configs: Configs, folder: Path, seen: set[Any] | None = None) -> tuple[int, int]:
+    """Train every config for a few iterations and look at it; return how many there were, and how many are refused."""
+    refused = 0
+    for k, (name, config) in enumerate(configs.items()):
+        try:
+            run = dyn.train(config(), out=folder / str(k))
+        except (InputError, DataMissingError):  # such labels have no such loss; some data must be got first
+            refused += 1
+            continue
+        try:
+            look_at(run, seen)
+        except Exception as error:
+            raise AssertionError(f"{name}: {error}") from error
+    return len(configs) - refused, refused
+
+
+def cells(folder: Path, chosen: list[dict[str, Any]]) -> Configs:
+    return {" ".join(map(str, cell.values())): partial(config_of, cell, folder) for cell in chosen}
+
+
+def accepted(cell: Cell, folder: Path) -> bool:
+    try:
+        dyn.plan(config_of(cell, folder))
+    except InputError:
+        return False
+    return True
+
+
+def examples(folder: Path) -> Configs:
+    """Return the example of every kind, with the files that some read."""
+    (folder / "data.csv").write_text("1.0,2.0,0.5\n0.3,-1.0,0.2\n-0.5,0.1,-0.7\n", encoding="utf-8")
+    np.savez(folder / "weights.npz", hidden_weight=np.eye(60, 2), output_weight=np.ones(60))
+    found = {}
+    for section in SECTIONS:
+        for name, kind in all_kinds(section).items():
+            file = folder / f"{section}-{name}.yaml"
+            file.write_text(example(kind), encoding="utf-8")
+            found[file.stem] = partial(shortened, file)
+    return found
+
+
+def test_pairs_of_the_grid_have_panels_and_pages(tmp_path: Path) -> None:
+    """Every two of inputs, architecture, loss and labels that go together, with one cell at least."""
+    chosen = cover([cell for cell in CELLS if accepted(cell, tmp_path)])
+    assert {cell["architecture"] for cell in chosen} >= {"two_layer", "fully_connected", "diagonal_linear", "residual"}
+    drawn, refused = looked_at(cells(tmp_path, chosen), tmp_path, set())
+    assert (drawn, refused) == (len(chosen), 0)
+    assert drawn >= 30
+
+
+def test_what_the_grid_found(tmp_path: Path) -> None:
+    """Inputs that are no points of a plane; one output that is asked for by its number."""
+    (tmp_path / "e.yaml").write_text(example(all_kinds("dataset")["matrix_completion"]), encoding="utf-8")
+    entries = shortened(tmp_path / "e.yaml")
+    one = config_of({"inputs": 2, "architecture": "two_layer", "loss": "mse", "labels": "scalar"}, tmp_path)
+    one["architecture"]["outputs"] = 1
+    assert looked_at({"entries": lambda: entries, "one": lambda: one}, tmp_path, {"similarity", "spectrum"}) == (2, 0)
+
+
+@pytest.mark.long
+def test_the_whole_grid_has_panels_and_pages(tmp_path: Path) -> None:
+    drawn, refused = looked_at(cells(tmp_path, CELLS), tmp_path)
+    print(f"{drawn} cells of the grid drawn, {refused} refused")
+    assert drawn + refused == len(CELLS)
+    assert drawn >= 150
+
+
+@pytest.mark.long
+def test_every_example_has_panels_and_a_page(tmp_path: Path) -> None:
+    found = examples(tmp_path)
+    drawn, refused = looked_at(found, tmp_path)
+    print(f"{drawn} examples of kinds drawn, {refused} without their data")
+    assert (drawn + refused, refused <= 2) == (len(found), True)
+
+
+@pytest.mark.long
+def test_every_bundled_config_has_panels_and_a_page(tmp_path: Path) -> None:
+    drawn, refused = looked_at({name: partial(shortened, file) for name, file in bundled_configs().items()}, tmp_path)
+    print(f"{drawn} bundled configs drawn, {refused} without their data")
+    assert (drawn + refused, refused <= 8) == (len(bundled_configs()), True)

@@ -1,0 +1,216 @@
+"""Kinds from outside that do what they must not: the message names them, and nothing wrong is recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dynamics_cli.cli import main
+from dynamics_cli.runs import load_run
+from dynamics_cli.runs.run import NotRecordedError
+
+from ..conftest import stranger_to_kinds
+from ..test_outside import CONFIG, PARTS
+
+POINTS = "dataset: {kind: points, x: [[-0.5, 0.3], [2.0, 1.0], [0.4, -1.0]], y: [-1, 1, 1]}"
+TWO_LAYERS = f"""\
+{POINTS}
+architecture: {{kind: two_layer, width: 3}}
+initialization: {{kind: balanced, scale: 0.1}}
+loss: {{kind: mse}}
+optimizer: {{kind: gd, lr: 0.01, iterations: 8}}
+dtype: float64
+backend: autograd
+"""
+MEASURE = """\
+import numpy as np, torch
+from dynamics_cli.config.bases import Measure
+class Mine(Measure, kind="mine"):
+    def measure(self, state):
+        {body}
+        return 1.0
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with stranger_to_kinds():
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path / "outputs"))
+        yield tmp_path
+
+
+def train(code: str, config: str, *more: str, command: str = "train") -> Result:
+    Path("mine.py").write_text(code)
+    Path("mine.yaml").write_text(f"name: mine\n{config}" if "name:" not in config else config)
+    return CliRunner().invoke(main, ["--with", "mine.py", command, "mine.yaml", *more, "-q"])
+
+
+WRITING = {
+    "a weight": 'w = state.parameters["hidden_weight"]; w -= w.mean()',
+    "an entry": 'state.parameters["hidden_weight"] = 0',
+    "shapes": 'state.problem.shapes["hidden_weight"] = ()',
+    "all weights": "state.parameters = {}",
+    "the start": 'state.start["hidden_weight"][0] = 0',
+    "inputs": "np.negative(state.problem.dataset.x, out=state.problem.dataset.x)",
+    "labels": "state.problem.dataset.y[:] = 0",
+    "a tensor of a weight": 'torch.from_numpy(state.parameters["hidden_weight"]).zero_()',
+    "a tensor of the labels": "torch.as_tensor(state.problem.dataset.y).neg_()",
+}
+
+
+@pytest.mark.parametrize("what", WRITING)
+def test_a_measure_that_writes_fails_by_its_name(what: str) -> None:
+    code = MEASURE.format(body=f"if state.iteration > 2:\n            {WRITING[what]}")
+    done = train(code, TWO_LAYERS + "record: {measures: [mine]}\n")
+    assert done.exit_code == 7
+    assert "failed at iteration 3: measure.kind 'mine', mine.py, line 6: " in done.stderr
+
+
+def test_a_measure_may_copy_and_ask_torch_for_what_it_is_given() -> None:
+    body = (
+        "w = torch.tensor(state.parameters['hidden_weight']); w -= 1; state.network(state.problem.dataset.x)\n"
+        "        from dynamics_cli.recording.derivatives import ByAutograd; ByAutograd(state).gradient()"
+    )
+    assert train(MEASURE.format(body=body), TWO_LAYERS + "record: {measures: [mine]}\n").exit_code == 0
+
+
+GIVEN = {
+    "{'a': 1}": ("gives dict {'a': 1}, not a number or an array", 0),
+    "'1.5'": ("gives str '1.5', not a number", 0),
+    "None": ("gives NoneType None, not a number", 0),
+    "[[1.0], [1.0, 2.0]]": ("gives list [[1.0], [1.0, 2.0]], not a number", 0),
+    "np.zeros(1 + (state.iteration > 4))": ("gives shape (2,), not numbers of shape (1,) as before", 5),
+    "{}['a']": (", mine.py, line 5: KeyError: 'a'", 0),
+    "torch.ones((), requires_grad=True)": ("gives Tensor tensor(1., requires_grad=True), not a number", 0),
+    "1.0 if state.iteration < 2 else 'a'": ("gives str 'a', not numbers of shape () as before", 2),
+    "exit(0)": (", mine.py, line 5: SystemExit: 0", 0),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_a_measure_that_gives_no_numbers_fails_by_its_name(given: str, folder: Path) -> None:
+    message, iteration = GIVEN[given]
+    done = train(MEASURE.format(body=f"return {given}"), TWO_LAYERS + "record: {measures: [mine]}\n")
+    assert done.exit_code == 7
+    assert f"the run failed at iteration {iteration}: measure.kind 'mine'" in done.stderr
+    assert message in done.stderr
+    (info,) = (folder / "outputs" / "runs").glob("*/run.json")
+    assert json.loads(info.read_text())["status"] == "failed"
+
+
+EXITS = {
+    "load": "dataset.kind 'circle'", "build": "architecture.kind 'wide'", "draw": "initialization.kind 'rademacher'",
+    "values": "loss.kind 'huber'", "update": "optimizer.kind 'heavy_ball'", "factor": "schedule.kind 'decay'",
+    "measure": "measure.kind 'travel'", "next_after": "snapshots.kind 'powers'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "swept"), [*((method, False) for method in EXITS), ("load", True), ("update", True)]
+)
+def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None:
+    code, count = re.subn(rf"(    def {method}\(.*\):\n)", r"\1        raise SystemExit\n", PARTS)
+    assert count == 1
+    grid = ["--grid", "seed=0,1", "--workers", "1", "--set", "optimizer.iterations=5"] if swept else []
+    done = train(code, CONFIG, *grid, command="sweep" if swept else "train")
+    assert done.exit_code == (6 if swept else 7), done.output
+    assert re.search(rf"{EXITS[method]}, mine.py, line \d+: SystemExit", done.stderr)
+    assert not swept or "2 of 2 jobs failed" in done.stderr
+
+
+LOSS = """\
+from dynamics_cli.config.bases import Activation, Loss, namespace
+class Mine(Loss, kind="mine"):
+    {keys}
+    def values(self, h, y): return {values}
+    def derivatives(self, h, y): return {derivatives}
+"""
+SIGMA = """\
+from dynamics_cli.config.bases import Activation, namespace
+class Mine(Activation, kind="mine"):
+    def value(self, z): return {values}
+    def derivative(self, z): return {derivatives}
+"""
+SOFTMAX = """\
+from dynamics_cli.losses.softmax import CrossEntropy
+class Mine(CrossEntropy, kind="mine"):
+    def derivatives(self, h, y): return {derivatives}
+"""
+CLASSES = "labels, many_outputs = 'classes', True"
+OWN_LOSS = TWO_LAYERS.replace("kind: mse", "kind: mine")
+OWN_SIGMA = TWO_LAYERS.replace("width: 3", "width: 3, activation: mine")
+OWN_SOFTMAX = (
+    OWN_LOSS.replace("two_layer, width: 3", "fully_connected, widths: [3], outputs: 2")
+    .replace("[-1, 1, 1]", "[0, 1, 1]")
+    .replace("kind: balanced, scale: 0.1", "kind: default_scaled")
+)
+TEACHER = OWN_LOSS.replace("mine", "mse").replace(
+    POINTS, "dataset: {kind: teacher, n: 9, dim: 2, architecture: {kind: two_layer, width: 2, activation: mine}}"
+)
+FORMULAS = {
+    "a loss": (LOSS, OWN_LOSS, "(h - y) ** 4", "h - y", "loss.kind 'mine': at h = -5.93, y = .* derivatives gives -6"),
+    "a right loss": (LOSS, OWN_LOSS, "(h - y) ** 4", "4 * (h - y) ** 3", ""),
+    "a scalar": (LOSS, OWN_LOSS, "((h - y) ** 2).mean()", "2 * (h - y)", r"values gives shape \(\) for 26 arguments"),
+    "an activation": (SIGMA, OWN_SIGMA, "z ** 2", "0 * z", r"activation.kind 'mine': at z = -5.93 derivative gives -0, "
+                      "automatic differentiation of value -11.86"),
+    "wrong away from 0": (SIGMA, OWN_SIGMA, "z ** 3", "3 * z ** 2 * (z < 5)", "at z = 5.06304 derivative gives 0"),
+    "a right activation": (SIGMA, OWN_SIGMA, "abs(z)", "2.0 * (z > 0) - 1", ""),
+    "one of a teacher": (SIGMA, TEACHER, "z ** 2", "z", "activation.kind 'mine': at z = -5.93 derivative gives -5.93"),
+    "softmax": (SOFTMAX, OWN_SOFTMAX, "", "super().derivatives(h, y) * 2", r"loss.kind 'mine': at h = \[.*\], y = 0 "),
+    "right softmax": (SOFTMAX, OWN_SOFTMAX, "", "super().derivatives(h, y)", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FORMULAS)
+def test_a_derivative_by_hand_is_compared_with_automatic_differentiation(what: str) -> None:
+    code, config, values, derivatives, message = FORMULAS[what]
+    done = train(code.format(keys="pass", values=values, derivatives=derivatives), config)
+    assert done.exit_code == (3 if message else 0), done.output
+    assert re.search(message, done.stderr)
+
+
+WIDTHS = ", ".join(["2"] * 11)
+DEEP = TWO_LAYERS.replace("two_layer, width: 3", f"fully_connected, widths: [{WIDTHS}]").replace(
+    "balanced, scale: 0.1", "default_scaled"
+)
+ORDER = [f"{what}_{layer}" for layer in range(1, 13) for what in ("weight", "bias")]
+
+
+def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
+    body = (
+        f"assert [*state.parameters] == [*state.start] == {ORDER}\n"
+        "        return [np.linalg.norm(state.parameters[f'weight_{k}']) for k in range(1, 13)]"
+    )
+    own, *layers = ["mine", *(f"{{kind: distance, layer: {name}}}" for name in ORDER[:6])]
+    config = f"{DEEP}record: {{measures: [{', '.join([*layers, own])}]}}\n"
+    assert train(MEASURE.format(body=body), config, "--out", "run").exit_code == 0
+    run = load_run("run")
+    assert [*run.parameters] == ORDER
+    assert [*run.measures] == [*(f"distance_{name}" for name in ORDER[:6]), "mine"]
+    assert train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep").exit_code == 0
+    (table,) = folder.glob("outputs/sweeps/*/results.csv")
+    columns = table.read_text().splitlines()[0].split(",")[5:-4]
+    assert columns == [*(f"distance_{name}" for name in ORDER[:6]), *(f"mine.{k}" for k in range(12))]
+    with pytest.raises(NotRecordedError, match=r"^'min' was not recorded .did you mean 'mine'.*; there is distance_w"):
+        run.measures["min"]
+    assert "min" not in run.measures
+    assert run.measures.get("min") is None
+
+
+def test_a_running_run_is_shown_without_nan(folder: Path) -> None:
+    """At state 3 the sharpness was last due at state 0."""
+    show = "from click.testing import CliRunner; from dynamics_cli.cli import main; import pathlib"
+    body = f"{show}\n        if state.iteration == 3: pathlib.Path('shown').write_text("
+    code = MEASURE.format(body=f"{body}CliRunner().invoke(main, ['show', 'run']).output)")
+    measures = "record: {measures: [mine, {kind: sharpness, at: {kind: every, interval: 5}}]}\n"
+    assert train(code, TWO_LAYERS + measures, "--out", "run").exit_code == 0
+    shown = (folder / "shown").read_text()
+    assert "status      running" in shown
+    assert "sharpness" in shown
+    assert "nan" not in shown
