@@ -106,13 +106,13 @@ def test_a_measure_that_gives_no_numbers_fails_by_its_name(given: str, folder: P
 
 EXITS = {
     "load": "dataset.kind 'circle'", "build": "architecture.kind 'wide'", "draw": "initialization.kind 'rademacher'",
-    "values": "loss.kind 'huber'", "update": "optimizer.kind 'heavy_ball'", "factor": "schedule.kind 'decay'",
+    "values": "loss.kind 'huber'", "updated": "optimizer.kind 'heavy_ball'", "factor": "schedule.kind 'decay'",
     "measure": "measure.kind 'travel'", "next_after": "snapshots.kind 'powers'",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("method", "swept"), [*((method, False) for method in EXITS), ("load", True), ("update", True)]
+    ("method", "swept"), [*((method, False) for method in EXITS), ("load", True), ("updated", True)]
 )
 def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None:
     code, count = re.subn(rf"(    def {method}\(.*\):\n)", r"\1        raise SystemExit\n", PARTS)
