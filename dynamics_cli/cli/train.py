@@ -118,7 +118,7 @@ def _show(run: Run, *, as_json: bool) -> None:
 
 def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> None:
     """Print what training would do and need."""
-    from dynamics_cli.training.prospect import prospect
+    from dynamics_cli.training.prospect import not_formulas, prospect
 
     found, needs = prospect(plan, resume=resume, force=force), plan.needs
     stops = "" if plan.config.optimizer.stop_below is None else "; less where the loss stops it"
@@ -130,4 +130,6 @@ def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> N
         "disk": f"about {size(needs.disk_bytes)}",
         "time": f"about {duration(needs.seconds)}, within a factor of a few" + stops,
     }  # fmt: skip
+    for kind, why in not_formulas(plan):
+        lines[kind] = f"autograd trains it, as it is no formula: {why}"
     emit_either(found.as_dict(), pairs(lines), as_json=as_json)

@@ -15,6 +15,7 @@ from dynamics_cli.config.run import Record, RunConfig, SweepSection
 from dynamics_cli.config.schema import section_schema
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
+from dynamics_cli.kinds.tracing import obstacle
 
 PLAIN = """\
 name: example
@@ -85,13 +86,22 @@ def explain(name: str) -> str:
     if issubclass(cls, Kind):
         title = f"{cls.section}.{cls.model_fields['kind'].default}"
         panel = getattr(cls, "panel", "")
-        origin = [f"From: {_origin(cls)}", *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else []), ""]
+        origin = [f"From: {_origin(cls)}", *([f"Drawn by: dyn plot RUN --panel {panel}"] if panel else [])]
+        if why := _obstacle(cls):
+            origin.append(f"Trained by autograd, as it is no formula: {why}")
+        origin.append("")
     keys = key_rows(cls)
     lines = [inspect.cleandoc(cls.__doc__ or ""), "", *origin, "Keys:" if keys else "It has no keys."]
     for key in keys:
         lines.append(f"  {key['name']}: {key['type']}{_by_default(key)}")
         lines += [f"      {line}" for line in key["what"].split("\n") if line]
     return _page(title, lines, example(cls))
+
+
+def _obstacle(cls: type[Kind]) -> str | None:
+    """Return why a kind is no formula; numbers that a config must give are 1."""
+    needed = {key: 1.0 for key, field in cls.model_fields.items() if field.is_required() and field.annotation is float}
+    return obstacle(cls.model_construct(**needed))
 
 
 def _explain_kinds(section: str) -> str:

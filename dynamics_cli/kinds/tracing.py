@@ -55,24 +55,36 @@ def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) ->
     raise AssertionError
 
 
-_FORMULAS: dict[Any, int | None] = {}
+_FORMULAS: dict[Any, int | str] = {}
 
 
 def operations(kind: Any) -> int | None:
     """Return how many elementary functions an activation, loss or update takes; None where it is no formula."""
+    found = _looked_at(kind)
+    return found if isinstance(found, int) else None
+
+
+def obstacle(kind: Any) -> str | None:
+    """Return why an activation, loss or update is no formula, so that autograd trains it; None of one that is."""
+    if kind.section not in ("activation", "loss", "optimizer") or not hasattr(kind, _METHODS[kind.section]):
+        return None
+    found = _looked_at(kind)
+    return None if isinstance(found, int) else found
+
+
+_METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
+
+
+def _looked_at(kind: Any) -> int | str:
     settings = ((key, "number" if type(value) is float else repr(value)) for key, value in kind)
     key = (type(kind), *settings)
     if key not in _FORMULAS:
-        trace_of = {
-            "activation": lambda sigma, trace: curve(sigma, trace, 1),
-            "loss": loss_and_slope,
-            "optimizer": all_of,
-        }
+        formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
         try:
-            nodes, _ = traced(kind, trace_of[kind.section])
+            nodes, _ = traced(kind, formula)
             _FORMULAS[key] = sum(one.operation in formulas.ELEMENTARY for one in formulas.ordered(nodes))
-        except NotAFormulaError:
-            _FORMULAS[key] = None
+        except NotAFormulaError as error:
+            _FORMULAS[key] = str(error)
     return _FORMULAS[key]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dynamics_cli.config.base import kinds_in
+from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.runs import Run, check_space, is_locked, is_run
 from dynamics_cli.runs.steady import steadily
 from dynamics_cli.training.session import Plan
@@ -65,3 +68,10 @@ def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospe
     else:
         action = "refuse: the run that is there is unfinished (--resume continues it, --force starts over)"
     return Prospect(plan, run.status, action)
+
+
+def not_formulas(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield activations, losses and updates of a config that no stepper but autograd can train, and why."""
+    for _, kind in kinds_in(plan.config):
+        if why := obstacle(kind):
+            yield f"{kind.section}.kind", f"{kind.kind}: {why}"

@@ -214,3 +214,23 @@ def test_a_running_run_is_shown_without_nan(folder: Path) -> None:
     assert "status      running" in shown
     assert "sharpness" in shown
     assert "nan" not in shown
+
+
+def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path) -> None:
+    """Swish, Huber and heavy-ball of README go to the engine and agree with autograd; a method of arrays is named."""
+    config = CONFIG.replace("kind: wide", "kind: fully_connected, activation: swish").replace(
+        "width: 30", "widths: [30]"
+    )
+    config = config.replace("kind: rademacher", "kind: unbalanced")
+    losses = []
+    for backend in ("layers", "autograd"):
+        done = train(PARTS, config, "--set", f"backend={backend}", "--set", "optimizer.iterations=50", "--json")
+        assert done.exit_code == 0, done.output
+        losses.append(json.loads(done.stdout)["final_loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    dry = train(PARTS, config, "--dry-run")
+    assert re.search(r"backend +layers", dry.stdout)
+    dry = train(PARTS.replace("return z * formulas.sigmoid(z)", "return z.clip(0)"), config, "--dry-run")
+    assert re.search(r"backend +autograd", dry.stdout)
+    assert "activation.kind" in dry.stdout
+    assert "swish: Swish: 'Expression' object has no attribute 'clip'" in " ".join(dry.stdout.split())
