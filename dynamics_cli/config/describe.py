@@ -100,7 +100,7 @@ def explain(name: str) -> str:
 
 def _obstacle(cls: type[Kind]) -> str | None:
     """Return why a kind is no formula; numbers that a config must give are 1."""
-    needed = {key: 1.0 for key, field in cls.model_fields.items() if field.is_required() and field.annotation is float}
+    needed: dict[str, Any] = {key: 1.0 for key, field in cls.model_fields.items() if field.is_required() and field.annotation is float}
     return obstacle(cls.model_construct(**needed))
 
 

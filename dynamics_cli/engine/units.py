@@ -8,7 +8,6 @@ are arguments of its unit: many values share one function.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import importlib.util
@@ -176,12 +175,10 @@ def _compiled(source: str, name: str) -> int:
     below = hashlib.sha256(source.encode() + Path(elementary.__file__).read_bytes()).hexdigest()[:20]
     path = _folder() / f"{name}_{below}.py"
     text = source.replace("cache=CACHE", f"cache={keeps}")
-    if not path.exists():  # of two processes both write the same, and numba compares times
+    if not path.exists():  # numba compares times; two processes write the same
         with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
             part.write(text)
-        with contextlib.suppress(FileExistsError):
-            os.link(part.name, path)
-        Path(part.name).unlink()
+        os.replace(part.name, path)
     spec = importlib.util.spec_from_file_location(f"dyn_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
