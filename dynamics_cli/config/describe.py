@@ -100,7 +100,8 @@ def explain(name: str) -> str:
 
 def _obstacle(cls: type[Kind]) -> str | None:
     """Return why a kind is no formula; numbers that a config must give are 1."""
-    needed: dict[str, Any] = {key: 1.0 for key, field in cls.model_fields.items() if field.is_required() and field.annotation is float}
+    fields = cls.model_fields.items()
+    needed: dict[str, Any] = {key: 1.0 for key, one in fields if one.is_required() and one.annotation is float}
     return obstacle(cls.model_construct(**needed))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import importlib.util
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -178,7 +177,7 @@ def _compiled(source: str, name: str) -> int:
     if not path.exists():  # numba compares times; two processes write the same
         with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
             part.write(text)
-        os.replace(part.name, path)
+        Path(part.name).replace(path)
     spec = importlib.util.spec_from_file_location(f"dyn_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
