@@ -93,7 +93,7 @@ def _list(values: list[float]) -> str:
 
 def memory() -> Table:
     """Peak memory of whole runs, recording included."""
-    config = str(CONFIGS / "orthogonal.yaml")
+    config = str(CONFIGS / "boursier2022" / "orthogonal.yaml")
     table = {}
     for count in (20_000, 200_000, 2_000_000):
         peak = float(_python("-c", PEAK, config, str(count)))
@@ -103,7 +103,7 @@ def memory() -> Table:
 
 def sweeps() -> Table:
     """Sweeps as `dyn sweep` does them, in a fresh directory, everything included."""
-    orthogonal = str(CONFIGS / "orthogonal.yaml")
+    orthogonal = str(CONFIGS / "boursier2022" / "orthogonal.yaml")
     phase = {
         "name": "phase",
         "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,7 +49,18 @@ def ours(problem: Problem, backend: str) -> Timed:
     return run
 
 
-ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh, "linear": lambda z: z}
+ACTIVATIONS = {
+    "relu": torch.relu, "tanh": torch.tanh, "linear": lambda z: z, "gelu": torch.nn.functional.gelu,
+}  # fmt: skip
+
+
+def loss_of(problem: Problem, h: Any, y: Any, softplus: Callable[[Any], Any]) -> Any:
+    """Return the reduced loss of outputs (n,)."""
+    loss = problem.config.loss
+    values = {
+        "mse": lambda: (h - y) ** 2, "half_mse": lambda: (h - y) ** 2 / 2, "logistic": lambda: softplus(-y * h),
+    }[loss.kind]()  # fmt: skip
+    return values.mean() if loss.reduction == "mean" else values.sum()
 
 
 class Network(torch.nn.Module):
@@ -80,14 +92,14 @@ class Network(torch.nn.Module):
 
 
 def plain(problem: Problem, threads: int) -> Timed:
-    x = torch.tensor(problem.dataset.x, dtype=torch.float32)
-    y = torch.tensor(problem.dataset.y, dtype=torch.float32)[:, None]
+    dtype = getattr(torch, problem.config.dtype)
+    x, y = (torch.tensor(one, dtype=dtype) for one in (problem.dataset.x, problem.dataset.y))
     size, order = problem.batch_size or 0, torch.from_numpy(np.random.default_rng(0).permutation(len(x)))
     chosen = problem.config.optimizer
     make = torch.optim.Adam if chosen.kind == "adam" else torch.optim.SGD
 
     def run(count: int) -> float:
-        net, criterion, losses = Network(problem), torch.nn.MSELoss(), []
+        net, losses = Network(problem).to(dtype), []
         vector, weights = np.random.default_rng(0).standard_normal(sum(p.numel() for p in net.parameters())), []
         if problem.config.record.measures:
             weights = list(net.parameters())
@@ -99,11 +111,11 @@ def plain(problem: Problem, threads: int) -> Timed:
             k = order[t * size % (len(order) - size + 1) :][:size]
             xb, yb = (x, y) if size == 0 else (x[k], y[k])
             optimizer.zero_grad()
-            loss = criterion(net(xb), yb)
+            loss = loss_of(problem, net(xb)[:, 0], yb, torch.nn.functional.softplus)
             if weights:  # sharpness
                 slopes = torch.autograd.grad(loss, weights, create_graph=True)
                 vector = largest_eigenvalues(partial(hessian_product, slopes, weights), vector)[1][:, 0]
-                loss = criterion(net(xb), yb)
+                loss = loss_of(problem, net(xb)[:, 0], yb, torch.nn.functional.softplus)
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -120,13 +132,13 @@ def hessian_product(slopes: tuple[torch.Tensor, ...], weights: list[torch.Tensor
     return torch.cat([p.flatten() for p in torch.autograd.grad(inner, weights, retain_graph=True)]).double().numpy()
 
 
-def jax_sharpness(loss_of, w, vector):  # type: ignore[no-untyped-def]
+def jax_sharpness(value, w, vector):  # type: ignore[no-untyped-def]
     import jax
     import jax.flatten_util
     import jax.numpy as jnp
 
     at, unravel = jax.flatten_util.ravel_pytree(w)
-    gradient = jax.grad(lambda flat: loss_of(unravel(flat)))
+    gradient = jax.grad(lambda flat: value(unravel(flat)))
 
     def one(j, carry):  # type: ignore[no-untyped-def]
         Q, alpha, beta = carry
@@ -149,32 +161,39 @@ def jax_scan(problem: Problem) -> Timed | None:
     import jax
     import jax.numpy as jnp
 
-    x, y = jnp.array(problem.dataset.x, jnp.float32), jnp.array(problem.dataset.y, jnp.float32)
-    weights = {name: jnp.array(value) for name, value in problem.initial_parameters().items()}
+    jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
+    dtype = getattr(jnp, problem.config.dtype)
+    x, y = jnp.array(problem.dataset.x, dtype), jnp.array(problem.dataset.y, dtype)
+    weights = {name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()}
     names = [name for name in weights if "weight" in name]
-    sigma = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda z: z}[problem.config.architecture.sigma.kind]  # type: ignore[attr-defined]
+    sigma = {
+        "relu": jax.nn.relu,
+        "tanh": jnp.tanh,
+        "linear": lambda z: z,
+        "gelu": lambda z: jax.nn.gelu(z, approximate=False),
+    }[problem.config.architecture.sigma.kind]  # type: ignore[attr-defined]
     depth = getattr(problem.config.architecture, "depth", None)
     lr, adam = problem.config.optimizer.lr, problem.config.optimizer.kind == "adam"  # type: ignore[union-attr]
     measured = bool(problem.config.record.measures)
     size, order = problem.batch_size or 0, jnp.array(np.random.default_rng(0).permutation(len(x)))
 
-    def loss_of(w, xb, yb):  # type: ignore[no-untyped-def]
+    def value(w, xb, yb):  # type: ignore[no-untyped-def]
         if depth is not None:
-            return jnp.mean((xb @ (w["u"] ** depth - w["v"] ** depth) - yb) ** 2)
+            return loss_of(problem, xb @ (w["u"] ** depth - w["v"] ** depth), yb, jax.nn.softplus)
         h = xb
         for name in names:
             h = h @ jnp.atleast_2d(w[name]).T + w.get(name.replace("weight", "bias"), 0.0)
             h = h if name == names[-1] else sigma(h)
-        return jnp.mean((h[:, 0] - yb) ** 2)
+        return loss_of(problem, h[:, 0], yb, jax.nn.softplus)
 
     def step(carry, t):  # type: ignore[no-untyped-def]
         w, m, v = carry
         top = None
         if measured:
-            top, m = jax_sharpness(lambda w: loss_of(w, x, y), w, m)
+            top, m = jax_sharpness(lambda w: value(w, x, y), w, m)
         k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
         xb, yb = (x, y) if size == 0 else (x[k], y[k])
-        loss, g = jax.value_and_grad(loss_of)(w, xb, yb)
+        loss, g = jax.value_and_grad(value)(w, xb, yb)
         if adam:
             m = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, m, g)
             v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, g)

@@ -13,12 +13,13 @@ from dynamics_cli.config import load_config
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.training.problem import Problem, build_problem
 
-CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "boursier2022"
+CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 DEFAULT_MNIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "mnist"
 
 
 def from_config(name: str) -> Callable[[Path], Problem]:
-    return lambda mnist: build_problem(load_config(CONFIGS / f"{name}.yaml"))
+    """Return what makes the problem of a bundled config, without its measures."""
+    return lambda mnist: build_problem(load_config(CONFIGS / f"{name}.yaml", ["record.measures=[]"]))
 
 
 def problem_of(dataset: Samples, width: int, **optimizer: float) -> Problem:
@@ -93,9 +94,9 @@ def deep(
 
 
 PROBLEMS: dict[str, Callable[[Path], Problem]] = {
-    "orthogonal": from_config("orthogonal"),
-    "five_points": from_config("five_points"),
-    "high_dim": from_config("high_dim"),
+    "orthogonal": from_config("boursier2022/orthogonal"),
+    "five_points": from_config("boursier2022/five_points"),
+    "high_dim": from_config("boursier2022/high_dim"),
     "wide": wide,
     "mnist01": mnist_zero_one,
     "sgd": mnist_sgd,
@@ -105,6 +106,11 @@ PROBLEMS: dict[str, Callable[[Path], Problem]] = {
     "relu_sgd": deep(2000, 100, [100, 100], kind="sgd", batch_size=32),
     "relu_large": deep(2000, 784, [200, 200]),
     "diagonal": deep(100, 1000, []),
+    "tanh": deep(50, 10, [64, 64], "tanh"),
+    "gelu": deep(50, 10, [64, 64], "gelu"),
+    "cohen2021/classes": from_config("cohen2021/classes"),
+    "cohen2021/chebyshev": from_config("cohen2021/chebyshev"),
+    "tachet2018/deep": from_config("tachet2018/deep"),
     "tanh_sharpness": deep(20, 1, [100], "tanh", ("sharpness",), lr=0.01),
 }
 TARGETS = {
@@ -119,7 +125,12 @@ TARGETS = {
     "relu_adam": (20.0, 1.0),
     "relu_sgd": (4.0, 1.0),
     "relu_large": (2.5, 1.0),
-    "diagonal": (8.0, 1.0),
+    "diagonal": (8.0, 1.2),
+    "tanh": (8.0, 1.2),
+    "gelu": (8.0, 1.2),
+    "cohen2021/classes": (0.0, 1.2),
+    "cohen2021/chebyshev": (0.0, 1.2),
+    "tachet2018/deep": (0.0, 1.2),
     "tanh_sharpness": (4.0, 1.0),
 }
 """Least ratios to the plain loop and to JAX that must be seen."""
