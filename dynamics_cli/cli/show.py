@@ -78,7 +78,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
         config = read_config(text, overrides)
         plain, jobs = to_plain(config), ""
         if not as_json and (labels := label_moments(config)) is not None:
-            moments = "# training labels: mean {}, standard deviation {}".format(*map(cell, labels))
+            moments = "# labels: mean {}, standard deviation {}".format(*map(cell, labels))
     else:
         planned = api.plan_sweep(text, overrides=overrides, record="config")
         try:

@@ -323,7 +323,7 @@ class GrowingTable:
         """Whether the table is there, as it was written, and says how each job ended."""
         with suppress(RunError):
             read_table(self._directory)
-            with np.load(io.BytesIO(read_table(self._directory, "columns"))) as columns:
+            with np.load(io.BytesIO(read_table(self._directory, "columns")), allow_pickle=False) as columns:
                 return np.array_equal(columns["status"], np.array(STATUSES)[self.results.status])
         return False
 

@@ -71,7 +71,7 @@ def test_measures_of_any_name_and_shape(write: Write) -> None:
 
 def test_what_a_panel_of_measures_leaves_out_it_says(write: Write) -> None:
     found = {i: {"many": np.arange(30.0) + i, "lost": np.nan} for i in range(3)}
-    lost, many = draw_panel(write([1.0], {i: {} for i in range(3)}, measures=found), "measures").axes
+    many, lost = draw_panel(write([1.0], {i: {} for i in range(3)}, measures=found), "measures").axes
     assert (len(many.lines), many.get_xlabel()) == (20, "iteration  (20 of 30 numbers)")
     assert texts(lost) == ["no finite value is recorded"]
 

@@ -25,7 +25,7 @@ def test_a_bundled_config(dyn: Dyn) -> None:
 
 def test_a_config_says_mean_and_deviation_of_its_labels(dyn: Dyn) -> None:
     x = "dataset={kind: points, x: [[1.0], [2.0], [3.0]], y: [1.0, 2.0, 6.0]}"
-    told = "\n# training labels: mean 3, standard deviation 2.16025\n"
+    told = "\n# labels: mean 3, standard deviation 2.16025\n"
     assert dyn("show", "toy.yaml", "--set", x).out.endswith(told)
     assert "labels:" not in dyn("show", "toy.yaml", "--set", "dataset={kind: file, path: toy.yaml}").out
 
