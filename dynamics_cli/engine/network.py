@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine.products import PIECE, call, call_number, dots, product, product_from
+from dynamics_cli.engine.products import PIECE, address, call, call_number, dots, product, product_from
 
 FREE: dict[str, Any] = {**STRICT, "nogil": True}
 """Of kernels that Python's threads call side by side."""
@@ -45,13 +45,10 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     for layer in range(L):
         rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
         plain = multipliers[layer] == one
-        h, first = (x, o) if layer == 0 else (H, before)
-        if m == 1:
-            dots(units[DOTS], h, first, theta, W, n, rows, H, p)
-        elif plain and b >= 0:
-            product_from(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m, theta, b, 0)
+        if layer == 0:  # of two calls neither counts references to arrays, as a choice of one would
+            ahead(units, x, o, theta, W, b if plain else -1, H, p, n, rows, m)
         else:
-            product(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m)
+            ahead(units, H, before, theta, W, b if plain else -1, H, p, n, rows, m)
         if not plain:
             scale_by(H, p, p + n * m, multipliers[layer])
         if b >= 0 and (m == 1 or not plain):
@@ -61,7 +58,7 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
                 for j in range(m):
                     row[j] += bias[j]
         if layer + 1 < L and sigma != 0:
-            call(sigma, ((H, p), (S, p), (S, p), n * m, (numbers, q)))
+            call(sigma, (address(H, p), address(S, p), address(S, p), n * m, address(numbers, q)))
         before = p
         p += n * m
     C = sizes[L]
@@ -73,7 +70,9 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
             if scale == 0:
                 own[k] = f[k]
             f[k] = scale * (f[k] - own[k])
-    total = call_number(units[LOSS], ((H, p), (y, yo), (S, p), n, C, weight, (loss_numbers, 0)))
+    total = call_number(
+        units[LOSS], (address(H, p), address(y, yo), address(S, p), n, C, weight, address(loss_numbers, 0))
+    )
     if not wanted:
         return total
     if scale != one:
@@ -90,11 +89,10 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
         if multipliers[layer] != one:
             scale_by(S, p, p + n * m, multipliers[layer])
         if learns[layer, 0]:
-            h, first = (x, o) if layer == 0 else (H, before)
-            if m == 1:
-                product(units[PRODUCT], S, p, 0, 1, h, first, rows, g, W, rows, 1, n, rows)
+            if layer == 0:
+                slope_of_weights(units, x, o, S, p, g, W, n, rows, m)
             else:
-                product(units[PRODUCT], h, first, 1, rows, S, p, m, g, W, m, rows, n, m)
+                slope_of_weights(units, H, before, S, p, g, W, n, rows, m)
         if layer > lowest:
             if sigma == 0:
                 back(units[PRODUCT], units[DOTS], theta, W, rows, m, S, p, n, S, before, T)
@@ -105,6 +103,26 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
                     slopes[k] *= towards[k]
             p = before
     return total
+
+
+@numba.njit(**PIECE)
+def ahead(units, h, first, theta, W, b, H, p, n, rows, m):  # type: ignore[no-untyped-def]
+    """Set `z` (n, m) of `H` at `p` to `h W`, plus the bias at `b`, if `b >= 0`, of more than one output."""
+    if m == 1:
+        dots(units[DOTS], h, first, theta, W, n, rows, H, p)
+    elif b >= 0:
+        product_from(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m, theta, b, 0)
+    else:
+        product(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m)
+
+
+@numba.njit(**PIECE)
+def slope_of_weights(units, h, first, S, p, g, W, n, rows, m):  # type: ignore[no-untyped-def]
+    """Set the gradient by `W` (rows, m) to `h^T delta`, `delta` (n, m) of `S` at `p`."""
+    if m == 1:
+        product(units[PRODUCT], S, p, 0, 1, h, first, rows, g, W, rows, 1, n, rows)
+    else:
+        product(units[PRODUCT], h, first, 1, rows, S, p, m, g, W, m, rows, n, m)
 
 
 @numba.njit(**PIECE)
@@ -143,7 +161,9 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
             if scale == 0:
                 base[bo + k] = H[k]
             H[k] = scale * (H[k] - base[bo + k])
-    total = call_number(units[LOSS], ((H, 0), (y, yo), (S, 0), n, 1, weight, (loss_numbers, 0)))
+    total = call_number(
+        units[LOSS], (address(H, 0), address(y, yo), address(S, 0), n, 1, weight, address(loss_numbers, 0))
+    )
     if wanted:
         product(units[PRODUCT], S, 0, 0, 1, x, o, d, T, 0, d, 1, n, d)
         factor = scale * u.dtype.type(depth)
@@ -151,6 +171,16 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
             g[i] = factor * u[i] * beta[i]
             g[d + i] = -factor * v[i] * beta[i]
     return total
+
+
+@numba.njit(**PIECE)
+def one_chunk(  # type: ignore[no-untyped-def]
+    net, units, sigma, numbers, q, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted
+):
+    """Do as `through_layers`, or as `diagonal` where there is a `depth`."""
+    if depth > 0:
+        return diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted)
+    return through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted)
 
 
 @numba.njit(**FREE)
@@ -169,7 +199,10 @@ def run(  # type: ignore[no-untyped-def]
     H, S, T, g, part, xb, yb, zb = buffers
     full, real = samples.shape[1] == 0, theta.dtype.type
     d, c, C = x.shape[2], y.shape[2], base.shape[2]
+    flat_segments = segments.reshape(-1)
     X, Y, Z = x.reshape(-1), y.reshape(-1), base.reshape(-1)
+    xs, ys, zs = (X, Y, Z) if full else (xb, yb, zb)
+    per_network = numbers.shape[0] // max(1, sigmas.shape[0])
     for r in range(replicas[0], replicas[1]):
         n = x.shape[1]
         xo, yo = (r if x.shape[0] > 1 else 0) * n * d, (r if y.shape[0] > 1 else 0) * n * c
@@ -188,18 +221,16 @@ def run(  # type: ignore[no-untyped-def]
             each = real(1) / real(size) if weight == 0 else weight
             for start in range(0, size if gradients or not updates else 0, rows):
                 count = min(size, start + rows) - start
-                xs, ys, zs = (X, Y, Z) if full else (xb, yb, zb)
                 a, b, e = (xo, yo, zo) if full else (0, 0, 0)
-                into = part if start > 0 else g
-                if depth > 0:
-                    total += diagonal(
-                        net, units, depth, own, xs, a + start * d, ys, b + start * c, zs, e + start * C, count, each,
-                        H, S, T, into, gradients,
+                if start == 0:
+                    total += one_chunk(
+                        net, units, sigmas[r], numbers, r * per_network, depth, own, xs, a, ys, b, zs, e, count, each,
+                        H, S, T, g, gradients,
                     )  # fmt: skip
                 else:
-                    total += through_layers(
-                        net, units, sigmas[r], numbers, r * (numbers.shape[0] // sigmas.shape[0]), own, xs,
-                        a + start * d, ys, b + start * c, zs, e + start * C, count, each, H, S, T, into, gradients,
+                    total += one_chunk(
+                        net, units, sigmas[r], numbers, r * per_network, depth, own, xs, a + start * d, ys,
+                        b + start * c, zs, e + start * C, count, each, H, S, T, part, gradients,
                     )  # fmt: skip
                 if start > 0 and gradients:
                     for i in range(g.shape[0]):
@@ -214,8 +245,9 @@ def run(  # type: ignore[no-untyped-def]
                 call(
                     units[UPDATE],
                     (
-                        (own, 0), (g, 0), (kept, 0), own.shape[0], (segments, 0), factors.shape[0], (factors, 0),
-                        lrs[r, t], first + t, losses[r, t] if full else 0.0, (update_numbers, 0),
+                        address(own, 0), address(g, 0), address(kept, 0), own.shape[0], address(flat_segments, 0),
+                        factors.shape[0], address(factors, 0), lrs[r, t], first + t, losses[r, t] if full else 0.0,
+                        address(update_numbers, 0),
                     ),
                 )  # fmt: skip
 

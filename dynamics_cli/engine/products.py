@@ -301,6 +301,87 @@ def _dots_unit(A, b, n, K, C):  # type: ignore[no-untyped-def]
     _dot_products(carray(A, 1), 0, carray(b, 1), 0, n, K, carray(C, 1), 0)
 
 
+@intrinsic
+def multiply_add(context, a, b, c):  # type: ignore[no-untyped-def]
+    """Return `a b + c`, rounded as in tiles."""
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        number = context.get_value_type(signature.args[0])
+        function = _multiply_add(builder, number, 8 if isinstance(number, ir.DoubleType) else 4)
+        return builder.call(function, arguments)
+
+    return a(a, a, a), written
+
+
+@intrinsic
+def _at(context, array, index):  # type: ignore[no-untyped-def]
+    """Return a number of a flat array; an index below 0 is not looked for."""
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(_data(context, builder, signature.args[0], *arguments))
+
+    return array.dtype(array, index), written
+
+
+@intrinsic
+def _put(context, array, index, value):  # type: ignore[no-untyped-def]
+    """Set a number of a flat array."""
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        builder.store(arguments[2], _data(context, builder, signature.args[0], *arguments[:2]))
+        return context.get_dummy_value()
+
+    return types.void(array, index, array.dtype), written
+
+
+_TINY = 32
+"""Multiply-adds of a product up to which a call costs more than the product."""
+
+
+@numba.njit(**PIECE)
+def _tiny(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
+    for k in range(n):
+        for j in range(m):
+            s = _at(I, i + k * ir + j) if begins else A.dtype.type(0)
+            for q in range(K):
+                s = multiply_add(_at(A, a + k * ar + q * ak), _at(B, b + q * bk + j), s)
+            _put(C, c + k * cr + j, s)
+
+
+@intrinsic
+def address(context, array, offset):  # type: ignore[no-untyped-def]
+    """Return where a number of a flat array stands: unlike an array in a tuple, it counts no references."""
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ptrtoint(_data(context, builder, signature.args[0], *arguments), ir.IntType(64))
+
+    return types.int64(array, offset), written
+
+
+@intrinsic
+def call(context, unit, arguments):  # type: ignore[no-untyped-def]
+    """Call the unit at an address with numbers, of which some are addresses."""
+    return _call(types.void, unit, arguments)
+
+
+@intrinsic
+def call_number(context, unit, arguments):  # type: ignore[no-untyped-def]
+    """Call the unit at an address and return its float64; see `call`."""
+    return _call(types.float64, unit, arguments)
+
+
+def _call(result: Any, unit: Any, arguments: Any) -> Any:
+    def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        unit, packed = values
+        given = [builder.extract_value(packed, k) for k in range(len(signature.args[1].types))]
+        returned = ir.VoidType() if result == types.void else context.get_value_type(result)
+        function = builder.inttoptr(unit, ir.FunctionType(returned, [one.type for one in given]).as_pointer())
+        found = builder.call(function, given)
+        return context.get_dummy_value() if result == types.void else found
+
+    return result(unit, arguments), written
+
+
 @numba.njit(**PIECE)
 def product(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m):  # type: ignore[no-untyped-def]
     """Set C (n, m), at `c` with rows `cr` apart, to A B.
@@ -308,49 +389,25 @@ def product(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m):  # type: ignore[no
     A (n, K) begins at `a`, its rows are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B
     (K, m) begins at `b`, its rows are `bk` apart. `unit` is the first of `product_units`.
     """
-    call(unit, ((A, a), ar, ak, (B, b), bk, (C, c), cr, n, K, m, (C, c), cr, 0))
+    if n * K * m <= _TINY:
+        _tiny(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, C, c, cr, False)
+        return
+    call(unit, (address(A, a), ar, ak, address(B, b), bk, address(C, c), cr, n, K, m, address(C, c), cr, 0))
 
 
 @numba.njit(**PIECE)
 def product_from(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir):  # type: ignore[no-untyped-def] # noqa: E741
     """Set C (n, m) to A B + I, of which I begins at `i` and its rows are `ir` apart: 0 for one row; see `product`."""
-    call(unit, ((A, a), ar, ak, (B, b), bk, (C, c), cr, n, K, m, (I, i), ir, 1))
+    if n * K * m <= _TINY:
+        _tiny(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir, True)
+        return
+    call(unit, (address(A, a), ar, ak, address(B, b), bk, address(C, c), cr, n, K, m, address(I, i), ir, 1))
 
 
 @numba.njit(**PIECE)
 def dots(unit, A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
     """Set C (n,), at `c`, to the dot products of the rows of A (n, K), at `a`, with `b` (K,), at `at`."""
-    call(unit, ((A, a), (b, at), n, K, (C, c)))
-
-
-@intrinsic
-def call(context, address, arguments):  # type: ignore[no-untyped-def]
-    """Call the unit at an address; `arguments` are numbers, and pairs (array, offset) for pointers."""
-    return _call(types.void, address, arguments)
-
-
-@intrinsic
-def call_number(context, address, arguments):  # type: ignore[no-untyped-def]
-    """Call the unit at an address and return its float64; see `call`."""
-    return _call(types.float64, address, arguments)
-
-
-def _call(result: Any, address: Any, arguments: Any) -> Any:
-    pair: Any = types.BaseTuple
-
-    def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        address, packed = values
-        given, kinds = [], []
-        for k, kind in enumerate(signature.args[1].types):
-            value = builder.extract_value(packed, k)
-            if isinstance(kind, pair):
-                array, offset = (builder.extract_value(value, part) for part in (0, 1))
-                value = _data(context, builder, kind.types[0], array, offset)
-            given.append(value)
-            kinds.append(value.type)
-        returned = ir.VoidType() if result == types.void else context.get_value_type(result)
-        function = builder.inttoptr(address, ir.FunctionType(returned, kinds).as_pointer())
-        found = builder.call(function, given)
-        return context.get_dummy_value() if result == types.void else found
-
-    return result(address, arguments), written
+    if n * K <= _TINY:
+        _tiny(A, a, K, 1, b, at, 1, C, c, 1, n, K, 1, C, c, 1, False)
+        return
+    call(unit, (address(A, a), address(b, at), n, K, address(C, c)))
