@@ -14,7 +14,17 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine.products import PIECE, address, call, call_number, dots, product, product_from
+from dynamics_cli.engine.products import (
+    PIECE,
+    WRITTEN_OUT,
+    address,
+    borrowed,
+    call,
+    call_number,
+    dots,
+    product,
+    product_from,
+)
 
 FREE: dict[str, Any] = {**STRICT, "nogil": True}
 """Of kernels that Python's threads call side by side."""
@@ -22,7 +32,7 @@ PRODUCT, DOTS, LOSS, UPDATE = range(4)
 """Places of the addresses of units."""
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def scale_by(z, first, last, c):  # type: ignore[no-untyped-def]
     """Multiply numbers of `z` by `c`."""
     part = z[first:last]
@@ -105,7 +115,7 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     return total
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def ahead(units, h, first, theta, W, b, H, p, n, rows, m):  # type: ignore[no-untyped-def]
     """Set `z` (n, m) of `H` at `p` to `h W`, plus the bias at `b`, if `b >= 0`, of more than one output."""
     if m == 1:
@@ -116,7 +126,7 @@ def ahead(units, h, first, theta, W, b, H, p, n, rows, m):  # type: ignore[no-un
         product(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m)
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def slope_of_weights(units, h, first, S, p, g, W, n, rows, m):  # type: ignore[no-untyped-def]
     """Set the gradient by `W` (rows, m) to `h^T delta`, `delta` (n, m) of `S` at `p`."""
     if m == 1:
@@ -125,7 +135,7 @@ def slope_of_weights(units, h, first, S, p, g, W, n, rows, m):  # type: ignore[n
         product(units[PRODUCT], h, first, 1, rows, S, p, m, g, W, m, rows, n, m)
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def back(unit, dot_unit, theta, W, rows, m, S, p, n, out, to, T):  # type: ignore[no-untyped-def]
     """Set `out` (n, rows), at `to`, to `delta W^T`: `delta` (n, m) of `S` at `p`, W (rows, m); `T[1:]` is scratch."""
     if m == 1:
@@ -197,6 +207,13 @@ def run(  # type: ignore[no-untyped-def]
     in its buffer; with `updates` alone, both are there already. `depth` is that of a diagonal network, 0 of others.
     """
     H, S, T, g, part, xb, yb, zb = buffers
+    H, S, T, g, part = borrowed(H), borrowed(S), borrowed(T), borrowed(g), borrowed(part)
+    xb, yb, zb, theta, memory = borrowed(xb), borrowed(yb), borrowed(zb), borrowed(theta), borrowed(memory)
+    x, y, base, numbers = borrowed(x), borrowed(y), borrowed(base), borrowed(numbers)
+    sizes, at, learns, multipliers, loss_numbers, scale, shifted = net
+    net = (
+        borrowed(sizes), borrowed(at), borrowed(learns), borrowed(multipliers), borrowed(loss_numbers), scale, shifted
+    )  # fmt: skip
     full, real = samples.shape[1] == 0, theta.dtype.type
     d, c, C = x.shape[2], y.shape[2], base.shape[2]
     flat_segments = segments.reshape(-1)
@@ -252,7 +269,7 @@ def run(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def pick(to, at, source, place, count):  # type: ignore[no-untyped-def]
     """Copy numbers."""
     left, right = to[at : at + count], source[place : place + count]

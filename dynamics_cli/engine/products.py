@@ -20,11 +20,13 @@ from llvmlite import ir
 from numba import carray, cfunc, extending, types  # type: ignore[attr-defined]
 from numba.core import cgutils
 
-from dynamics_cli.compiling import OPTIONS, STRICT
+from dynamics_cli.compiling import INLINE, OPTIONS, STRICT
 
 intrinsic: Any = extending.intrinsic
 PIECE: dict[str, Any] = {**STRICT, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of the pieces of kernels."""
+WRITTEN_OUT: dict[str, Any] = {**INLINE, "fastmath": False}
+"""Options of pieces that are written into their callers: of a call each array takes seven arguments."""
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
@@ -314,24 +316,26 @@ def multiply_add(context, a, b, c):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _at(context, array, index):  # type: ignore[no-untyped-def]
-    """Return a number of a flat array; an index below 0 is not looked for."""
+def _at(context, place, index, like):  # type: ignore[no-untyped-def]
+    """Return a number, of the type of `like`, that stands `index` numbers after an address."""
 
     def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(_data(context, builder, signature.args[0], *arguments))
+        place, index, like = arguments
+        return builder.load(builder.gep(builder.inttoptr(place, like.type.as_pointer()), [index]))
 
-    return array.dtype(array, index), written
+    return like(place, index, like), written
 
 
 @intrinsic
-def _put(context, array, index, value):  # type: ignore[no-untyped-def]
-    """Set a number of a flat array."""
+def _put(context, place, index, value):  # type: ignore[no-untyped-def]
+    """Set the number that stands `index` numbers after an address."""
 
     def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        builder.store(arguments[2], _data(context, builder, signature.args[0], *arguments[:2]))
+        place, index, value = arguments
+        builder.store(value, builder.gep(builder.inttoptr(place, value.type.as_pointer()), [index]))
         return context.get_dummy_value()
 
-    return types.void(array, index, array.dtype), written
+    return types.void(place, index, value), written
 
 
 _TINY = 32
@@ -339,13 +343,28 @@ _TINY = 32
 
 
 @numba.njit(**PIECE)
-def _tiny(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
+def _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
     for k in range(n):
         for j in range(m):
-            s = _at(I, i + k * ir + j) if begins else A.dtype.type(0)
+            s = _at(I, k * ir + j, zero) if begins else zero
             for q in range(K):
-                s = multiply_add(_at(A, a + k * ar + q * ak), _at(B, b + q * bk + j), s)
-            _put(C, c + k * cr + j, s)
+                s = multiply_add(_at(A, k * ar + q * ak, zero), _at(B, q * bk + j, zero), s)
+            _put(C, k * cr + j, s)
+
+
+@intrinsic
+def borrowed(context, array):  # type: ignore[no-untyped-def]
+    """Return an array whose references nobody counts, for the time of a call that holds it.
+
+    Counting is atomic: it would be half of the time of an iteration of a tiny network.
+    """
+
+    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        copy = context.make_array(signature.args[0])(context, builder, arguments[0])
+        copy.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+        return copy._getvalue()
+
+    return array(array), written
 
 
 @intrinsic
@@ -382,32 +401,35 @@ def _call(result: Any, unit: Any, arguments: Any) -> Any:
     return result(unit, arguments), written
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def product(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m):  # type: ignore[no-untyped-def]
     """Set C (n, m), at `c` with rows `cr` apart, to A B.
 
     A (n, K) begins at `a`, its rows are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B
     (K, m) begins at `b`, its rows are `bk` apart. `unit` is the first of `product_units`.
     """
+    left, right, to = address(A, a), address(B, b), address(C, c)
     if n * K * m <= _TINY:
-        _tiny(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, C, c, cr, False)
-        return
-    call(unit, (address(A, a), ar, ak, address(B, b), bk, address(C, c), cr, n, K, m, address(C, c), cr, 0))
+        _tiny(A.dtype.type(0), left, ar, ak, right, bk, to, cr, n, K, m, to, cr, False)
+    else:
+        call(unit, (left, ar, ak, right, bk, to, cr, n, K, m, to, cr, 0))
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def product_from(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir):  # type: ignore[no-untyped-def] # noqa: E741
     """Set C (n, m) to A B + I, of which I begins at `i` and its rows are `ir` apart: 0 for one row; see `product`."""
+    left, right, to, start = address(A, a), address(B, b), address(C, c), address(I, i)
     if n * K * m <= _TINY:
-        _tiny(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir, True)
-        return
-    call(unit, (address(A, a), ar, ak, address(B, b), bk, address(C, c), cr, n, K, m, address(I, i), ir, 1))
+        _tiny(A.dtype.type(0), left, ar, ak, right, bk, to, cr, n, K, m, start, ir, True)
+    else:
+        call(unit, (left, ar, ak, right, bk, to, cr, n, K, m, start, ir, 1))
 
 
-@numba.njit(**PIECE)
+@numba.njit(**WRITTEN_OUT)
 def dots(unit, A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
     """Set C (n,), at `c`, to the dot products of the rows of A (n, K), at `a`, with `b` (K,), at `at`."""
+    left, right, to = address(A, a), address(b, at), address(C, c)
     if n * K <= _TINY:
-        _tiny(A, a, K, 1, b, at, 1, C, c, 1, n, K, 1, C, c, 1, False)
-        return
-    call(unit, (address(A, a), address(b, at), n, K, address(C, c)))
+        _tiny(A.dtype.type(0), left, K, 1, right, 1, to, 1, n, K, 1, to, 1, False)
+    else:
+        call(unit, (left, right, n, K, to))
