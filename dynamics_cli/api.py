@@ -637,19 +637,22 @@ def _pictures_of_sweep(
 ) -> Iterator[tuple[str, Figure]]:  # fmt: skip
     from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
 
+    def written(text: object) -> str:
+        return re.sub("[^A-Za-z0-9_.+-]+", "_", str(text))
+
     results = SweepTable(directory, log, where=where, contours=contours)
-    said = "".join(f"-{key}={re.sub('[^A-Za-z0-9_.+-]+', '_', str(value))[:40]}" for key, value in where.items())
+    said = "".join(f"-{key}={written(value)[:40]}" for key, value in where.items())
     if columns:
         if panels:
             raise UsageError(
                 f"the panel {panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color draw"
                 " any columns of final numbers where no panel is named"
             )
-        yield "-".join(columns.values()) + said, draw_columns(results, **columns, measure=measure)
+        yield written("-".join(columns.values())) + said, draw_columns(results, **columns, measure=measure)
         return
     for name in panels or pictures_of(results):
         chosen = measure or usual_measure(results, name)
-        stem = name if chosen == "final_loss" else f"{name}-{chosen}"
+        stem = name if chosen == "final_loss" else f"{name}-{written(chosen)}"
         yield stem + said, draw_sweep(results, name, chosen)
 
 

@@ -216,7 +216,7 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
             title = "Accuracy" if together is accuracies else together[0].replace("_", " ") + cut
             yield _chart(page, title, lines, curves, bound=bound, **about)
     for name in (name for name in run.measures if name not in drawn):
-        command = f"dyn plot {run.path.name} --panel {recorded(run, name, lambda one: one.panel)}"
+        command = f"dyn plot {run.path.name} --panel {recorded(run.config, name, lambda one: one.panel)}"
         yield tag("p", f"{name.replace('_', ' ')}: ", tag("code", command), class_="panel")
 
 

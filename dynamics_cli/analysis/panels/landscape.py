@@ -200,7 +200,7 @@ def _no_density(view: View) -> str | None:
 
 def _densities(view: View) -> list[str]:
     """Return the names of the measures that are spectra of the Hessian."""
-    kinds = {name: recorded(view.run, name, lambda one: one.kind) for name in view.run.measures}
+    kinds = {name: recorded(view.run.config, name, lambda one: one.kind) for name in view.run.measures}
     return [name for name, kind in kinds.items() if kind in ("spectral_density", "hessian_spectrum")]
 
 

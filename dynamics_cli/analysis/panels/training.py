@@ -91,7 +91,7 @@ def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None
 
 def drawn_measures(run: Run) -> list[str]:
     """Return the names of the measures that are curves; others have panels of their own."""
-    return [name for name in run.measures if recorded(run, name, lambda one: one.panel) in (None, "measures")]
+    return [name for name in run.measures if recorded(run.config, name, lambda one: one.panel) in (None, "measures")]
 
 
 def no_measures(view: View) -> str | None:
@@ -208,4 +208,4 @@ def draw_columns(
 
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:
     """Return the line that a measure of the config has beside its curve."""
-    return recorded(run, name, lambda one: one.bound(dict(run.config)))
+    return recorded(run.config, name, lambda one: one.bound(dict(run.config)))
