@@ -20,7 +20,6 @@ from dynamics_cli.analysis.panels.training import (
     bound_of,
     called,
     drawn_measures,
-    measured,
     values_of,
 )
 from dynamics_cli.analysis.states import plateaus_of
@@ -35,7 +34,7 @@ from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import flat
-from dynamics_cli.runs.summary import FEW_NUMBERS, columns_of, file_sizes, final_numbers, recorded
+from dynamics_cli.runs.summary import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured, recorded
 from dynamics_cli.text import cell, size
 
 VALUE = 300

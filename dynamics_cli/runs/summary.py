@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.store import layout
@@ -63,6 +64,14 @@ def column_names(config: RunConfig, name: str, count: int) -> list[str]:
     """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of` does."""
     named = list(recorded(config, name, lambda one: one.columns(dict(config))) or ())
     return named if len(set(named)) == len(named) == count else [str(k + 1) for k in range(count)]
+
+
+def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not due."""
+    steps = np.asarray(run.snapshot_iterations)
+    values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
+    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
+    return steps[due], values[due]
 
 
 def final_numbers(run: Run) -> dict[str, Any]:

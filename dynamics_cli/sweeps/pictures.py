@@ -24,7 +24,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from dynamics_cli.analysis.panels.training import measured
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.plotting.layout import figure_legend, format_number, place_legend
 from dynamics_cli.plotting.panels.many_runs import (
@@ -41,7 +40,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.runs.summary import columns_of
+from dynamics_cli.runs.summary import columns_of, measured
 from dynamics_cli.sweeps.directory import FIXED, check_place, number_of, read_rows, read_sweep
 from dynamics_cli.text import shorten
 

@@ -22,7 +22,7 @@ from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.summary import columns_of, recorded
+from dynamics_cli.runs.summary import columns_of, measured, recorded
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""
@@ -183,14 +183,6 @@ def note_cut(axes: Axes, count: int) -> None:
     """Say under a panel that not all of `count` curves are drawn."""
     if count > MANY_CURVES:
         note(axes, f"{MANY_CURVES} of {count} numbers")
-
-
-def measured(run: Run, name: str) -> tuple[Ints, Floats]:
-    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not due."""
-    steps = np.asarray(run.snapshot_iterations)
-    values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
-    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
-    return steps[due], values[due]
 
 
 def draw_columns(
