@@ -228,14 +228,15 @@ def sweep(
         let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
         seeds: seeds per grid point, by default what the section says, or 1.
         overrides: for all jobs, as `load_config` takes them.
-        record: what each job keeps: `light` (the default), the `ends` only, or all that the `config` says.
+        record: what each job keeps: `light`, the `ends` only, or all that the `config` says; by default that, unless
+            it is too much (see `record.limit_gib`).
         workers: processes that train; by default one per core, and none where all is done in seconds.
         shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
-        messages: told what a user should know, such as that no worker is there.
+        messages: told what a user should know, that no worker is there, or that runs go on in another environment.
         settings: top-level settings of all jobs; `seed` is the first one.
 
     Returns:
@@ -266,8 +267,9 @@ def sweep(
             progress(done, total)
 
     return run_sweep(
-        planned, out=None if out is None else Path(out), shard=shard, engine=engine, workers=workers, report=report
-    )
+        planned, out=None if out is None else Path(out), shard=shard, engine=engine, workers=workers, report=report,
+        messages=messages,
+    )  # fmt: skip
 
 
 def plan_sweep_needs(
@@ -637,19 +639,22 @@ def _pictures_of_sweep(
 ) -> Iterator[tuple[str, Figure]]:  # fmt: skip
     from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
 
+    def written(text: object) -> str:
+        return re.sub("[^A-Za-z0-9_.+-]+", "_", str(text))
+
     results = SweepTable(directory, log, where=where, contours=contours)
-    said = "".join(f"-{key}={re.sub('[^A-Za-z0-9_.+-]+', '_', str(value))[:40]}" for key, value in where.items())
+    said = "".join(f"-{key}={written(value)[:40]}" for key, value in where.items())
     if columns:
         if panels:
             raise UsageError(
                 f"the panel {panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color draw"
                 " any columns of final numbers where no panel is named"
             )
-        yield "-".join(columns.values()) + said, draw_columns(results, **columns, measure=measure)
+        yield written("-".join(columns.values())) + said, draw_columns(results, **columns, measure=measure)
         return
     for name in panels or pictures_of(results):
         chosen = measure or usual_measure(results, name)
-        stem = name if chosen == "final_loss" else f"{name}-{chosen}"
+        stem = name if chosen == "final_loss" else f"{name}-{written(chosen)}"
         yield stem + said, draw_sweep(results, name, chosen)
 
 

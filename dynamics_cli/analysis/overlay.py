@@ -10,19 +10,30 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
-from dynamics_cli.analysis.panels.training import bound_of, called, draw_columns, drawn_measures, measured, note_cut
+from dynamics_cli.analysis.panels.training import (
+    MANY_CURVES,
+    bound_of,
+    called,
+    draw_columns,
+    drawn_measures,
+    note_cut,
+)
 from dynamics_cli.errors import UsageError, did_you_mean
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.plotting.layout import figure_legend
+from dynamics_cli.plotting.layout import figure_legend, note
 from dynamics_cli.plotting.style import SERIES, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, set_time_axis, set_value_axis
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
+from dynamics_cli.runs.summary import columns_of, measured
 
 WIDE = 52
 """Characters of a line of a legend, and of the label of an axis."""
 MANY_SETTINGS = 3
 """Differing settings that a legend names; of runs that differ in more it gives the names."""
+
+FEW_NAMES = 3
+"""Names of the numbers of a measure that the label of an axis has room for."""
 
 
 @styled
@@ -55,6 +66,10 @@ def draw_overlay(
             axes.axhline(line[1], color=color if len(set(bounds)) > 1 else "black", ls="--", lw=0.8)
     label = fill(f"iteration × ({unit})" if unit else "iteration", WIDE)
     set_time_axis(axes, max(times, key=lambda steps: float(steps[-1])), scale, label)
+    if name != "loss" and len(columns := columns_of(runs[0], name)) > 1:
+        shown = columns[:MANY_CURVES]
+        names = ", ".join(shown) if len(shown) <= FEW_NAMES else f"{shown[0]} to {shown[-1]}"
+        note(axes, f"dark to pale: {names}")
     note_cut(axes, max(numbers.shape[1] for _, numbers in curves))
     for handle, text in zip(handles, labels_of(runs), strict=True):
         handle.set_label(text)

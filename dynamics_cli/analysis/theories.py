@@ -14,7 +14,7 @@ from dynamics_cli.analysis.panels.training import called
 from dynamics_cli.config.bases import Curve, Theory
 from dynamics_cli.config.registry import all_kinds, blamed
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
-from dynamics_cli.plotting.layout import panel_label, place_legend
+from dynamics_cli.plotting.layout import note, panel_label, place_legend
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
@@ -137,4 +137,7 @@ def _draw(axes: Axes, curve: Curve, name: str) -> None:
         set_time_axis(axes, curve.x, scale)
     else:
         axes.set_xlabel(curve.xlabel)
+    count = curve.measured.size // max(len(curve.x), 1)
+    if count > MANY:
+        note(axes, f"{MANY} of {count} curves")
     place_legend(axes, [handles[0], line], "below", columns=1)

@@ -20,7 +20,6 @@ from dynamics_cli.analysis.panels.training import (
     bound_of,
     called,
     drawn_measures,
-    measured,
     values_of,
 )
 from dynamics_cli.analysis.states import plateaus_of
@@ -35,7 +34,7 @@ from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import flat
-from dynamics_cli.runs.summary import FEW_NUMBERS, columns_of, file_sizes, final_numbers, recorded
+from dynamics_cli.runs.summary import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured, recorded
 from dynamics_cli.text import cell, size
 
 VALUE = 300
@@ -216,7 +215,7 @@ def _curves(page: Page, view: View, group: int) -> Iterator[Html]:
             title = "Accuracy" if together is accuracies else together[0].replace("_", " ") + cut
             yield _chart(page, title, lines, curves, bound=bound, **about)
     for name in (name for name in run.measures if name not in drawn):
-        command = f"dyn plot {run.path.name} --panel {recorded(run, name, lambda one: one.panel)}"
+        command = f"dyn plot {run.path.name} --panel {recorded(run.config, name, lambda one: one.panel)}"
         yield tag("p", f"{name.replace('_', ' ')}: ", tag("code", command), class_="panel")
 
 

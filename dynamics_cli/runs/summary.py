@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.store import layout
 
 if TYPE_CHECKING:
+    from dynamics_cli.config import RunConfig
     from dynamics_cli.config.bases import Measure
     from dynamics_cli.runs.run import Run
 
@@ -46,18 +48,30 @@ def final_measures(run: Run) -> dict[str, float]:
     return final
 
 
-def recorded(run: Run, name: str, ask: Callable[[Measure], T]) -> T | None:
+def recorded(config: RunConfig, name: str, ask: Callable[[Measure], T]) -> T | None:
     """Return the answer of a measure of the config; None where no kind of the name is registered here."""
     with suppress(InputError):  # of an unknown kind
-        return next((ask(one) for one in run.config.record.measures or () if one.name == name), None)
+        return next((ask(one) for one in config.record.measures or () if one.name == name), None)
     return None
 
 
 def columns_of(run: Run, name: str) -> list[str]:
     """Return the names of the numbers of a measure: its own, otherwise `1`, `2`, ..."""
-    count = math.prod(run.measures[name].shape[1:])
-    named = list(recorded(run, name, lambda one: one.columns(dict(run.config))) or ())
-    return named if len(named) == count else [str(k + 1) for k in range(count)]
+    return column_names(run.config, name, math.prod(run.measures[name].shape[1:]))
+
+
+def column_names(config: RunConfig, name: str, count: int) -> list[str]:
+    """Return the names of the `count` numbers of a measure of runs of a config, as `columns_of` does."""
+    named = list(recorded(config, name, lambda one: one.columns(dict(config))) or ())
+    return named if len(set(named)) == len(named) == count else [str(k + 1) for k in range(count)]
+
+
+def measured(run: Run, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not due."""
+    steps = np.asarray(run.snapshot_iterations)
+    values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
+    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
+    return steps[due], values[due]
 
 
 def final_numbers(run: Run) -> dict[str, Any]:

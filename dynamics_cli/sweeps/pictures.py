@@ -40,6 +40,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store.layout import is_array_name
+from dynamics_cli.runs.summary import columns_of, measured
 from dynamics_cli.sweeps.directory import FIXED, check_place, number_of, read_rows, read_sweep
 from dynamics_cli.text import shorten
 
@@ -106,9 +107,10 @@ class SweepTable:
     @property
     def measures(self) -> list[str]:
         """Names of the final numbers that the table has: those that the config asks for, the final loss, others."""
-        # files are named after measures, so a column of another name is none
-        columns = dict.fromkeys(name for row in self.rows for name in row)
-        names = [name for name in columns if name not in (*FIXED, *self.settings) and is_array_name(str(name))]
+        # a measure has a file of its name, which the name of one of its numbers follows: another column is none
+        columns = dict.fromkeys(str(name) for row in self.rows for name in row)
+        known = (*FIXED, *self.settings)
+        names = [name for name in columns if name not in known and is_array_name(name.partition(".")[0])]
         asked = {name: [k for k, kind in enumerate(self.asked) if kind in name][:1] or [len(names)] for name in names}
         return sorted(names, key=lambda name: (asked[name], name != "final_loss", name))
 
@@ -151,8 +153,12 @@ class SweepTable:
         run = self.run(k)
         if measure == "final_loss":
             return np.asarray(run.loss_iterations, float), np.asarray(run.losses)
-        values = np.asarray(run.measures[measure]) if measure in run.measures else np.zeros(0)
-        return np.asarray(run.snapshot_iterations, float)[: len(values)], values
+        for name in (name for name in run.measures if measure.startswith(name)):
+            columns = [name] if run.measures[name].ndim == 1 else [f"{name}.{one}" for one in columns_of(run, name)]
+            if measure in columns:
+                steps, values = measured(run, name)
+                return np.asarray(steps, float), values[:, columns.index(measure)]
+        return np.zeros(0), np.zeros(0)
 
     @cached_property
     def row_of(self) -> dict[int, int]:

@@ -20,6 +20,7 @@ from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.locks import is_locked, run_lock
 from dynamics_cli.runs.writer import keep_sources
@@ -114,6 +115,7 @@ def run_sweep(
     engine: Engine | None = None,
     workers: int | None = None,
     report: Report | None = None,
+    messages: Callable[[str], object] | None = None,
 ) -> Sweep:
     """Train the jobs of a sweep, skip what is done, and write its table, which grows as jobs end.
 
@@ -127,6 +129,7 @@ def run_sweep(
         engine: where tasks run; by default spawned processes of one thread each, and short batches here.
         workers: number of those processes; by default one per core. When given, nothing is trained here.
         report: called with the number of jobs that have ended, each time some have.
+        messages: told of runs that went on in another environment than they began in.
 
     Raises:
         UsageError: the directory holds another sweep.
@@ -143,6 +146,7 @@ def run_sweep(
     results = Results(planned, tasks)
     growing = GrowingTable(results, directory, described, shard)
     k, n = shard or (1, 1)
+    mixed: list[str] = []
     with ExitStack() as stack:
         with suppress(LockedRunError):  # of another driver: each trains what the other does not
             stack.enter_context(run_lock(directory, wait=False))  # says that somebody works here
@@ -157,6 +161,7 @@ def run_sweep(
                 task = tasks[number]
                 if not results.read(task, directory, known=not why) or why:
                     results.fail(task.numbers[results.status[task.numbers] == 0], why or "its run is not there")
+                mixed += _of_resumption(directory / task.name)
                 growing.grow()
                 if report is not None:
                     report(len(results))
@@ -167,7 +172,17 @@ def run_sweep(
             growing.write()
         elif todo or not growing.sealed():
             growing.seal()
+    if mixed and messages is not None:
+        messages(f"note: {mixed[0]}{f' ({len(mixed) - 1} more such notes)' if mixed[1:] else ''}")
     return Sweep(directory, results, growing.path)
+
+
+def _of_resumption(run: Path) -> list[str]:
+    """Return what a run that was resumed says of itself."""
+    with suppress(DynError):  # there is none: it failed, or its jobs were trained alone
+        info = read_info(run)
+        return [f"{run}: {message}" for message in info.get("messages", ()) if info.get("resumptions")]
+    return []
 
 
 def sweep_directory(described: Mapping[str, Any], out: Path | None = None) -> Path:

@@ -20,7 +20,7 @@ from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import acquire
-from dynamics_cli.runs.summary import FEW_NUMBERS
+from dynamics_cli.runs.summary import FEW_NUMBERS, column_names
 from dynamics_cli.sweeps.directory import (
     COLUMNS,
     RESULTS,
@@ -146,8 +146,9 @@ class Results(Sequence[Result]):
             if np.ndim(values) == (1 if own else 2):
                 self._measure(measure, numbers, last[:, 0], (place, 0))
             elif last.shape[1] <= FEW_NUMBERS:
-                for k in range(last.shape[1]):
-                    self._measure(f"{measure}.{k}", numbers, last[:, k], (place, k))
+                names = column_names(self.planned[int(numbers[0])].config, measure, last.shape[1])
+                for k, column in enumerate(names):
+                    self._measure(f"{measure}.{column}", numbers, last[:, k], (place, k))
         for number in numbers.tolist() if self._messages else ():
             self._messages.pop(number, None)
         return True

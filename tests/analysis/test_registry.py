@@ -108,7 +108,7 @@ def test_a_diagonal_network_draws_its_coordinates(trained: Callable[[dict[str, A
     axes = draw_panel(run, "coordinates", 100).axes[0]
     largest = np.sort(np.argsort(-np.abs(beta[-1]))[:6])
     for line, i in zip(axes.get_lines(), largest, strict=False):
-        assert line.get_label() == rf"$\beta_{{{i}}}$"
+        assert line.get_label() == rf"$\beta_{{{i + 1}}}$"
         np.testing.assert_array_equal(line.get_ydata(), beta[:, i])
     assert len(axes.collections[0].get_segments()) == 30 - 6
     with pytest.raises(UsageError, match="no weight matrices are recorded; there are u, v"):

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from dynamics_cli.analysis import Prediction, draw_prediction, predictions
 from dynamics_cli.cli import main
+from dynamics_cli.config.bases import Curve
 from dynamics_cli.config.describe import example
 from dynamics_cli.config.registry import all_kinds
 from dynamics_cli.errors import UsageError
@@ -51,6 +52,13 @@ def test_the_example_of_a_theory_follows_it(kind: str, trained: Trained) -> None
     for curve in one.curves.values():
         assert np.ptp(curve.measured) > 0.05 * np.abs(curve.measured).max()  # a run that stays agrees with anything
     assert len(draw_prediction(one).axes) == len(one.curves)
+
+
+def test_how_many_curves_are_drawn_is_said() -> None:
+    values = np.ones((3, 13)) * [[1.0], [2.0], [3.0]]
+    curve = Curve("modes", np.arange(3.0), values, values)
+    (axes,) = draw_prediction(Prediction(all_kinds("theory")["deep_modes"](), [], {"modes": curve})).axes
+    assert (len(axes.lines), axes.get_xlabel()) == (24, "iteration  (12 of 13 curves)")
 
 
 # fmt: off

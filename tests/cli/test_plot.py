@@ -214,3 +214,5 @@ def test_the_classes_of_a_network_of_several_outputs_have_a_legend(dyn: Dyn) -> 
     (axes,) = api.plot(run, "train_accuracy_by_class").axes
     assert [line.get_label() for line in axes.lines] == [f"class {c}" for c in range(5)]
     assert axes.lines[2].get_ydata() == pytest.approx(run.measures["train_accuracy_by_class"][:, 2])
+    (axes,) = api.plot([run, run], "train_accuracy_by_class").axes
+    assert axes.get_xlabel() == "iteration  (dark to pale: class 0 to class 4)"

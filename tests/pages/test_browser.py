@@ -138,6 +138,7 @@ def test_curves_zoom_and_say_exact_values(show: Show, points: Run) -> None:
     chart.click(position={"x": over["width"] / 2, "y": 40})
     assert 5 < row(tab, "iteration") < 40
     tab.locator(".panel summary").first.click()
+    tab.wait_for_selector(".panel details table td")
     cells = tab.locator(".panel details table tr").last.locator("td").all_inner_texts()
     assert [float(cell) for cell in cells] == [600, points.losses[-1]]
 
@@ -213,7 +214,22 @@ def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:
     grid = {"loss.kind": ["mse", "half_mse"]}
     swept = dyn.sweep(POINTS, grid, overrides={"optimizer.iterations": 40}, out=tmp_path / "words")
     tab = show(dyn.page(swept), "wide")
+    assert not tab.locator("canvas.scale").is_visible()  # words have colours of their own
     assert "; dashes: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+
+
+def test_two_states_are_two_points(show: Show, tmp_path: Path) -> None:
+    changes = {"optimizer.iterations": 40}
+    swept = dyn.sweep(POINTS, {"optimizer.lr": [0.01, 0.02]}, overrides=changes, record="ends", out=tmp_path / "ends")
+    tab = show(dyn.page(swept), "wide", color_scheme="light")
+    tab.get_by_label("row of a job").fill("1")
+    tab.wait_for_selector(".sweep .chart canvas")
+    blue = """() => { const canvas = document.querySelector(".sweep .chart canvas"), { width, height } = canvas;
+        const { data } = canvas.getContext("2d").getImageData(0, 0, width, height), columns = new Set();
+        for (let k = 0; k < width * height; k++)
+            if (data[4 * k] === 0 && data[4 * k + 1] === 114 && data[4 * k + 2] === 178) columns.add(k % width);
+        return columns.size; }"""
+    assert 2 < tab.evaluate(blue) < 30  # pixels across two points; a line between them takes hundreds
 
 
 def test_figures_and_papers_with_their_runs(show: Show, figure: Any) -> None:
@@ -289,7 +305,7 @@ def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Pa
         assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")
         tab.locator(".time input").press("Home")
         tab.evaluate("document.documentElement.dataset.former = 1; scrollTo(0, 300)")
-        tab.get_by_role("button", name="load again").click()
+        tab.get_by_role("button", name="load again").evaluate("(button) => button.click()")  # and no scrolling there
         tab.wait_for_selector("html[data-ready]:not([data-former])", state="attached")
         assert "state0=0" in tab.url
         assert tab.evaluate("scrollY") == 300

@@ -1,11 +1,14 @@
-"""Measures of several numbers in the table of a sweep."""
+"""Measures of several numbers in the table and the pictures of a sweep."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
+import numpy as np
+
 import dynamics_cli as dyn
+from dynamics_cli.sweeps.pictures import SweepTable, draw_sweep
 
 
 def test_every_number_has_a_column(tmp_path: Path) -> None:
@@ -21,6 +24,27 @@ def test_every_number_has_a_column(tmp_path: Path) -> None:
     sweep = dyn.sweep(config, {"initialization.scale": [0.1, 0.3]}, out=tmp_path / "s")
     with (sweep.path / "results.csv").open() as stream:
         rows = list(csv.DictReader(stream))
-    assert [round(float(row["singular_values_end_to_end.0"]), 2) for row in rows] == [2.0, 2.0]
-    assert [round(float(row["singular_values_end_to_end.1"]), 2) for row in rows] == [1.0, 1.0]
+    assert [round(float(row["singular_values_end_to_end.1"]), 2) for row in rows] == [2.0, 2.0]
+    assert [round(float(row["singular_values_end_to_end.2"]), 2) for row in rows] == [1.0, 1.0]
     assert all(float(row["weight_norm"]) > 0 for row in rows)
+
+
+def test_columns_are_called_as_the_numbers_are_and_have_curves(tmp_path: Path) -> None:
+    config = {
+        "name": "classes",
+        "dataset": {"kind": "points", "x": [[-1.0], [0.0], [1.0]], "y": [0, 1, 0]},
+        "architecture": {"kind": "fully_connected", "widths": [3], "outputs": 2},
+        "initialization": {"kind": "default_scaled"},
+        "loss": {"kind": "cross_entropy"},
+        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 5},
+        "record": {"measures": [{"kind": "train_loss", "by_class": True}]},
+    }
+    sweep = dyn.sweep(config, {"optimizer.lr": [0.1, 0.2]}, out=tmp_path / "s")
+    table = SweepTable(sweep.path)
+    assert table.measures[:2] == ["train_loss_by_class.class 0", "train_loss_by_class.class 1"]
+    (axes,) = draw_sweep(table, "losses", "train_loss_by_class.class 1").axes
+    for k, line in enumerate(axes.lines):
+        values = table.run(k).measures["train_loss_by_class"]
+        assert np.array_equal(np.asarray(line.get_ydata()), values[:, 1])
+    dyn.plot(sweep, "curve", out=tmp_path)
+    assert (tmp_path / "curve-train_loss_by_class.class_0.png").exists()

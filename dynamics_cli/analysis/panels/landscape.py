@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.curves import mark_time, value_scale
-from dynamics_cli.analysis.panels.training import COLORS, bound_of, measured
+from dynamics_cli.analysis.panels.training import COLORS, bound_of
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import ROW_WIDTH
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
@@ -27,7 +27,7 @@ from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import layers_of
 from dynamics_cli.recording.weights import hidden_layers, linear_cka
-from dynamics_cli.runs.summary import recorded
+from dynamics_cli.runs.summary import measured, recorded
 
 POINTS, SIDE = 76, 21
 """Points of a line, and of a side of a square, at which the loss is evaluated."""
@@ -200,7 +200,7 @@ def _no_density(view: View) -> str | None:
 
 def _densities(view: View) -> list[str]:
     """Return the names of the measures that are spectra of the Hessian."""
-    kinds = {name: recorded(view.run, name, lambda one: one.kind) for name in view.run.measures}
+    kinds = {name: recorded(view.run.config, name, lambda one: one.kind) for name in view.run.measures}
     return [name for name, kind in kinds.items() if kind in ("spectral_density", "hessian_spectrum")]
 
 

@@ -90,7 +90,7 @@ def coordinates_figure(view: View, iteration: int | None) -> Figure:
         look: dict[str, Any] = {"log_time": scale == "log"}
         draw_curves(axes, steps, visible(beta[:, others], log=log), color=PALETTE.unsigned, lw=0.5, alpha=0.5, **look)
         lines = [
-            draw_curve(axes, steps, visible(beta[:, i], log=log), color=color, label=rf"$\beta_{{{i}}}$", **look)
+            draw_curve(axes, steps, visible(beta[:, i], log=log), color=color, label=rf"$\beta_{{{i + 1}}}$", **look)
             for i, color in zip(named, SERIES, strict=False)
         ]
         set_time_axis(axes, steps, scale)

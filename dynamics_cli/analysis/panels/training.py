@@ -22,7 +22,7 @@ from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
-from dynamics_cli.runs.summary import columns_of, recorded
+from dynamics_cli.runs.summary import columns_of, measured, recorded
 
 LABELLED = 0.08
 """Share of the iterations that a plateau covers at least to be underlined: room for its value."""
@@ -91,7 +91,7 @@ def _draw_over_time(axes: Axes, view: View, times: Floats, iteration: int | None
 
 def drawn_measures(run: Run) -> list[str]:
     """Return the names of the measures that are curves; others have panels of their own."""
-    return [name for name in run.measures if recorded(run, name, lambda one: one.panel) in (None, "measures")]
+    return [name for name in run.measures if recorded(run.config, name, lambda one: one.panel) in (None, "measures")]
 
 
 def no_measures(view: View) -> str | None:
@@ -185,14 +185,6 @@ def note_cut(axes: Axes, count: int) -> None:
         note(axes, f"{MANY_CURVES} of {count} numbers")
 
 
-def measured(run: Run, name: str) -> tuple[Ints, Floats]:
-    """Return iterations (k,) and values (k, c) of a measure, without states at which it was not due."""
-    steps = np.asarray(run.snapshot_iterations)
-    values = np.array(run.measures[name], dtype=np.float64).reshape(len(steps), -1)
-    due = ~np.isnan(values).all(axis=1)  # a measure may have a schedule of its own
-    return steps[due], values[due]
-
-
 def draw_columns(
     axes: Axes, steps: Ints | Floats, values: Floats, colors: Sequence[Any], *, log: bool, scale: TimeScale, **look: Any
 ) -> list[Line2D]:
@@ -208,4 +200,4 @@ def draw_columns(
 
 def bound_of(run: Run, name: str) -> tuple[str, float] | None:
     """Return the line that a measure of the config has beside its curve."""
-    return recorded(run, name, lambda one: one.bound(dict(run.config)))
+    return recorded(run.config, name, lambda one: one.bound(dict(run.config)))

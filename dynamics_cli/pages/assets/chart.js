@@ -100,7 +100,7 @@ class Chart {
       (this.log[name] ? powers : ticks)(from, to, u.bbox[name === "x" ? "width" : "height"] / devicePixelRatio / room);
     const columns = /** @type {any[]} */ (this.lines.map((line, k) => ({
       label: line.name, stroke: () => series(k), width: 1.5, dash: line.dash ? [6, 4] : undefined, show: !this.hidden.has(k),
-      points: { show: line.curve.x.length < 2 },
+      ...(line.curve.x.length < 3 ? { points: { show: true, size: 6, fill: () => series(k) }, paths: () => null } : { points: { show: false } }),
     })));
     const options = /** @type {any} */ ({
       width: Math.max(200, this.drawing.clientWidth), height: this.height(), legend: { show: false },
