@@ -361,7 +361,7 @@ def borrowed(context, array):  # type: ignore[no-untyped-def]
 
     def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         copy = context.make_array(signature.args[0])(context, builder, arguments[0])
-        copy.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+        copy.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))  # type: ignore[no-untyped-call]
         return copy._getvalue()
 
     return array(array), written
