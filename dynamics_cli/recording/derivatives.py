@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
-        by_hand = type(state.problem.config.architecture) in (TwoLayer, FullyConnected)
-        state.shared["derivatives"] = (ByHand if by_hand else ByAutograd)(state)
+        state.shared["derivatives"] = (ByHand if by_hand(state.problem.config.architecture) else ByAutograd)(state)
     found: Derivatives = state.shared["derivatives"]
     return found
+
+
+def by_hand(architecture: Architecture) -> bool:
+    """Return whether outputs and derivatives are those of `measures.feed_forward`, without torch."""
+    return type(architecture) in (TwoLayer, FullyConnected)
 
 
 def trained_names(problem: Problem) -> list[str]:
