@@ -29,14 +29,20 @@ if TYPE_CHECKING:
 def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
-        state.shared["derivatives"] = (ByHand if by_hand(state.problem.config.architecture) else ByAutograd)(state)
+        state.shared["derivatives"] = (ByHand if _by_hand(state.problem.config.architecture) else ByAutograd)(state)
     found: Derivatives = state.shared["derivatives"]
     return found
 
 
-def by_hand(architecture: Architecture) -> bool:
-    """Return whether outputs and derivatives are those of `measures.feed_forward`, without torch."""
+def _by_hand(architecture: Architecture) -> bool:
     return type(architecture) in (TwoLayer, FullyConnected)
+
+
+def outputs_of(architecture: Architecture, parameters: Parameters, x: Floats) -> Floats:
+    """Return the outputs for inputs `x` (n, d), neither scaled nor centred; by hand without importing torch."""
+    if _by_hand(architecture):
+        return FeedForward(layers_of(architecture, parameters), x).z[-1]
+    return architecture.evaluation(parameters, x.shape[1])(x)
 
 
 def trained_names(problem: Problem) -> list[str]:
