@@ -5,8 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numba.np.linalg
 from numba.core.caching import FunctionCache
 from numba.core.event import Listener, register
+
+# this module of numba, which every kernel needs, imports all of SciPy's linear algebra only to learn that it is there
+_ensure_blas, numba.np.linalg.ensure_blas = numba.np.linalg.ensure_blas, lambda: None
+import numba.np.arraymath  # noqa: E402
+
+numba.np.linalg.ensure_blas = _ensure_blas
 
 
 def _can_be_kept() -> bool:

@@ -1,13 +1,16 @@
-"""The project as a whole: rooms import one way, the schema file is current, configs say what they are."""
+"""The project as a whole: rooms import one way, the wheel has the schema, configs say what they are."""
 
 from __future__ import annotations
 
 import ast
 import graphlib
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -103,8 +106,17 @@ def test_experiments_do_not_import_the_command_line() -> None:
         assert "cli" not in imported_rooms(file), file
 
 
-def test_the_schema_file_is_current() -> None:
-    assert json.loads((ROOT / "configs" / "schema.json").read_text()) == json.loads(json.dumps(json_schema()))
+def test_a_wheel_carries_the_schema_that_its_kinds_have_now(tmp_path: Path) -> None:
+    for name in ("configs", "dynamics_cli", "experiments"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "schema.json"))
+    for name in ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / name, tmp_path)
+    build = "from hatchling.build import build_wheel; print(build_wheel('.'))"
+    environment = {**os.environ, "DYN_WITH": "", "PYTHONPATH": ""}
+    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    with zipfile.ZipFile(tmp_path / done.stdout.decode().splitlines()[-1]) as wheel:
+        kept = json.loads(wheel.read("dynamics_cli/_bundled/configs/schema.json"))
+    assert kept == json.loads(json.dumps(json_schema()))
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: f"{file.parent.name}/{file.stem}")

@@ -53,11 +53,8 @@ class FullyConnectedNetwork(nn.Module):
         sizes = [d, *config.widths, config.outputs]
         self.depth = len(sizes) - 1
         self.multipliers = config.multipliers(sizes)
-        for layer in range(1, self.depth + 1):
-            rows, columns = sizes[layer], sizes[layer - 1]
-            self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(rows, columns)))
-            if config.bias:
-                self.register_parameter(f"bias_{layer}", nn.Parameter(torch.zeros(rows)))
+        for name, shape in config.shapes(d).items():
+            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, d): (n,) for one output, (n, C) for several."""

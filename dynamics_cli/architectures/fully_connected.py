@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -76,6 +77,15 @@ initialization: {kind: default_scaled}
                 ("architecture", "parametrization"),
                 f"{self.parametrization} scales steps: optimizer {optimizer.kind} has none",
             )
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of weights and biases, layer by layer."""
+        found: dict[str, tuple[int, ...]] = {}
+        for layer, (columns, rows) in enumerate(pairwise([d, *self.widths, self.outputs]), 1):
+            found[f"weight_{layer}"] = (rows, columns)
+            if self.bias:
+                found[f"bias_{layer}"] = (rows,)
+        return found
 
     def build(self, d: int) -> FullyConnectedNetwork:
         """Return the network for inputs of `d` columns."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
 
 from dynamics_cli.measures.arrays import Floats
 
@@ -47,6 +46,8 @@ def least_distance(A: ArrayLike, b: ArrayLike | float = 1.0) -> LeastDistance:
         ValueError: shapes do not match.
 
     """
+    from scipy.optimize import nnls  # takes a fifth of a second, and few runs measure margins
+
     rows = np.asarray(A, np.float64)
     if rows.ndim != 2:
         raise ValueError(f"A has shape {rows.shape}, needed is (n, d)")

@@ -29,10 +29,20 @@ if TYPE_CHECKING:
 def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
-        by_hand = type(state.problem.config.architecture) in (TwoLayer, FullyConnected)
-        state.shared["derivatives"] = (ByHand if by_hand else ByAutograd)(state)
+        state.shared["derivatives"] = (ByHand if _by_hand(state.problem.config.architecture) else ByAutograd)(state)
     found: Derivatives = state.shared["derivatives"]
     return found
+
+
+def _by_hand(architecture: Architecture) -> bool:
+    return type(architecture) in (TwoLayer, FullyConnected)
+
+
+def outputs_of(architecture: Architecture, parameters: Parameters, x: Floats) -> Floats:
+    """Return the outputs for inputs `x` (n, d), neither scaled nor centred; by hand without importing torch."""
+    if _by_hand(architecture):
+        return FeedForward(layers_of(architecture, parameters), x).z[-1]
+    return architecture.evaluation(parameters, x.shape[1])(x)
 
 
 def trained_names(problem: Problem) -> list[str]:

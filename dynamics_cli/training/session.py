@@ -23,6 +23,7 @@ from dynamics_cli.config.identity import Parts, run_directory_name
 from dynamics_cli.config.registry import KindError, blamed, foreign_sources
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import InputError, RunError, UsageError
+from dynamics_cli.recording.derivatives import outputs_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import environment
 from dynamics_cli.runs.run import Run
@@ -321,13 +322,13 @@ def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating
         if problem.dataset is not looked:  # replicas often share one
             looked = problem.dataset
             some = slice(None, None, -(-looked.n // problem.block_samples("cpu")))  # what takes a tenth of a second
-            x, d = looked.x[some], looked.x.shape[1]
+            x = looked.x[some]
             varied = np.ptp(looked.y[some], axis=0).any() and np.ptp(x, axis=0).any()
         if not varied:
             continue
         own = weights if len(problems) == 1 else {name: weight[r] for name, weight in weights.items()}
         with np.errstate(all="ignore"):
-            h = problem.config.architecture.evaluation(own, d)(x)
+            h = outputs_of(problem.config.architecture, own, x)
         if (h == h[:1]).all():
             lost.append(r)
             value = float(np.ravel(h)[0])

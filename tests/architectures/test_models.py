@@ -87,7 +87,6 @@ def test_fully_connected_shapes_and_function(outputs, shape):
 @pytest.mark.parametrize(
     ("architecture", "d"),
     [
-        (FullyConnected(widths=[2**62, 2**62]), 3),
         (Vgg16(width_multiplier=1e308), 150_528),
         (Vgg16(width_multiplier=1e30), 150_528),
         (Convolutional(convolutions=[[2**62, 3, 1, 1], [2**62, 3, 1, 1]]), 784),

@@ -1,4 +1,4 @@
-"""What the command line tells OpenMP before anything loads it."""
+"""How commands start: what OpenMP is told before anything loads it, and what is never loaded."""
 
 from __future__ import annotations
 
@@ -29,3 +29,43 @@ def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
         monkeypatch.delenv(name, raising=False)
     assert shell(code=SEEN, env=given).out.splitlines()[-1] == str(seen)
+
+
+TRAINED = """
+import sys
+from dynamics_cli.cli import main
+main(["train", "boursier2022/orthogonal", "--json", *{changes}], standalone_mode=False)
+print("torch" in sys.modules)
+"""
+POINTS = "dataset={kind: points, x: [[1, 0.5, 2, 0], [-0.5, 1, 0, 1]], y: [1.0, -1.0]}"
+DEEP = [
+    "architecture={kind: fully_connected, widths: [5, 4], activation: tanh}",
+    "initialization={kind: default_scaled}",
+]
+FLOW = "optimizer={kind: gradient_flow, until: 1.0, points: 50}"
+
+
+@pytest.mark.parametrize(
+    ("backend", "changes"),
+    [("compiled", []), ("layers", DEEP), ("gram", [POINTS]), ("flow", ["dtype=float64", FLOW])],
+    ids=["compiled", "layers", "gram", "flow"],
+)
+def test_a_compiled_training_never_imports_torch(backend: str, changes: list[str], shell: Dyn) -> None:
+    iterations = [] if backend == "flow" else ["optimizer.iterations=100"]
+    snapshots = "record.snapshots={kind: geometric, ratio: 1.5}"
+    settings = [f"--set={change}" for change in [f"backend={backend}", snapshots, *changes, *iterations]]
+    assert shell(code=TRAINED.format(changes=settings)).out.splitlines()[-1] == "False"
+
+
+STARTED = """
+import numba
+from dynamics_cli.training.steppers.compiled import _start_threads
+_start_threads()
+import torch
+print(torch.get_num_threads(), numba.get_num_threads())
+"""
+
+
+def test_threads_of_numba_leave_torch_as_many_as_the_user_gives(shell: Dyn) -> None:
+    counts = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "2"}
+    assert shell(code=STARTED, env=counts).out.splitlines()[-1] == "1 2"

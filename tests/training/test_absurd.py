@@ -24,7 +24,7 @@ ABSURD = {
     "wide": ({"architecture": {"kind": "two_layer", "width": 10**10}}, MEMORY),
     "wider": ({"architecture": {"kind": "two_layer", "width": 10**18}, "record": {"parameters": "none"}}, MEMORY),
     "deep and wide": ({"architecture": {"kind": "fully_connected", "widths": [10**8, 10**8]}, **DEEP}, MEMORY),
-    "uncountable": ({"architecture": {"kind": "fully_connected", "widths": [10**11] * 2}, **DEEP}, "is too large"),
+    "uncountable": ({"architecture": {"kind": "fully_connected", "widths": [10**11] * 2}, **DEEP}, MEMORY),
     "very deep": ({"architecture": {"kind": "residual", "width": 9, "depth": 10**9}, **DEEP}, "depth"),
     "kernels": (
         {**CONVOLUTIONAL, "architecture": {**CONVOLUTIONAL["architecture"], "convolutions": [[10**9, 3, 1, 1]] * 2}},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from threading import Thread
 
 import numba
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from dynamics_cli.architectures.activations import Erf
@@ -205,13 +205,12 @@ class WideStepper(TwoLayerStepper):
 
 
 def _start_threads() -> None:
-    """Start numba's threads, and leave PyTorch with as many as it has.
+    """Start numba's threads, and leave PyTorch with as many as it has, or will have once it is loaded.
 
-    Numba sets the number of threads of the whole process's OpenMP when it starts its own. PyTorch asks the same OpenMP:
-    with `OMP_NUM_THREADS=1`, what is trained later in this process would take two threads, and have other bits than in
-    a process of its own.
+    Numba sets the number of threads of OpenMP, which PyTorch asks, when it starts its own: with `OMP_NUM_THREADS=1`,
+    what is trained later in this process would take two threads, and have other bits than in a process of its own. The
+    number is that of the thread that sets it: here, one that ends.
     """
-    threads = torch.get_num_threads()
-    numba.get_num_threads()  # starts them
-    if torch.get_num_threads() != threads:
-        torch.set_num_threads(threads)
+    starts = Thread(target=numba.get_num_threads)
+    starts.start()
+    starts.join()

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
 from numpy.typing import NDArray
 from threadpoolctl import LibController, ThreadpoolController
 
@@ -24,6 +23,8 @@ class OneBlasThread:
     """Products on one thread: bits do not depend on the number of threads, and small ones only lose by a second."""
 
     def __init__(self) -> None:
+        import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
+
         self._libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
         self._before: list[list[tuple[LibController, int]]] = []
 
