@@ -31,13 +31,14 @@ def scale_by(z, first, last, c):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**PIECE)
-def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted):  # type: ignore[no-untyped-def]
+def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, K, B, T, g, wanted):  # type: ignore[no-untyped-def]
     """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
 
     Samples are `n` rows of `x` at `o`, labels of `y` at `yo`; rows of `base` at `bo` are subtracted from the outputs;
     where `scale` is 0, they become the outputs. `H`, `S` hold activations and, after the way forward, slopes and then
     `dL/dz` by layer; `T` is scratch. `sigma` is the address of the activation, 0 for none, `numbers` at `q` its
-    numbers.
+    numbers. Unless `K` is empty, `sigma` is of order 2, `K` keeps the slopes, and `B` becomes `dL/dh sigma''(z)`;
+    `S` ends as `dL/dz` times the multiplier of its layer.
     """
     sizes, at, learns, multipliers, loss_numbers, scale, shifted = net
     L = at.shape[0]
@@ -61,7 +62,7 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
                 for j in range(m):
                     row[j] += bias[j]
         if layer + 1 < L and sigma != 0:
-            call(sigma, ((H, p), (S, p), (S, p), n * m, (numbers, q)))
+            call(sigma, ((H, p), (S, p), (B, p), n * m, (numbers, q)))
         before = p
         p += n * m
     C = sizes[L]
@@ -76,6 +77,8 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     total = call_number(units[LOSS], ((H, p), (y, yo), (S, p), n, C, weight, (loss_numbers, 0)))
     if not wanted:
         return total
+    for k in range(p if K.shape[0] else 0):
+        K[k] = S[k]
     if scale != one:
         scale_by(S, p, p + n * C, scale)
     lowest = 0
@@ -103,6 +106,9 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
                 towards, slopes = T[1 + rows * m : 1 + rows * m + n * rows], S[before:p]
                 for k in range(n * rows):
                     slopes[k] *= towards[k]
+                bends = B[before:p]
+                for k in range(n * rows if K.shape[0] else 0):
+                    bends[k] *= towards[k]
             p = before
     return total
 
@@ -167,7 +173,7 @@ def run(  # type: ignore[no-untyped-def]
     in its buffer; with `updates` alone, both are there already. `depth` is that of a diagonal network, 0 of others.
     """
     H, S, T, g, part, xb, yb, zb = buffers
-    full, real = samples.shape[1] == 0, theta.dtype.type
+    full, real, none = samples.shape[1] == 0, theta.dtype.type, S[:0]
     d, c, C = x.shape[2], y.shape[2], base.shape[2]
     X, Y, Z = x.reshape(-1), y.reshape(-1), base.reshape(-1)
     for r in range(replicas[0], replicas[1]):
@@ -199,7 +205,8 @@ def run(  # type: ignore[no-untyped-def]
                 else:
                     total += through_layers(
                         net, units, sigmas[r], numbers, r * (numbers.shape[0] // sigmas.shape[0]), own, xs,
-                        a + start * d, ys, b + start * c, zs, e + start * C, count, each, H, S, T, into, gradients,
+                        a + start * d, ys, b + start * c, zs, e + start * C, count, each, H, S, none, S, T, into,
+                        gradients,
                     )  # fmt: skip
                 if start > 0 and gradients:
                     for i in range(g.shape[0]):

@@ -12,7 +12,7 @@ from dynamics_cli.config.base import PositiveInt, Sections
 from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.config.streams import stream
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.lanczos import largest_eigenvalues, quadrature
+from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
@@ -103,7 +103,7 @@ class Sharpness(Curvature, kind="sharpness"):
             start = _first(derivatives.size)
             if "vectors" in state.memory:
                 start = start * (_NUDGE / np.sqrt(derivatives.size)) + state.memory["vectors"].sum(1)
-            values, state.memory["vectors"], _ = largest_eigenvalues(derivatives.hessian_product, start, k)
+            values, state.memory["vectors"] = derivatives.largest(start, k)
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 
 
@@ -237,7 +237,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         if samples.n * (getattr(state.problem.config.architecture, "outputs", None) or 1) > KERNEL:
             start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
             start = start * _NUDGE / np.sqrt(len(start)) + state.memory["vector"] if "vector" in state.memory else start
-            found, vectors, _ = largest_eigenvalues(derivatives.gauss_newton_product, start)
+            found, vectors = derivatives.largest(start, whole=False)
             state.memory["vector"] = vectors[:, 0]
             return float(found[0])
         h = np.asarray(state.network(samples.x), np.float64).reshape(samples.n, -1)
