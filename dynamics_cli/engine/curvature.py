@@ -81,6 +81,7 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
         v[places[i]] = V[at_v + i]
     for layer in range(L):
         rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
+        plain = multipliers[layer] == 1.0
         h, first = (x, 0) if layer == 0 else (H, before)
         if m == 1:
             dots(units[DOTS], h, first, v, W, n, rows, R, p)
@@ -89,12 +90,15 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
                 for k in range(p, p + n):
                     R[k] += D[k]
         else:
-            product(units[PRODUCT], h, first, rows, 1, v, W, m, R, p, m, n, rows, m)
+            if plain and b >= 0:
+                product_from(units[PRODUCT], h, first, rows, 1, v, W, m, R, p, m, n, rows, m, v, b, 0)
+            else:
+                product(units[PRODUCT], h, first, rows, 1, v, W, m, R, p, m, n, rows, m)
             if layer > 0:
                 product_from(units[PRODUCT], Rh, before, rows, 1, theta, W, m, R, p, m, n, rows, m, R, p, m)
-        if multipliers[layer] != 1.0:
+        if not plain:
             scale_by(R, p, p + n * m, multipliers[layer])
-        if b >= 0:
+        if b >= 0 and (m == 1 or not plain):
             bias = v[b : b + m]
             for k in range(n):
                 row = R[p + k * m : p + k * m + m]
@@ -131,19 +135,32 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
             product(units[PRODUCT], h, first, 1, rows, D, p, m, found, W, m, rows, n, m)
             if bent:
                 product_from(units[PRODUCT], Rh, before, 1, rows, S, p, m, found, W, m, rows, n, m, found, W, m)
-        if layer > 0:
+        if layer > 0 and m == 1:
+            W_l, v_l = theta[W : W + rows], v[W : W + rows]
+            for k in range(n):
+                first, last = before + k * rows, before + k * rows + rows
+                below, slopes, bends, z = D[first:last], K[first:last], B[first:last], R[first:last]
+                towards, more = D[p + k], S[p + k]
+                if whole:
+                    for i in range(rows):
+                        below[i] = (towards * W_l[i] + more * v_l[i]) * slopes[i] + bends[i] * z[i]
+                else:
+                    for i in range(rows):
+                        below[i] = towards * W_l[i] * slopes[i]
+        elif layer > 0:
             one, other = 1 + rows * m, 1 + rows * m + n * rows
             back(units[PRODUCT], units[DOTS], theta, W, rows, m, D, p, n, T, one, T)
-            slopes, below, towards = K[before:p], D[before:p], T[one:other]
             if whole:
                 back(units[PRODUCT], units[DOTS], v, W, rows, m, S, p, n, T, other, T)
-                more, bends, z = T[other : other + n * rows], B[before:p], R[before:p]
+                towards, more = T[one:other], T[other : other + n * rows]
+                below, slopes, bends, z = D[before:p], K[before:p], B[before:p], R[before:p]
                 for k in range(n * rows):
                     below[k] = (towards[k] + more[k]) * slopes[k] + bends[k] * z[k]
             else:
+                towards, below, slopes = T[one:other], D[before:p], K[before:p]
                 for k in range(n * rows):
                     below[k] = towards[k] * slopes[k]
-            p = before
+        p = before
     for i in range(places.shape[0]):
         out[i] = found[places[i]]
 
@@ -326,7 +343,7 @@ def largest(plan, places, work, evaluated, whole, start, k, tolerance, limit):  
     if not evaluated:
         _evaluate(plan, work)
     limit = min(limit, P)
-    Q, w, alpha, beta = np.empty((limit + SLACK) * P), np.empty(P), np.empty(limit), np.empty(limit)
+    Q, w, alpha, beta = np.empty((min(limit, 8) + SLACK) * P), np.empty(P), np.empty(limit), np.empty(limit)
     size = np.sqrt(np.sum(start * start))
     for i in range(P):
         Q[i] = start[i] / size
@@ -335,4 +352,6 @@ def largest(plan, places, work, evaluated, whole, start, k, tolerance, limit):  
         _multiply(plan, places, work, Q, j * P, w, whole)
         done, _ = _step(units, Q, w, j, k, tolerance, limit, alpha, beta)
         j += 1
+        if (j + SLACK) * P >= Q.shape[0]:  # memory that is new takes longer than many a product
+            Q = np.append(Q, np.empty(Q.shape[0]))
     return _largest(units, Q, P, j, k, alpha, beta)

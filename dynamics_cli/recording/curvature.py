@@ -29,9 +29,9 @@ _NUDGE = 1e-2
 
 
 @lru_cache(8)
-def _first(P: int) -> Floats:
-    """Return the random vector (P,) of the first Lanczos iterations: along every eigenvector it has a part."""
-    return np.random.default_rng(0).standard_normal(P)
+def _first(P: int, size: float) -> Floats:
+    """Return a random vector (P,) for the start of Lanczos iterations: along every eigenvector it has a part."""
+    return np.random.default_rng(0).standard_normal(P) * size
 
 
 class Curvature(Measure):
@@ -100,9 +100,10 @@ class Sharpness(Curvature, kind="sharpness"):
         if self.exact:
             values = eigenvalues(derivatives.hessian())[:k]
         else:
-            start = _first(derivatives.size)
-            if "vectors" in state.memory:
-                start = start * (_NUDGE / np.sqrt(derivatives.size)) + state.memory["vectors"].sum(1)
+            near = "vectors" in state.memory
+            start = _first(derivatives.size, _NUDGE / derivatives.size**0.5 if near else 1.0)
+            if near:
+                start = start + state.memory["vectors"].sum(1)
             values, state.memory["vectors"] = derivatives.largest(start, k)
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 

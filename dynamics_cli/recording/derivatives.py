@@ -162,13 +162,14 @@ class Engine:
     """What the compiled derivatives of a problem share over its states."""
 
     def __init__(self, problem: Problem) -> None:
-        from dynamics_cli.engine import units
+        from dynamics_cli.engine import curvature, units
         from dynamics_cli.engine.products import product_units
 
         c, shapes, d = problem.config.architecture, problem.shapes, problem.dataset.d
         assert isinstance(c, TwoLayer | FullyConnected)
         real = np.dtype(np.float64)
-        self.problem, self.names = problem, trained_names(problem)
+        self.problem, self.names, self.kernels = problem, trained_names(problem), curvature
+        self._pulling = units.pulling_unit
         ends = np.cumsum([0, *(math.prod(shape) for shape in shapes.values())]).tolist()
         starts = dict(zip(shapes, ends, strict=False))
         self.P = ends[-1]
@@ -212,10 +213,8 @@ class Engine:
 
     def work(self, parameters: Parameters, n: int) -> Work:
         """Return the numbers that the kernels work on, the weights in front: those of a former state, if there are."""
-        from dynamics_cli.engine.curvature import work_size
-
         if n != self.problem.dataset.n or self.spare is None:
-            work = np.empty(work_size(self.sizes, n, self.P))
+            work = np.empty(self.kernels.work_size(self.sizes, n, self.P))
             views = [(name, work[at].reshape(turned).T) for name, at, turned in self._at]
         else:
             (work, views), self.spare = self.spare, None
@@ -225,11 +224,9 @@ class Engine:
 
     def centred(self, start: Parameters) -> Any:
         """Return the plan with the outputs of the initial network as what is subtracted."""
-        from dynamics_cli.engine.curvature import evaluate
-
         net, *rest = self.plan
         rest[5] = base = np.zeros_like(rest[5])
-        evaluate(((*net[:5], 0.0, True), *rest), self.work(start, self.problem.dataset.n)[0])
+        self.kernels.evaluate(((*net[:5], 0.0, True), *rest), self.work(start, self.problem.dataset.n)[0])
         assert base is rest[5]
         return (net, *rest)
 
@@ -243,16 +240,13 @@ class Engine:
 
     def pulled(self, parameters: Parameters, x: Floats) -> Iterator[list[tuple[Floats, Floats]]]:
         """Yield of every output what `layers` are where F is the sum of this output over samples `x`."""
-        from dynamics_cli.engine.curvature import evaluate
-        from dynamics_cli.engine.units import pulling_unit
-
         n, C = len(x), self.sizes[-1]
         for k in range(C):
             y = np.tile(np.eye(C)[k], n)
             net, units, *rest = self._plan(x, y, np.zeros(n * C), self._scale)
             units, (work, _) = units.copy(), self.work(parameters, n)
-            units[2], rest[-1] = pulling_unit(), 1.0
-            evaluate((net, units, *rest), work)
+            units[2], rest[-1] = self._pulling(), 1.0
+            self.kernels.evaluate((net, units, *rest), work)
             yield self.layers(work, n)
 
 
@@ -287,10 +281,8 @@ class ByEngine(Derivatives):
 
     @property
     def _evaluated(self) -> Floats:
-        from dynamics_cli.engine.curvature import evaluate
-
         if not self._there:
-            evaluate(self._plan, self._work)
+            self._engine.kernels.evaluate(self._plan, self._work)
         self._there = True
         return self._work
 
@@ -308,19 +300,17 @@ class ByEngine(Derivatives):
         return self._product(v, False)
 
     def _product(self, v: Floats, whole: bool) -> Floats:
-        from dynamics_cli.engine.curvature import multiply
-
         v = np.ascontiguousarray(v, np.float64)
-        return np.asarray(multiply(self._plan, self._engine.places, self._evaluated, v, whole))
+        return np.asarray(self._engine.kernels.multiply(self._plan, self._engine.places, self._evaluated, v, whole))
 
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues and their vectors, in one compiled call."""
-        from dynamics_cli.engine.curvature import largest
-
         places = self._engine.places
-        values, vectors = largest(self._plan, places, self._work, self._there, whole, start, k, tolerance, LIMIT)
+        values, vectors = self._engine.kernels.largest(
+            self._plan, places, self._work, self._there, whole, start, k, tolerance, LIMIT
+        )
         self._there = True
         return values, np.ascontiguousarray(vectors.T)
 
