@@ -44,7 +44,9 @@ def _parts(plan, work):  # type: ignore[no-untyped-def]
     """
     sizes, P = plan[0][0], plan[3]
     n = plan[4].shape[0] // sizes[0]
-    N = n * sizes[1:].sum()
+    N = 0
+    for m in sizes[1:]:
+        N += n * m
     a = 4 * P
     return (
         (work[:P], work[P : 2 * P], work[2 * P : 3 * P], work[3 * P : a]),
@@ -76,7 +78,8 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
     sizes, at, _, multipliers, loss_numbers, scale, _ = net
     (theta, _, v, found), (H, S, K, B, R, Rh, D), T = _parts(plan, work)
     n, L, p, before = x.shape[0] // sizes[0], at.shape[0], 0, 0
-    v[:] = 0.0
+    for i in range(v.shape[0]):
+        v[i] = 0.0
     for i in range(places.shape[0]):
         v[places[i]] = V[at_v + i]
     for layer in range(L):
@@ -222,7 +225,8 @@ def _eigen(alpha, beta, m, d, Z, r):  # type: ignore[no-untyped-def]
             Z[i * r + k], Z[least * r + k] = Z[least * r + k], Z[i * r + k]
         d[i] = np.nan if failed else d[i] * size
     if failed:
-        Z[: m * r] = np.nan
+        for i in range(m * r):
+            Z[i] = np.nan
 
 
 @numba.njit(**PIECE)
@@ -249,7 +253,8 @@ def _step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-
     along = np.empty(m + _DOTTED)
     alpha[j] = _orthogonal(units, Q, w, m, along)
     fresh = Q[m * P : m * P + P]
-    fresh[:] = w
+    for i in range(P):
+        fresh[i] = w[i]
     dots(units[DOTS], Q, m * P, w, 0, _DOTTED, P, along, 0)
     beta[j] = np.sqrt(along[0])
     for i in range(m):
@@ -278,7 +283,8 @@ def _step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-
             seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
             w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
         _orthogonal(units, Q, w, m, along)
-        fresh[:] = w
+        for i in range(P):
+            fresh[i] = w[i]
         dots(units[DOTS], Q, m * P, w, 0, _DOTTED, P, along, 0)
         for i in range(P):
             fresh[i] = w[i] / np.sqrt(along[0])
@@ -290,7 +296,8 @@ def _step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-
 def _largest(units, Q, P, m, k, alpha, beta):  # type: ignore[no-untyped-def]
     """Return the k largest eigenvalues after m steps, descending, and their vectors (k, P)."""
     d, Z, values, vectors = np.empty(m), np.zeros(m * m), np.empty(k), np.empty((k, P))
-    Z[:: m + 1] = 1.0
+    for i in range(m):
+        Z[i * m + i] = 1.0
     _eigen(alpha, beta, m, d, Z, m)
     for i in range(k):
         values[i] = d[m - 1 - i]
@@ -344,7 +351,10 @@ def largest(plan, places, work, evaluated, whole, start, k, tolerance, limit):  
         _evaluate(plan, work)
     limit = min(limit, P)
     Q, w, alpha, beta = np.empty((min(limit, 8) + SLACK) * P), np.empty(P), np.empty(limit), np.empty(limit)
-    size = np.sqrt(np.sum(start * start))
+    size = 0.0
+    for i in range(P):
+        size += start[i] * start[i]
+    size = np.sqrt(size)
     for i in range(P):
         Q[i] = start[i] / size
     j, done = 0, False
@@ -353,5 +363,8 @@ def largest(plan, places, work, evaluated, whole, start, k, tolerance, limit):  
         done, _ = _step(units, Q, w, j, k, tolerance, limit, alpha, beta)
         j += 1
         if (j + SLACK) * P >= Q.shape[0]:  # memory that is new takes longer than many a product
-            Q = np.append(Q, np.empty(Q.shape[0]))
+            more = np.empty(2 * Q.shape[0])
+            for i in range(Q.shape[0]):
+                more[i] = Q[i]
+            Q = more
     return _largest(units, Q, P, j, k, alpha, beta)
