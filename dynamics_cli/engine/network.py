@@ -14,20 +14,14 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine.products import (
-    PIECE,
-    WRITTEN_OUT,
-    address,
-    borrowed,
-    call,
-    call_number,
-    dots,
-    product,
-    product_from,
-)
+from dynamics_cli.engine import products
+from dynamics_cli.engine.products import PIECE, WRITTEN_OUT, address, borrowed, call, call_number
 
 FREE: dict[str, Any] = {**STRICT, "nogil": True}
 """Of kernels that Python's threads call side by side."""
+product, product_from, dots = (
+    numba.njit(**WRITTEN_OUT)(one.py_func) for one in (products.product, products.product_from, products.dots)
+)
 PRODUCT, DOTS, LOSS, UPDATE = range(4)
 """Places of the addresses of units."""
 
@@ -41,13 +35,14 @@ def scale_by(z, first, last, c):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**PIECE)
-def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted):  # type: ignore[no-untyped-def]
+def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, K, B, T, g, wanted):  # type: ignore[no-untyped-def]
     """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
 
     Samples are `n` rows of `x` at `o`, labels of `y` at `yo`; rows of `base` at `bo` are subtracted from the outputs;
     where `scale` is 0, they become the outputs. `H`, `S` hold activations and, after the way forward, slopes and then
     `dL/dz` by layer; `T` is scratch. `sigma` is the address of the activation, 0 for none, `numbers` at `q` its
-    numbers.
+    numbers. Unless `K` is empty, `sigma` is of order 2, `K` keeps the slopes, and `B` becomes `dL/dh sigma''(z)`;
+    `S` ends as `dL/dz` times the multiplier of its layer.
     """
     sizes, at, learns, multipliers, loss_numbers, scale, shifted = net
     L = at.shape[0]
@@ -68,7 +63,7 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
                 for j in range(m):
                     row[j] += bias[j]
         if layer + 1 < L and sigma != 0:
-            call(sigma, (address(H, p), address(S, p), address(S, p), n * m, address(numbers, q)))
+            call(sigma, (address(H, p), address(S, p), address(B, p), n * m, address(numbers, q)))
         before = p
         p += n * m
     C = sizes[L]
@@ -85,6 +80,8 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     )
     if not wanted:
         return total
+    for k in range(p if K.shape[0] else 0):
+        K[k] = S[k]
     if scale != one:
         scale_by(S, p, p + n * C, scale)
     lowest = 0
@@ -111,6 +108,9 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
                 towards, slopes = T[1 + rows * m : 1 + rows * m + n * rows], S[before:p]
                 for k in range(n * rows):
                     slopes[k] *= towards[k]
+                bends = B[before:p]
+                for k in range(n * rows if K.shape[0] else 0):
+                    bends[k] *= towards[k]
             p = before
     return total
 
@@ -190,7 +190,9 @@ def one_chunk(  # type: ignore[no-untyped-def]
     """Do as `through_layers`, or as `diagonal` where there is a `depth`."""
     if depth > 0:
         return diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted)
-    return through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted)
+    return through_layers(
+        net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, S[:0], S, T, g, wanted
+    )
 
 
 @numba.njit(**FREE)

@@ -401,7 +401,7 @@ def _call(result: Any, unit: Any, arguments: Any) -> Any:
     return result(unit, arguments), written
 
 
-@numba.njit(**WRITTEN_OUT)
+@numba.njit(**PIECE)
 def product(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m):  # type: ignore[no-untyped-def]
     """Set C (n, m), at `c` with rows `cr` apart, to A B.
 
@@ -415,7 +415,7 @@ def product(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m):  # type: ignore[no
         call(unit, (left, ar, ak, right, bk, to, cr, n, K, m, to, cr, 0))
 
 
-@numba.njit(**WRITTEN_OUT)
+@numba.njit(**PIECE)
 def product_from(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir):  # type: ignore[no-untyped-def] # noqa: E741
     """Set C (n, m) to A B + I, of which I begins at `i` and its rows are `ir` apart: 0 for one row; see `product`."""
     left, right, to, start = address(A, a), address(B, b), address(C, c), address(I, i)
@@ -425,7 +425,7 @@ def product_from(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir):  # 
         call(unit, (left, ar, ak, right, bk, to, cr, n, K, m, start, ir, 1))
 
 
-@numba.njit(**WRITTEN_OUT)
+@numba.njit(**PIECE)
 def dots(unit, A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
     """Set C (n,), at `c`, to the dot products of the rows of A (n, K), at `a`, with `b` (K,), at `at`."""
     left, right, to = address(A, a), address(b, at), address(C, c)

@@ -312,6 +312,13 @@ def bending_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     return Unit(_address(dtype, "bending", arguments, "void", writer.lines), _array(trace))
 
 
+def pulling_unit() -> int:
+    """Return the address of a loss in float64 whose `delta` is `weight y`, so that backward passes begin at `y`."""
+    arguments = "f: real*, y: real*, delta: real*, n: int64, C: int64, weight: real, numbers: float64*"
+    body = ["    for k in range(n * C):", "        delta[k] = weight * y[k]", "    return 0.0"]
+    return _address(np.dtype(np.float64), "pulling", arguments, "float64", body)
+
+
 # -- updates
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics_cli.measures.arrays import Floats
+
+LIMIT = 300
+"""Products of the largest eigenvalues, at most."""
 
 
 def largest_eigenvalues(
@@ -15,7 +19,7 @@ def largest_eigenvalues(
     k: int = 1,
     *,
     tolerance: float = 1e-6,
-    limit: int = 300,
+    limit: int = LIMIT,
 ) -> tuple[Floats, Floats, float]:
     """Return the k largest eigenvalues, descending, their vectors (P, k), and the largest relative residual.
 
@@ -28,25 +32,16 @@ def largest_eigenvalues(
 
     Source: Golub and Van Loan, Matrix Computations, Section 10.1.
     """
+    from dynamics_cli.engine.curvature import lanczos_step, largest_of
+
     P = len(start)
-    limit = min(limit, P)
-    Q = np.empty((limit + 1, P))
-    Q[0] = start / np.linalg.norm(start)
-    alpha, beta = np.empty(limit), np.empty(limit)
-    for j in range(limit):
-        exhausted = _step(product, Q, j, alpha, beta)
-        done = exhausted or j + 1 == limit
-        if j + 1 >= k and (done or 1 < j < 8 or (j > 8 and j % 2)):
-            values, vectors = _eigen(alpha, beta, j + 1)
-            last = max(map(abs, vectors[-1, -k:].tolist()))
-            residual = float(beta[j] * last / max(abs(values[0]), abs(values[-1]), 1e-300))
-            if done or residual <= tolerance:
-                return values[: -k - 1 : -1], Q[: j + 1].T @ vectors[:, : -k - 1 : -1], residual
-        if done:  # the start lies in an invariant space of fewer than k dimensions
-            w = np.random.default_rng(j).standard_normal(P)
-            w -= (Q[: j + 1] @ w) @ Q[: j + 1]
-            beta[j] = 0.0
-            Q[j + 1] = w / np.linalg.norm(w)
+    units, Q, w, alpha, beta = _begun(start, min(limit, P))
+    for j in range(len(alpha)):
+        w[:] = product(Q[j * P : j * P + P])
+        done, residual = lanczos_step(units, Q, w, j, k, tolerance, len(alpha), alpha, beta)
+        if done:
+            values, vectors = largest_of(units, Q, P, j + 1, k, alpha, beta)
+            return values, vectors.T, float(residual)
     raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
 
 
@@ -58,17 +53,17 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
 
     Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos quadrature).
     """
-    most = min(steps, len(start))
-    Q = np.empty((most + 1, len(start)))
-    Q[0] = start / np.linalg.norm(start)
-    alpha, beta = np.empty(most), np.empty(most)
-    for j in range(most):
-        if _step(product, Q, j, alpha, beta):
-            most = j + 1
-            break
-    values, vectors = _eigen(alpha, beta, most)
+    from dynamics_cli.engine.curvature import lanczos_step, rule_of
+
+    P, j, done = len(start), 0, False
+    units, Q, w, alpha, beta = _begun(start, min(steps, P))
+    while not done:
+        w[:] = product(Q[j * P : j * P + P])
+        done, _ = lanczos_step(units, Q, w, j, 0, 0.0, len(alpha), alpha, beta)
+        j += 1
+    values, first = rule_of(alpha, beta, j)
     rule = np.full((2, steps), np.nan)
-    rule[:, :most] = values, vectors[0] ** 2 + 0.0 * values  # no weight where there is no node
+    rule[:, :j] = values, first**2 + 0.0 * values  # no weight where there is no node
     return rule
 
 
@@ -83,23 +78,12 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     return np.asarray(gaussians @ weights[there])
 
 
-def _step(product: Callable[[Floats], Floats], Q: Floats, j: int, alpha: Floats, beta: Floats) -> bool:
-    """Set `alpha_j`, `beta_j` and, unless there is none, the next direction `Q_{j+1}`; return whether there is none."""
-    from dynamics_cli.measures.blas import lanczos_step
+def _begun(start: Floats, limit: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
+    """Return what the steps work on: units, directions one after the other, scratch, and the tridiagonal matrix."""
+    from dynamics_cli.engine.curvature import SLACK
+    from dynamics_cli.engine.products import product_units
 
-    w = np.array(product(Q[j]), np.float64, order="C")  # a copy: it is changed
-    return bool(lanczos_step(Q.reshape(-1), w, j, alpha, beta))
-
-
-def _eigen(alpha: Floats, beta: Floats, size: int) -> tuple[Floats, Floats]:
-    """Return eigenvalues, ascending, and eigenvectors of the tridiagonal matrix of so many steps.
-
-    Raises:
-        numpy.linalg.LinAlgError: it has entries that are not finite.
-    """
-    from dynamics_cli.measures.blas import tridiagonal_eigen
-
-    values, vectors = np.empty(size), np.empty((size, size))
-    if tridiagonal_eigen(alpha, beta, size, values, vectors.reshape(-1)):
-        raise np.linalg.LinAlgError("Eigenvalues did not converge")
-    return values, vectors.T
+    P = len(start)
+    Q = np.empty((limit + SLACK) * P)
+    Q[:P] = start / np.linalg.norm(start)
+    return np.array(product_units(np.dtype(np.float64))), Q, np.empty(P), np.empty(limit), np.empty(limit)

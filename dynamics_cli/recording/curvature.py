@@ -12,7 +12,7 @@ from dynamics_cli.config.base import PositiveInt, Sections
 from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.config.streams import stream
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.lanczos import largest_eigenvalues, quadrature
+from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
@@ -29,9 +29,9 @@ _NUDGE = 1e-2
 
 
 @lru_cache(8)
-def _first(P: int) -> Floats:
-    """Return the random vector (P,) of the first Lanczos iterations: along every eigenvector it has a part."""
-    return np.random.default_rng(0).standard_normal(P)
+def _first(P: int, size: float) -> Floats:
+    """Return a random vector (P,) for the start of Lanczos iterations: along every eigenvector it has a part."""
+    return np.random.default_rng(0).standard_normal(P) * size
 
 
 class Curvature(Measure):
@@ -100,10 +100,11 @@ class Sharpness(Curvature, kind="sharpness"):
         if self.exact:
             values = eigenvalues(derivatives.hessian())[:k]
         else:
-            start = _first(derivatives.size)
-            if "vectors" in state.memory:
-                start = start * (_NUDGE / np.sqrt(derivatives.size)) + state.memory["vectors"].sum(1)
-            values, state.memory["vectors"], _ = largest_eigenvalues(derivatives.hessian_product, start, k)
+            near = "vectors" in state.memory
+            start = _first(derivatives.size, _NUDGE / derivatives.size**0.5 if near else 1.0)
+            if near:
+                start = start + state.memory["vectors"].sum(1)
+            values, state.memory["vectors"] = derivatives.largest(start, k)
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 
 
@@ -237,7 +238,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         if samples.n * (getattr(state.problem.config.architecture, "outputs", None) or 1) > KERNEL:
             start = stream(state.problem.config.seed, self.kind, state.iteration).standard_normal(derivatives.size)
             start = start * _NUDGE / np.sqrt(len(start)) + state.memory["vector"] if "vector" in state.memory else start
-            found, vectors, _ = largest_eigenvalues(derivatives.gauss_newton_product, start)
+            found, vectors = derivatives.largest(start, whole=False)
             state.memory["vector"] = vectors[:, 0]
             return float(found[0])
         h = np.asarray(state.network(samples.x), np.float64).reshape(samples.n, -1)

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.bases import Architecture, Floats, Loss, Parameters, State
+from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.losses.squared import HalfMse, Mse
-from dynamics_cli.measures.feed_forward import FeedForward, Layers
+from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 
 if TYPE_CHECKING:
     import torch
@@ -29,20 +29,19 @@ if TYPE_CHECKING:
 def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
-        state.shared["derivatives"] = (ByHand if _by_hand(state.problem.config.architecture) else ByAutograd)(state)
+        state.shared["derivatives"] = (ByAutograd if engine_of(state.problem) is None else ByEngine)(state)
     found: Derivatives = state.shared["derivatives"]
     return found
 
 
-def _by_hand(architecture: Architecture) -> bool:
-    return type(architecture) in (TwoLayer, FullyConnected)
-
-
 def outputs_of(architecture: Architecture, parameters: Parameters, x: Floats) -> Floats:
-    """Return the outputs for inputs `x` (n, d), neither scaled nor centred; by hand without importing torch."""
-    if _by_hand(architecture):
-        return FeedForward(layers_of(architecture, parameters), x).z[-1]
-    return architecture.evaluation(parameters, x.shape[1])(x)
+    """Return the outputs for inputs `x` (n, d), neither scaled nor centred; of layers without importing torch."""
+    if type(architecture) not in (TwoLayer, FullyConnected):
+        return architecture.evaluation(parameters, x.shape[1])(x)
+    hidden = features_of(architecture, parameters, x)
+    W, b = layers_of(architecture, parameters)[-1]
+    outputs: Floats = (hidden[-1][1] if hidden else np.asarray(x, np.float64)) @ W.T + b
+    return outputs
 
 
 def trained_names(problem: Problem) -> list[str]:
@@ -84,6 +83,16 @@ class Derivatives(ABC):
     @abstractmethod
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
+
+    def largest(
+        self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
+    ) -> tuple[Floats, Floats]:
+        """Return the k largest eigenvalues, descending, of the Hessian, or unless `whole` of its Gauss-Newton part.
+
+        Beside them their vectors (P, k); see `measures.lanczos.largest_eigenvalues`.
+        """
+        product = self.hessian_product if whole else self.gauss_newton_product
+        return largest_eigenvalues(product, start, k, tolerance=tolerance)[:2]
 
     @abstractmethod
     def squared_gradients(self) -> Floats:
@@ -128,102 +137,215 @@ def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
     return columns.detach().numpy(), torch.stack(bends, 1).numpy()
 
 
-def layers_of(architecture: Architecture, parameters: Parameters) -> Layers:
-    """Return the layers of a fully connected network, float64."""
+def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:
+    """Return `c_l W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a fully connected network, float64."""
     assert isinstance(architecture, TwoLayer | FullyConnected)
-    values = {name: np.asarray(value, np.float64) for name, value in parameters.items()}
-    scale = architecture.output_scale or 1.0
-    if isinstance(architecture, TwoLayer):
-        weights = [values["hidden_weight"], np.atleast_2d(values["output_weight"])]
-        return Layers(weights, [None, None], [1.0, 1.0], scale, architecture.sigma)
-    depth = len(architecture.widths) + 1
-    weights = [values[f"weight_{layer}"] for layer in range(1, depth + 1)]
-    biases = [values.get(f"bias_{layer}") for layer in range(1, depth + 1)]
-    multipliers = architecture.multipliers([weights[0].shape[1], *(len(W) for W in weights)])
-    return Layers(weights, biases, multipliers or [1.0] * depth, scale, architecture.sigma)
+    names = ["hidden_weight", "output_weight"]
+    if isinstance(architecture, FullyConnected):
+        names = [f"weight_{layer + 1}" for layer in range(len(architecture.widths) + 1)]
+    weights = [np.atleast_2d(np.asarray(parameters[name], np.float64)) for name in names]
+    sizes = [weights[0].shape[1], *(len(W) for W in weights)]
+    factors = architecture.multipliers(sizes) if isinstance(architecture, FullyConnected) else None
+    biases = [
+        np.asarray(parameters.get(name.replace("weight", "bias"), np.zeros(len(W))), np.float64)
+        for name, W in zip(names, weights, strict=True)
+    ]
+    return [(c * W, b) for c, W, b in zip(factors or np.ones(len(names)), weights, biases, strict=True)]
 
 
-class ByHand(Derivatives):
-    """Fully connected networks, by `measures.feed_forward`."""
+def features_of(architecture: Architecture, parameters: Parameters, x: Floats) -> list[tuple[Floats, Floats]]:
+    """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected network, float64."""
+    assert isinstance(architecture, TwoLayer | FullyConnected)
+    h, found = np.asarray(x, np.float64), []
+    for W, b in layers_of(architecture, parameters)[:-1]:
+        z = h @ W.T + b
+        h = architecture.sigma.value(z)
+        found.append((z, h))
+    return found
+
+
+Work = tuple[Floats, list[tuple[str, Floats]]]
+"""Numbers that the kernels work on, and the weights among them, by name."""
+
+
+class Engine:
+    """What the compiled derivatives of a problem share over its states."""
+
+    def __init__(self, problem: Problem) -> None:
+        from dynamics_cli.engine import curvature, units
+        from dynamics_cli.engine.products import product_units
+
+        c, shapes, d = problem.config.architecture, problem.shapes, problem.dataset.d
+        assert isinstance(c, TwoLayer | FullyConnected)
+        real = np.dtype(np.float64)
+        self.problem, self.names, self.kernels = problem, trained_names(problem), curvature
+        self._pulling = units.pulling_unit
+        ends = np.cumsum([0, *(math.prod(shape) for shape in shapes.values())]).tolist()
+        starts = dict(zip(shapes, ends, strict=False))
+        self.P = ends[-1]
+        self._at = [
+            (name, slice(starts[name], end), shapes[name][::-1]) for name, end in zip(shapes, ends[1:], strict=True)
+        ]
+        self.places = np.concatenate(
+            [
+                np.arange(at.start, at.stop).reshape(turned).T.ravel()
+                for name, at, turned in self._at
+                if name in self.names
+            ]
+        )
+        """Where the trained weights are in the engine's vector of all, in which matrices stand by columns."""
+        weights = [name for name in shapes if "weight" in name]
+        biases = [name.replace("weight", "bias") for name in weights]
+        self.sizes = [d, *(shapes[name][0] if len(shapes[name]) > 1 else 1 for name in weights)]
+        self.learns = [(w in self.names, b in self.names) for w, b in zip(weights, biases, strict=True)]
+        """Of every layer whether its weights and its bias, where it has one, are trained."""
+        factors = c.multipliers(self.sizes) if isinstance(c, FullyConnected) else None
+        self.multipliers = np.array(factors or np.ones(len(weights)))
+        sigma, loss = units.activation_unit(c.sigma, real, 2), units.loss_unit(problem.loss, real)
+        bend = units.bending_unit(problem.loss, real)
+        self._sigma_numbers, loss_numbers = (np.append(one.numbers, 0.0) for one in (sigma, loss))
+        addresses = [*product_units(real), loss.address, bend.address, sigma.address]
+        self._units = np.array(addresses)
+        at = np.array([(starts[w], starts.get(b, -1)) for w, b in zip(weights, biases, strict=True)])
+        learns = at >= 0  # all derivatives are taken; those of the trained weights are picked
+        self._net = np.array(self.sizes), at, learns, self.multipliers, loss_numbers
+        self._scale, self._shifted = c.output_scale or 1.0, bool(c.output_scale or c.centered)
+        n, labels = problem.dataset.n, np.array(problem.dataset.y, np.float64).ravel()
+        self.spare: Work | None = None
+        """What a state that is gone has worked on: memory that is new takes longer than many a product."""
+        self.plan = self._plan(problem.dataset.x, labels, np.zeros(n * self.sizes[-1] * self._shifted), self._scale)
+
+    def _plan(self, x: Floats, y: Floats, base: Floats, scale: float) -> Any:
+        """Return the arguments of the kernels but for the weights."""
+        own, weight = np.array(x, np.float64).ravel(), self.problem.loss.sample_weight(self.problem.dataset.n)
+        net = (*self._net, scale, self._shifted)
+        return net, self._units, self._sigma_numbers, self.P, own, y, base, weight
+
+    def work(self, parameters: Parameters, n: int) -> Work:
+        """Return the numbers that the kernels work on, the weights in front: those of a former state, if there are."""
+        if n != self.problem.dataset.n or self.spare is None:
+            work = np.empty(self.kernels.work_size(self.sizes, n, self.P))
+            views = [(name, work[at].reshape(turned).T) for name, at, turned in self._at]
+        else:
+            (work, views), self.spare = self.spare, None
+        for name, view in views:
+            view[...] = parameters[name]
+        return work, views
+
+    def centred(self, start: Parameters) -> Any:
+        """Return the plan with the outputs of the initial network as what is subtracted."""
+        net, *rest = self.plan
+        rest[5] = base = np.zeros_like(rest[5])
+        self.kernels.evaluate(((*net[:5], 0.0, True), *rest), self.work(start, self.problem.dataset.n)[0])
+        assert base is rest[5]
+        return (net, *rest)
+
+    def layers(self, work: Floats, n: int) -> list[tuple[Floats, Floats]]:
+        """Return of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
+        N, found, p = n * sum(self.sizes[1:]), [], 4 * self.P
+        for m in self.sizes[1:]:
+            found.append(tuple(work[at : at + n * m].reshape(n, m) for at in (p, p + N)))
+            p += n * m
+        return found  # type: ignore[return-value]
+
+    def pulled(self, parameters: Parameters, x: Floats) -> Iterator[list[tuple[Floats, Floats]]]:
+        """Yield of every output what `layers` are where F is the sum of this output over samples `x`."""
+        n, C = len(x), self.sizes[-1]
+        for k in range(C):
+            y = np.tile(np.eye(C)[k], n)
+            net, units, *rest = self._plan(x, y, np.zeros(n * C), self._scale)
+            units, (work, _) = units.copy(), self.work(parameters, n)
+            units[2], rest[-1] = self._pulling(), 1.0
+            self.kernels.evaluate((net, units, *rest), work)
+            yield self.layers(work, n)
+
+
+def engine_of(problem: Problem) -> Engine | None:
+    """Return the engine of a problem, made once; None where the network is none of layers, or a kind no formula."""
+    known = vars(problem)
+    if "engine" not in known:
+        c = problem.config.architecture
+        layered = isinstance(c, TwoLayer | FullyConnected) and type(c) in (TwoLayer, FullyConnected)
+        formulas = layered and operations(c.sigma) is not None and operations(problem.loss) is not None  # type: ignore[attr-defined]
+        known["engine"] = Engine(problem) if formulas else None
+    found: Engine | None = known["engine"]
+    return found
+
+
+class ByEngine(Derivatives):
+    """Fully connected networks whose activation and loss are formulas, by the compiled engine."""
 
     def __init__(self, state: State) -> None:
-        super().__init__(state)
-        self._state = state
-        self._all = len(self.names) == len(state.problem.shapes)
+        engine = engine_of(state.problem)
+        assert engine is not None
+        self.problem, self._parameters, self._engine = state.problem, state.parameters, engine
+        self.names, self.size = engine.names, len(engine.places)
+        centred = state.problem.config.architecture.centered
+        self._plan = engine.centred(state.start) if centred else engine.plan
+        self._work, self._views = engine.work(state.parameters, state.problem.dataset.n)
+        self._there = False
 
-    @cached_property
-    def network(self) -> FeedForward:
-        """The network on the training inputs."""
-        return FeedForward(layers_of(self.problem.config.architecture, self._state.parameters), self.problem.dataset.x)
+    def __del__(self) -> None:
+        if "_there" in vars(self):
+            self._engine.spare = self._work, self._views
 
-    @cached_property
-    def _loss(self) -> tuple[Floats, Floats]:
-        h = self.network.outputs
-        if self.problem.config.architecture.centered:
-            h = (
-                h
-                - FeedForward(
-                    layers_of(self.problem.config.architecture, self._state.start), self.problem.dataset.x
-                ).outputs
-            )
-        return loss_derivatives(self.problem, h)
-
-    @cached_property
-    def _mask(self) -> NDArray[np.bool_]:
-        """Which weights are trained, of a vector of all."""
-        shapes = self.problem.shapes
-        return np.concatenate([np.full(math.prod(shape), name in self.names) for name, shape in shapes.items()])
-
-    def _kept(self, vector: Floats) -> Floats:
-        return vector if self._all else vector[self._mask]
+    @property
+    def _evaluated(self) -> Floats:
+        if not self._there:
+            self._engine.kernels.evaluate(self._plan, self._work)
+        self._there = True
+        return self._work
 
     def gradient(self) -> Floats:
         """Return the gradient of the training loss (P,)."""
-        return self._kept(self.network.gradient(self._loss[0]))
+        P = self._engine.P
+        return np.asarray(self._evaluated[P : 2 * P][self._engine.places])
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        return self._kept(self._hessian(self._full(v)))
+        return self._product(v, True)
 
     def gauss_newton_product(self, v: Floats) -> Floats:
-        """Return `J^T (d2L/df2) J v`, (P,): the Hessian's product where the loss has no slope."""
-        return self._kept(self._gauss_newton(self._full(v)))
+        """Return `J^T (d2L/df2) J v`, (P,)."""
+        return self._product(v, False)
 
-    @cached_property
-    def _hessian(self) -> Callable[[Floats], Floats]:
-        return self.network.hessian(*self._loss)
+    def _product(self, v: Floats, whole: bool) -> Floats:
+        v = np.ascontiguousarray(v, np.float64)
+        return np.asarray(self._engine.kernels.multiply(self._plan, self._engine.places, self._evaluated, v, whole))
 
-    @cached_property
-    def _gauss_newton(self) -> Callable[[Floats], Floats]:
-        return self.network.hessian(np.zeros_like(self._loss[0]), self._loss[1])
-
-    def _full(self, v: Floats) -> Floats:
-        if self._all:
-            return v
-        full = np.zeros(len(self._mask))
-        full[self._mask] = v
-        return full
+    def largest(
+        self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
+    ) -> tuple[Floats, Floats]:
+        """Return the k largest eigenvalues and their vectors, in one compiled call."""
+        places = self._engine.places
+        values, vectors = self._engine.kernels.largest(
+            self._plan, places, self._work, self._there, whole, start, k, tolerance, LIMIT
+        )
+        self._there = True
+        return values, np.ascontiguousarray(vectors.T)
 
     def kernel(self, chosen: int | Sequence[int]) -> Floats:
         """Return the tangent kernel of training samples, by number or the first so many."""
-        layers = layers_of(self.problem.config.architecture, self._state.parameters)
-        K = FeedForward(layers, self.problem.dataset.x[_rows(chosen)]).kernel(self._trained())
-        return K.reshape(K.shape[0] * K.shape[1], -1)
+        x, engine = self.problem.dataset.x[_rows(chosen)], self._engine
+        outputs = list(engine.pulled(self._parameters, x))
+        n, C = len(x), len(outputs)
+        K = np.zeros((n, C, n, C))
+        for layer, (c, (weight, bias)) in enumerate(zip(engine.multipliers, engine.learns, strict=True)):
+            h = x if layer == 0 else outputs[0][layer - 1][0]
+            inner = weight * (h @ h.T) + bias / c**2
+            for a in range(C):
+                for b in range(C):
+                    K[:, a, :, b] += inner * (outputs[a][layer][1] @ outputs[b][layer][1].T)
+        return K.reshape(n * C, n * C)
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        net, delta = self.network, self._loss[0] / self.problem.loss.sample_weight(self.problem.dataset.n)
-        deltas, _ = net.backward(delta)
-        summed = np.zeros(len(delta))
-        parts = zip(deltas, net.h, net.layers.multipliers, self._trained(), strict=True)
-        for one, h, c, (weight, bias) in parts:
-            summed += (one**2).sum(1) * (weight * c * c * (h**2).sum(1) + bias)
-        return summed
-
-    def _trained(self) -> list[tuple[bool, bool]]:
-        """Return of every layer whether its weights and its bias, where it has one, are trained."""
-        weights = [name for name in self.problem.shapes if "weight" in name]
-        return [(name in self.names, name.replace("weight", "bias") in self.names) for name in weights]
+        engine, x, n = self._engine, self.problem.dataset.x, self.problem.dataset.n
+        layers, summed = engine.layers(self._evaluated, n), np.zeros(n)
+        for layer, (c, (weight, bias)) in enumerate(zip(engine.multipliers, engine.learns, strict=True)):
+            h = x if layer == 0 else layers[layer - 1][0]
+            summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias / c**2)
+        return np.asarray(summed / self.problem.loss.sample_weight(n) ** 2)
 
 
 class ByAutograd(Derivatives):

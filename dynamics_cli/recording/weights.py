@@ -19,7 +19,7 @@ from dynamics_cli.datasets.teachers import Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.spectra import effective_rank, stable_rank
-from dynamics_cli.recording.derivatives import ByHand, derivatives_of
+from dynamics_cli.recording.derivatives import features_of
 
 if TYPE_CHECKING:
     from dynamics_cli.training.problem import Problem
@@ -274,9 +274,9 @@ class OfNeurons(Measure):
 
     def active(self, state: State) -> Floats:
         """Return where neurons have a positive preactivation: (n, neurons), all hidden layers side by side."""
-        derivatives = derivatives_of(state)
-        assert isinstance(derivatives, ByHand)
-        return np.concatenate([z > 0 for z in derivatives.network.z[:-1]], axis=1)
+        problem = state.problem
+        layers = features_of(problem.config.architecture, state.parameters, problem.dataset.x)
+        return np.concatenate([z > 0 for z, _ in layers], axis=1)
 
 
 class ActivationFlips(OfNeurons, kind="activation_flips"):
@@ -463,9 +463,8 @@ class LayerSimilarity(OfNeurons, kind="layer_similarity"):
 
 def features(state: State) -> list[Floats]:
     """Return the activations (n, m) of the hidden layers on the training inputs."""
-    derivatives = derivatives_of(state)
-    assert isinstance(derivatives, ByHand)
-    return derivatives.network.h[1:]
+    layers = features_of(state.problem.config.architecture, state.parameters, state.problem.dataset.x)
+    return [h for _, h in layers]
 
 
 def linear_cka(a: Floats, b: Floats) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
-from dynamics_cli.measures.feed_forward import FeedForward, Layers
+from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.runs import Run
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import Problem, build_problem
@@ -137,9 +137,7 @@ def slope(parametrization: str, seeds: int, kind: str = "gd") -> float:
             start, now = problem.initial_parameters(), trained(problem, 5)
             z = []
             for weights in (start, now):
-                W = [weights[f"weight_{layer}"] for layer in (1, 2, 3)]
-                c = config.architecture.multipliers([2, width, width, 1]) or [1.0, 1.0, 1.0]
-                z.append(FeedForward(Layers(W, [None] * 3, c, 1.0, config.architecture.sigma), x).z[1])
+                z.append(features_of(config.architecture, weights, x)[1][0])
             each.append(np.sqrt(np.mean((z[1] - z[0]) ** 2)))
         moves.append(np.mean(each))
     return float(np.polyfit(np.log(widths), np.log(moves), 1)[0])

@@ -18,7 +18,8 @@ from dynamics_cli.config.bases import State
 from dynamics_cli.config.registry import get_kind
 from dynamics_cli.errors import InputError
 from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import ByAutograd, ByHand, derivatives_of, loss_derivatives
+from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of, loss_derivatives
+from dynamics_cli.recording.weights import features
 from dynamics_cli.training.problem import Problem, build_problem
 
 REGRESSION = {"kind": "linear_map", "inputs": 5, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
@@ -136,7 +137,7 @@ class Reference:
 def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     state = moved(problem_of(case))
     derivatives = derivatives_of(state)
-    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByHand)
+    assert isinstance(derivatives, ByAutograd if case in ("diagonal", "residual", "transformer") else ByEngine)
     reference = Reference(state, derivatives.names)
     np.testing.assert_allclose(derivatives.gradient(), torch.func.grad(reference.loss)(reference.theta), atol=1e-12)
     H = torch.func.hessian(reference.loss)(reference.theta).numpy()
@@ -485,7 +486,7 @@ def test_kernels_of_chosen_samples_and_similarity_between_layers() -> None:
     with pytest.raises(InputError, match="chosen has 9, samples are 0 to 8"):
         measure(chosen=[4, 9]).offered(state.problem)
     pairs = get_kind("measure", "layer_similarity")(between_layers=True)
-    a, b = derivatives_of(state).network.h[1:]
+    a, b = features(state)
     A, B = (one - one.mean(0) for one in (a, b))
     cka = np.sum((B.T @ A) ** 2) / np.linalg.norm(A.T @ A) / np.linalg.norm(B.T @ B)
     np.testing.assert_allclose(pairs.measure(state), [cka])

@@ -16,7 +16,7 @@ from dynamics_cli.config.bases import State
 from dynamics_cli.config.registry import get_kind
 from dynamics_cli.measures.lanczos import density, quadrature
 from dynamics_cli.recording import curvature
-from dynamics_cli.recording.derivatives import ByAutograd, ByHand, derivatives_of
+from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
 from dynamics_cli.training.problem import build_problem
 
 LOSSES = {
@@ -82,7 +82,7 @@ def test_eigenvalues_and_traces(both: tuple[State, Any, Any, float], monkeypatch
     assert measured("gauss_newton") == pytest.approx(np.linalg.eigvalsh(G)[-1], rel=1e-6)
 
 
-@pytest.mark.parametrize("derivatives", [ByHand, ByAutograd])
+@pytest.mark.parametrize("derivatives", [ByEngine, ByAutograd])
 def test_products_with_both_matrices(both: tuple[State, Any, Any, float], derivatives: type) -> None:
     state, hessian, ggn, factor = both
     mine, v = derivatives(state), np.random.default_rng(1).standard_normal(hessian.shape[1])

@@ -287,11 +287,7 @@ def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES
 
 def state_layers(view: View, i: int) -> list[Layer]:
     """Return the weights and biases of state `i`, from two inputs to one output (of two classes, their difference)."""
-    found = layers_of(view.run.config.architecture, view.run.state(i))
-    layers = [
-        (c * W, np.zeros(len(W)) if b is None else b)
-        for W, b, c in zip(found.weights, found.biases, found.multipliers, strict=True)
-    ]
+    layers = layers_of(view.run.config.architecture, view.run.state(i))
     if view.dataset.bias:
         W, b = layers[0]
         layers[0] = (W[:, :2], b + W[:, 2])

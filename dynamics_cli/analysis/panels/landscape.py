@@ -18,14 +18,13 @@ from dynamics_cli.analysis.states import ROW_WIDTH
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
 from dynamics_cli.config.streams import stream
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.measures.feed_forward import FeedForward
 from dynamics_cli.measures.lanczos import density
 from dynamics_cli.measures.landscape import filter_normalised, principal_plane
 from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend
 from dynamics_cli.plotting.panels.many_runs import draw_phase_diagram
 from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
-from dynamics_cli.recording.derivatives import layers_of
+from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.recording.weights import hidden_layers, linear_cka
 from dynamics_cli.runs.summary import measured, recorded
 
@@ -267,7 +266,7 @@ def similarity_figure(view: View, iteration: int | None) -> Figure:
     x = view.dataset.x[:SAMPLES]
 
     def features(i: int) -> list[Floats]:
-        return FeedForward(layers_of(view.run.config.architecture, view.run.state(i)), x).h[1:]
+        return [h for _, h in features_of(view.run.config.architecture, view.run.state(i), x)]
 
     at = view.states - 1 if iteration is None else min(view.run.index_of(iteration), view.states - 1)
     over, last = [features(int(i)) for i in chosen], features(at)
