@@ -36,6 +36,12 @@ def work_size(sizes: list[int], n: int, P: int) -> int:
 
 
 @numba.njit(**PIECE)
+def add_product(units, A, ar, ak, B, bk, C, cr, n, K, m):  # type: ignore[no-untyped-def]
+    """Add A B to C (n, m), all at addresses; see `products.product`."""
+    product_from(units[PRODUCT], 0.0, A, ar, ak, B, bk, C, cr, n, K, m, C, cr)
+
+
+@numba.njit(**PIECE)
 def _parts(plan, work):  # type: ignore[no-untyped-def]
     """Return the parts of `work`: vectors (P,), then numbers of all layers, then scratch.
 
@@ -87,18 +93,48 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
         plain = multipliers[layer] == 1.0
         h, first = (x, 0) if layer == 0 else (H, before)
         if m == 1:
-            dots(units[DOTS], h, first, v, W, n, rows, R, p)
+            dots(units[DOTS], 0.0, address(h, first), address(v, W), n, rows, address(R, p))
             if layer > 0:
-                dots(units[DOTS], Rh, before, theta, W, n, rows, D, p)
+                dots(units[DOTS], 0.0, address(Rh, before), address(theta, W), n, rows, address(D, p))
                 for k in range(p, p + n):
                     R[k] += D[k]
         else:
             if plain and b >= 0:
-                product_from(units[PRODUCT], h, first, rows, 1, v, W, m, R, p, m, n, rows, m, v, b, 0)
+                product_from(
+                    units[PRODUCT],
+                    0.0,
+                    address(h, first),
+                    rows,
+                    1,
+                    address(v, W),
+                    m,
+                    address(R, p),
+                    m,
+                    n,
+                    rows,
+                    m,
+                    address(v, b),
+                    0,
+                )
             else:
-                product(units[PRODUCT], h, first, rows, 1, v, W, m, R, p, m, n, rows, m)
+                product(units[PRODUCT], 0.0, address(h, first), rows, 1, address(v, W), m, address(R, p), m, n, rows, m)
             if layer > 0:
-                product_from(units[PRODUCT], Rh, before, rows, 1, theta, W, m, R, p, m, n, rows, m, R, p, m)
+                product_from(
+                    units[PRODUCT],
+                    0.0,
+                    address(Rh, before),
+                    rows,
+                    1,
+                    address(theta, W),
+                    m,
+                    address(R, p),
+                    m,
+                    n,
+                    rows,
+                    m,
+                    address(R, p),
+                    m,
+                )
         if not plain:
             scale_by(R, p, p + n * m, multipliers[layer])
         if b >= 0 and (m == 1 or not plain):
@@ -128,19 +164,34 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
         h, first = (x, 0) if layer == 0 else (H, before)
         bent = whole and layer > 0
         if b >= 0:
-            product(units[PRODUCT], T, 0, 0, 0, D, p, m, found, b, m, 1, n, m)
+            product(units[PRODUCT], 0.0, address(T, 0), 0, 0, address(D, p), m, address(found, b), m, 1, n, m)
         if multipliers[layer] != 1.0:
             scale_by(D, p, p + n * m, multipliers[layer])
         if m == 1:
-            product(units[PRODUCT], D, p, 0, 1, h, first, rows, found, W, rows, 1, n, rows)
+            product(
+                units[PRODUCT], 0.0, address(D, p), 0, 1, address(h, first), rows, address(found, W), rows, 1, n, rows
+            )
+            if bent:
+                add_product(units, address(S, p), 0, 1, address(Rh, before), rows, address(found, W), rows, 1, n, rows)
+        else:
+            product(units[PRODUCT], 0.0, address(h, first), 1, rows, address(D, p), m, address(found, W), m, rows, n, m)
             if bent:
                 product_from(
-                    units[PRODUCT], S, p, 0, 1, Rh, before, rows, found, W, rows, 1, n, rows, found, W, rows
-                )  # fmt: skip
-        else:
-            product(units[PRODUCT], h, first, 1, rows, D, p, m, found, W, m, rows, n, m)
-            if bent:
-                product_from(units[PRODUCT], Rh, before, 1, rows, S, p, m, found, W, m, rows, n, m, found, W, m)
+                    units[PRODUCT],
+                    0.0,
+                    address(Rh, before),
+                    1,
+                    rows,
+                    address(S, p),
+                    m,
+                    address(found, W),
+                    m,
+                    rows,
+                    n,
+                    m,
+                    address(found, W),
+                    m,
+                )
         if layer > 0 and m == 1:
             W_l, v_l = theta[W : W + rows], v[W : W + rows]
             for k in range(n):
@@ -237,11 +288,13 @@ def _orthogonal(units, Q, w, m, along):  # type: ignore[no-untyped-def]
     """Subtract from `w` its parts along the first m rows of `Q`; return that along the last. `along` is scratch."""
     P, found = w.shape[0], 0.0
     for turn in range(2):  # twice is enough (Parlett)
-        dots(units[DOTS], Q, 0, w, 0, max(m, _DOTTED), P, along, 0)
+        dots(units[DOTS], 0.0, address(Q, 0), address(w, 0), max(m, _DOTTED), P, address(along, 0))
         found = along[m - 1] if turn == 0 else found
         for i in range(m):
             along[i] = -along[i]
-        product_from(units[PRODUCT], along, 0, m, 1, Q, 0, P, w, 0, P, 1, m, P, w, 0, P)
+        product_from(
+            units[PRODUCT], 0.0, address(along, 0), m, 1, address(Q, 0), P, address(w, 0), P, 1, m, P, address(w, 0), P
+        )
     return found
 
 
@@ -258,7 +311,7 @@ def _step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-
     fresh = Q[m * P : m * P + P]
     for i in range(P):
         fresh[i] = w[i]
-    dots(units[DOTS], Q, m * P, w, 0, _DOTTED, P, along, 0)
+    dots(units[DOTS], 0.0, address(Q, m * P), address(w, 0), _DOTTED, P, address(along, 0))
     beta[j] = np.sqrt(along[0])
     for i in range(m):
         largest = max(largest, abs(alpha[i]), beta[i])
@@ -288,7 +341,7 @@ def _step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-
         _orthogonal(units, Q, w, m, along)
         for i in range(P):
             fresh[i] = w[i]
-        dots(units[DOTS], Q, m * P, w, 0, _DOTTED, P, along, 0)
+        dots(units[DOTS], 0.0, address(Q, m * P), address(w, 0), _DOTTED, P, address(along, 0))
         for i in range(P):
             fresh[i] = w[i] / np.sqrt(along[0])
         beta[j] = 0.0
@@ -304,7 +357,20 @@ def _largest(units, Q, P, m, k, alpha, beta):  # type: ignore[no-untyped-def]
     _eigen(alpha, beta, m, d, Z, m)
     for i in range(k):
         values[i] = d[m - 1 - i]
-        product(units[PRODUCT], Z, (m - 1 - i) * m, m, 1, Q, 0, P, vectors.reshape(-1), i * P, P, 1, m, P)
+        product(
+            units[PRODUCT],
+            0.0,
+            address(Z, (m - 1 - i) * m),
+            m,
+            1,
+            address(Q, 0),
+            P,
+            address(vectors.reshape(-1), i * P),
+            P,
+            1,
+            m,
+            P,
+        )
     return values, vectors
 
 

@@ -14,19 +14,24 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine import products
-from dynamics_cli.engine.products import PIECE, WRITTEN_OUT, address, borrowed, call, call_number
+from dynamics_cli.engine.products import (
+    PIECE,
+    address,
+    borrowed,
+    call,
+    call_number,
+    dots,
+    product,
+    product_from,
+)  # fmt: skip
 
 FREE: dict[str, Any] = {**STRICT, "nogil": True}
 """Of kernels that Python's threads call side by side."""
-product, product_from, dots = (
-    numba.njit(**WRITTEN_OUT)(one.py_func) for one in (products.product, products.product_from, products.dots)
-)
 PRODUCT, DOTS, LOSS, UPDATE = range(4)
 """Places of the addresses of units."""
 
 
-@numba.njit(**WRITTEN_OUT)
+@numba.njit(**PIECE)
 def scale_by(z, first, last, c):  # type: ignore[no-untyped-def]
     """Multiply numbers of `z` by `c`."""
     part = z[first:last]
@@ -47,13 +52,13 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     sizes, at, learns, multipliers, loss_numbers, scale, shifted = net
     L = at.shape[0]
     one, p, before = weight / weight, 0, 0
+    zero = one - one
     for layer in range(L):
         rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
         plain = multipliers[layer] == one
-        if layer == 0:  # of two calls neither counts references to arrays, as a choice of one would
-            ahead(units, x, o, theta, W, b if plain else -1, H, p, n, rows, m)
-        else:
-            ahead(units, H, before, theta, W, b if plain else -1, H, p, n, rows, m)
+        h = address(x, o) if layer == 0 else address(H, before)
+        bias_at = address(theta, b) if plain and b >= 0 else 0
+        ahead(units, zero, h, address(theta, W), bias_at, address(H, p), n, rows, m)
         if not plain:
             scale_by(H, p, p + n * m, multipliers[layer])
         if b >= 0 and (m == 1 or not plain):
@@ -92,14 +97,12 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
         rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
         before = p - n * rows
         if learns[layer, 1]:
-            product(units[PRODUCT], T, 0, 0, 0, S, p, m, g, b, m, 1, n, m)
+            product(units[PRODUCT], zero, address(T, 0), 0, 0, address(S, p), m, address(g, b), m, 1, n, m)
         if multipliers[layer] != one:
             scale_by(S, p, p + n * m, multipliers[layer])
         if learns[layer, 0]:
-            if layer == 0:
-                slope_of_weights(units, x, o, S, p, g, W, n, rows, m)
-            else:
-                slope_of_weights(units, H, before, S, p, g, W, n, rows, m)
+            h = address(x, o) if layer == 0 else address(H, before)
+            slope_of_weights(units, zero, h, address(S, p), address(g, W), n, rows, m)
         if layer > lowest:
             if sigma == 0:
                 back(units[PRODUCT], units[DOTS], theta, W, rows, m, S, p, n, S, before, T)
@@ -115,40 +118,41 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
     return total
 
 
-@numba.njit(**WRITTEN_OUT)
-def ahead(units, h, first, theta, W, b, H, p, n, rows, m):  # type: ignore[no-untyped-def]
-    """Set `z` (n, m) of `H` at `p` to `h W`, plus the bias at `b`, if `b >= 0`, of more than one output."""
+@numba.njit(**PIECE)
+def ahead(units, zero, h, W, b, z, n, rows, m):  # type: ignore[no-untyped-def]
+    """Set `z` (n, m) to `h W`, plus the bias `b`, unless that is 0, of more than one output; all are addresses."""
     if m == 1:
-        dots(units[DOTS], h, first, theta, W, n, rows, H, p)
-    elif b >= 0:
-        product_from(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m, theta, b, 0)
+        dots(units[DOTS], zero, h, W, n, rows, z)
+    elif b != 0:
+        product_from(units[PRODUCT], zero, h, rows, 1, W, m, z, m, n, rows, m, b, 0)
     else:
-        product(units[PRODUCT], h, first, rows, 1, theta, W, m, H, p, m, n, rows, m)
+        product(units[PRODUCT], zero, h, rows, 1, W, m, z, m, n, rows, m)
 
 
-@numba.njit(**WRITTEN_OUT)
-def slope_of_weights(units, h, first, S, p, g, W, n, rows, m):  # type: ignore[no-untyped-def]
-    """Set the gradient by `W` (rows, m) to `h^T delta`, `delta` (n, m) of `S` at `p`."""
+@numba.njit(**PIECE)
+def slope_of_weights(units, zero, h, delta, g, n, rows, m):  # type: ignore[no-untyped-def]
+    """Set the gradient by a matrix (rows, m) to `h^T delta`, for `delta` (n, m); all are addresses."""
     if m == 1:
-        product(units[PRODUCT], S, p, 0, 1, h, first, rows, g, W, rows, 1, n, rows)
+        product(units[PRODUCT], zero, delta, 0, 1, h, rows, g, rows, 1, n, rows)
     else:
-        product(units[PRODUCT], h, first, 1, rows, S, p, m, g, W, m, rows, n, m)
+        product(units[PRODUCT], zero, h, 1, rows, delta, m, g, m, rows, n, m)
 
 
-@numba.njit(**WRITTEN_OUT)
+@numba.njit(**PIECE)
 def back(unit, dot_unit, theta, W, rows, m, S, p, n, out, to, T):  # type: ignore[no-untyped-def]
     """Set `out` (n, rows), at `to`, to `delta W^T`: `delta` (n, m) of `S` at `p`, W (rows, m); `T[1:]` is scratch."""
+    zero = S.dtype.type(0)
     if m == 1:
-        product(unit, S, p, 1, 1, theta, W, rows, out, to, rows, n, 1, rows)
+        product(unit, zero, address(S, p), 1, 1, address(theta, W), rows, address(out, to), rows, n, 1, rows)
     elif n < 4:
         for k in range(n):
-            dots(dot_unit, theta, W, S, p + k * m, rows, m, out, to + k * rows)
+            dots(dot_unit, zero, address(theta, W), address(S, p + k * m), rows, m, address(out, to + k * rows))
     else:
         for j in range(m):
             column = T[1 + j * rows : 1 + j * rows + rows]
             for i in range(rows):
                 column[i] = theta[W + i * m + j]
-        product(unit, S, p, m, 1, T, 1, rows, out, to, rows, n, m, rows)
+        product(unit, zero, address(S, p), m, 1, address(T, 1), rows, address(out, to), rows, n, m, rows)
 
 
 @numba.njit(**PIECE)
@@ -156,6 +160,7 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
     """Do as `through_layers` for `f = x (u^D - v^D)`, `theta = (u, v)`."""
     sizes, _, _, _, loss_numbers, scale, shifted = net
     d, one = sizes[0], weight / weight
+    zero = one - one
     beta, u, v = T[:d], T[d : 2 * d], T[2 * d : 3 * d]  # u^(D-1), v^(D-1)
     for i in range(d):
         u[i], v[i] = (theta[i], theta[d + i]) if depth > 1 else (one, one)
@@ -165,7 +170,7 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
             v[i] *= theta[d + i]
     for i in range(d):
         beta[i] = u[i] * theta[i] - v[i] * theta[d + i]
-    dots(units[DOTS], x, o, T, 0, n, d, H, 0)
+    dots(units[DOTS], zero, address(x, o), address(T, 0), n, d, address(H, 0))
     if shifted:
         for k in range(n):
             if scale == 0:
@@ -175,7 +180,7 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
         units[LOSS], (address(H, 0), address(y, yo), address(S, 0), n, 1, weight, address(loss_numbers, 0))
     )
     if wanted:
-        product(units[PRODUCT], S, 0, 0, 1, x, o, d, T, 0, d, 1, n, d)
+        product(units[PRODUCT], zero, address(S, 0), 0, 1, address(x, o), d, address(T, 0), d, 1, n, d)
         factor = scale * u.dtype.type(depth)
         for i in range(d):
             g[i] = factor * u[i] * beta[i]
@@ -271,7 +276,7 @@ def run(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
 
 
-@numba.njit(**WRITTEN_OUT)
+@numba.njit(**PIECE)
 def pick(to, at, source, place, count):  # type: ignore[no-untyped-def]
     """Copy numbers."""
     left, right = to[at : at + count], source[place : place + count]

@@ -20,13 +20,11 @@ from llvmlite import ir
 from numba import carray, cfunc, extending, types  # type: ignore[attr-defined]
 from numba.core import cgutils
 
-from dynamics_cli.compiling import INLINE, OPTIONS, STRICT
+from dynamics_cli.compiling import OPTIONS, STRICT
 
 intrinsic: Any = extending.intrinsic
 PIECE: dict[str, Any] = {**STRICT, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of the pieces of kernels."""
-WRITTEN_OUT: dict[str, Any] = {**INLINE, "fastmath": False}
-"""Options of pieces that are written into their callers: of a call each array takes seven arguments."""
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
@@ -402,34 +400,31 @@ def _call(result: Any, unit: Any, arguments: Any) -> Any:
 
 
 @numba.njit(**PIECE)
-def product(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m):  # type: ignore[no-untyped-def]
-    """Set C (n, m), at `c` with rows `cr` apart, to A B.
+def product(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m):  # type: ignore[no-untyped-def]
+    """Set C (n, m), rows `cr` apart, to A B; matrices are addresses of their first numbers, of the type of `zero`.
 
-    A (n, K) begins at `a`, its rows are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). B
-    (K, m) begins at `b`, its rows are `bk` apart. `unit` is the first of `product_units`.
+    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). Rows of B (K, m)
+    are `bk` apart. `unit` is the first of `product_units`.
     """
-    left, right, to = address(A, a), address(B, b), address(C, c)
     if n * K * m <= _TINY:
-        _tiny(A.dtype.type(0), left, ar, ak, right, bk, to, cr, n, K, m, to, cr, False)
+        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, C, cr, False)
     else:
-        call(unit, (left, ar, ak, right, bk, to, cr, n, K, m, to, cr, 0))
+        call(unit, (A, ar, ak, B, bk, C, cr, n, K, m, C, cr, 0))
 
 
 @numba.njit(**PIECE)
-def product_from(unit, A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir):  # type: ignore[no-untyped-def] # noqa: E741
-    """Set C (n, m) to A B + I, of which I begins at `i` and its rows are `ir` apart: 0 for one row; see `product`."""
-    left, right, to, start = address(A, a), address(B, b), address(C, c), address(I, i)
+def product_from(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir):  # type: ignore[no-untyped-def] # noqa: E741
+    """Set C (n, m) to A B + I, of which rows are `ir` apart: 0 for one row; see `product`."""
     if n * K * m <= _TINY:
-        _tiny(A.dtype.type(0), left, ar, ak, right, bk, to, cr, n, K, m, start, ir, True)
+        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, True)
     else:
-        call(unit, (left, ar, ak, right, bk, to, cr, n, K, m, start, ir, 1))
+        call(unit, (A, ar, ak, B, bk, C, cr, n, K, m, I, ir, 1))
 
 
 @numba.njit(**PIECE)
-def dots(unit, A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
-    """Set C (n,), at `c`, to the dot products of the rows of A (n, K), at `a`, with `b` (K,), at `at`."""
-    left, right, to = address(A, a), address(b, at), address(C, c)
+def dots(unit, zero, A, b, n, K, C):  # type: ignore[no-untyped-def]
+    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); `unit` is the second of `product_units`."""
     if n * K <= _TINY:
-        _tiny(A.dtype.type(0), left, K, 1, right, 1, to, 1, n, K, 1, to, 1, False)
+        _tiny(zero, A, K, 1, b, 1, C, 1, n, K, 1, C, 1, False)
     else:
-        call(unit, (left, right, n, K, to))
+        call(unit, (A, b, n, K, C))
