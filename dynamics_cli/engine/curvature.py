@@ -16,7 +16,7 @@ import numpy as np
 
 from dynamics_cli.compiling import STRICT
 from dynamics_cli.engine.network import DOTS, PRODUCT, back, scale_by, through_layers
-from dynamics_cli.engine.products import PIECE, address, call, dots, product, product_from
+from dynamics_cli.engine.products import ONE, PIECE, ZERO, address, call, dots, product, product_from
 
 BENDING, SIGMA = 3, 4
 """Places of the addresses of units, after those of `engine.network`."""
@@ -70,7 +70,7 @@ def _evaluate(plan, work):  # type: ignore[no-untyped-def]
     (theta, g, _, _), (H, S, K, B, _, _, _), T = _parts(plan, work)
     n = x.shape[0] // net[0][0]
     return through_layers(
-        net, units, units[SIGMA], numbers, 0, theta, x, 0, y, 0, base, 0, n, weight, H, S, K, B, T, g, True
+        net, units, units[SIGMA], numbers, ZERO, theta, x, ZERO, y, ZERO, base, ZERO, n, weight, H, S, K, B, T, g, True
     )
 
 
@@ -105,7 +105,7 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
                     0.0,
                     address(h, first),
                     rows,
-                    1,
+                    ONE,
                     address(v, W),
                     m,
                     address(R, p),
@@ -114,17 +114,19 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
                     rows,
                     m,
                     address(v, b),
-                    0,
+                    ZERO,
                 )
             else:
-                product(units[PRODUCT], 0.0, address(h, first), rows, 1, address(v, W), m, address(R, p), m, n, rows, m)
+                product(
+                    units[PRODUCT], 0.0, address(h, first), rows, ONE, address(v, W), m, address(R, p), m, n, rows, m
+                )
             if layer > 0:
                 product_from(
                     units[PRODUCT],
                     0.0,
                     address(Rh, before),
                     rows,
-                    1,
+                    ONE,
                     address(theta, W),
                     m,
                     address(R, p),
@@ -164,23 +166,38 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
         h, first = (x, 0) if layer == 0 else (H, before)
         bent = whole and layer > 0
         if b >= 0:
-            product(units[PRODUCT], 0.0, address(T, 0), 0, 0, address(D, p), m, address(found, b), m, 1, n, m)
+            product(units[PRODUCT], 0.0, address(T, 0), ZERO, ZERO, address(D, p), m, address(found, b), m, ONE, n, m)
         if multipliers[layer] != 1.0:
             scale_by(D, p, p + n * m, multipliers[layer])
         if m == 1:
             product(
-                units[PRODUCT], 0.0, address(D, p), 0, 1, address(h, first), rows, address(found, W), rows, 1, n, rows
+                units[PRODUCT],
+                0.0,
+                address(D, p),
+                ZERO,
+                ONE,
+                address(h, first),
+                rows,
+                address(found, W),
+                rows,
+                ONE,
+                n,
+                rows,
             )
             if bent:
-                add_product(units, address(S, p), 0, 1, address(Rh, before), rows, address(found, W), rows, 1, n, rows)
+                add_product(
+                    units, address(S, p), ZERO, ONE, address(Rh, before), rows, address(found, W), rows, ONE, n, rows
+                )
         else:
-            product(units[PRODUCT], 0.0, address(h, first), 1, rows, address(D, p), m, address(found, W), m, rows, n, m)
+            product(
+                units[PRODUCT], 0.0, address(h, first), ONE, rows, address(D, p), m, address(found, W), m, rows, n, m
+            )
             if bent:
                 product_from(
                     units[PRODUCT],
                     0.0,
                     address(Rh, before),
-                    1,
+                    ONE,
                     rows,
                     address(S, p),
                     m,
@@ -293,7 +310,20 @@ def _orthogonal(units, Q, w, m, along):  # type: ignore[no-untyped-def]
         for i in range(m):
             along[i] = -along[i]
         product_from(
-            units[PRODUCT], 0.0, address(along, 0), m, 1, address(Q, 0), P, address(w, 0), P, 1, m, P, address(w, 0), P
+            units[PRODUCT],
+            0.0,
+            address(along, 0),
+            m,
+            ONE,
+            address(Q, 0),
+            P,
+            address(w, 0),
+            P,
+            ONE,
+            m,
+            P,
+            address(w, 0),
+            P,
         )
     return found
 
@@ -362,12 +392,12 @@ def _largest(units, Q, P, m, k, alpha, beta):  # type: ignore[no-untyped-def]
             0.0,
             address(Z, (m - 1 - i) * m),
             m,
-            1,
+            ONE,
             address(Q, 0),
             P,
             address(vectors.reshape(-1), i * P),
             P,
-            1,
+            ONE,
             m,
             P,
         )

@@ -15,7 +15,9 @@ import numpy as np
 
 from dynamics_cli.compiling import STRICT
 from dynamics_cli.engine.products import (
+    ONE,
     PIECE,
+    ZERO,
     address,
     borrowed,
     call,
@@ -97,7 +99,7 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
         rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
         before = p - n * rows
         if learns[layer, 1]:
-            product(units[PRODUCT], zero, address(T, 0), 0, 0, address(S, p), m, address(g, b), m, 1, n, m)
+            product(units[PRODUCT], zero, address(T, 0), ZERO, ZERO, address(S, p), m, address(g, b), m, ONE, n, m)
         if multipliers[layer] != one:
             scale_by(S, p, p + n * m, multipliers[layer])
         if learns[layer, 0]:
@@ -124,18 +126,18 @@ def ahead(units, zero, h, W, b, z, n, rows, m):  # type: ignore[no-untyped-def]
     if m == 1:
         dots(units[DOTS], zero, h, W, n, rows, z)
     elif b != 0:
-        product_from(units[PRODUCT], zero, h, rows, 1, W, m, z, m, n, rows, m, b, 0)
+        product_from(units[PRODUCT], zero, h, rows, ONE, W, m, z, m, n, rows, m, b, ZERO)
     else:
-        product(units[PRODUCT], zero, h, rows, 1, W, m, z, m, n, rows, m)
+        product(units[PRODUCT], zero, h, rows, ONE, W, m, z, m, n, rows, m)
 
 
 @numba.njit(**PIECE)
 def slope_of_weights(units, zero, h, delta, g, n, rows, m):  # type: ignore[no-untyped-def]
     """Set the gradient by a matrix (rows, m) to `h^T delta`, for `delta` (n, m); all are addresses."""
     if m == 1:
-        product(units[PRODUCT], zero, delta, 0, 1, h, rows, g, rows, 1, n, rows)
+        product(units[PRODUCT], zero, delta, ZERO, ONE, h, rows, g, rows, ONE, n, rows)
     else:
-        product(units[PRODUCT], zero, h, 1, rows, delta, m, g, m, rows, n, m)
+        product(units[PRODUCT], zero, h, ONE, rows, delta, m, g, m, rows, n, m)
 
 
 @numba.njit(**PIECE)
@@ -143,7 +145,7 @@ def back(unit, dot_unit, theta, W, rows, m, S, p, n, out, to, T):  # type: ignor
     """Set `out` (n, rows), at `to`, to `delta W^T`: `delta` (n, m) of `S` at `p`, W (rows, m); `T[1:]` is scratch."""
     zero = S.dtype.type(0)
     if m == 1:
-        product(unit, zero, address(S, p), 1, 1, address(theta, W), rows, address(out, to), rows, n, 1, rows)
+        product(unit, zero, address(S, p), ONE, ONE, address(theta, W), rows, address(out, to), rows, n, ONE, rows)
     elif n < 4:
         for k in range(n):
             dots(dot_unit, zero, address(theta, W), address(S, p + k * m), rows, m, address(out, to + k * rows))
@@ -152,7 +154,7 @@ def back(unit, dot_unit, theta, W, rows, m, S, p, n, out, to, T):  # type: ignor
             column = T[1 + j * rows : 1 + j * rows + rows]
             for i in range(rows):
                 column[i] = theta[W + i * m + j]
-        product(unit, zero, address(S, p), m, 1, address(T, 1), rows, address(out, to), rows, n, m, rows)
+        product(unit, zero, address(S, p), m, ONE, address(T, 1), rows, address(out, to), rows, n, m, rows)
 
 
 @numba.njit(**PIECE)
@@ -180,7 +182,7 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
         units[LOSS], (address(H, 0), address(y, yo), address(S, 0), n, 1, weight, address(loss_numbers, 0))
     )
     if wanted:
-        product(units[PRODUCT], zero, address(S, 0), 0, 1, address(x, o), d, address(T, 0), d, 1, n, d)
+        product(units[PRODUCT], zero, address(S, 0), ZERO, ONE, address(x, o), d, address(T, 0), d, ONE, n, d)
         factor = scale * u.dtype.type(depth)
         for i in range(d):
             g[i] = factor * u[i] * beta[i]

@@ -23,6 +23,8 @@ from numba.core import cgutils
 from dynamics_cli.compiling import OPTIONS, STRICT
 
 intrinsic: Any = extending.intrinsic
+ZERO, ONE = np.int64(0), np.int64(1)
+"""Arguments of pieces: for each literal 0 and 1 numba would compile a piece once more."""
 PIECE: dict[str, Any] = {**STRICT, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of the pieces of kernels."""
 
@@ -266,7 +268,7 @@ def _dots(context, A, a, ar, b, at, K, C, c):  # type: ignore[no-untyped-def]
 def _dot_products(A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
     """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of rows may overlap."""
     if n < _ROWS or _BYTES // A.itemsize > K:
-        _product(A, a, K, 1, b, at, 1, C, c, 1, n, K, 1, C, c, 1, False)
+        _product(A, a, K, ONE, b, at, ONE, C, c, ONE, n, K, ONE, C, c, ONE, ZERO)
         return
     for k in range(0, n - _ROWS + 1, _ROWS):
         _dots(A, a + k * K, K, b, at, K, C, c + k)
@@ -294,11 +296,11 @@ _ALIVE: list[Any] = []
 
 def _product_unit(A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
     a, b, c, i = carray(A, 1), carray(B, 1), carray(C, 1), carray(I, 1)
-    _product(a, 0, ar, ak, b, 0, bk, c, 0, cr, n, K, m, i, 0, ir, begins != 0)
+    _product(a, ZERO, ar, ak, b, ZERO, bk, c, ZERO, cr, n, K, m, i, ZERO, ir, begins != 0)
 
 
 def _dots_unit(A, b, n, K, C):  # type: ignore[no-untyped-def]
-    _dot_products(carray(A, 1), 0, carray(b, 1), 0, n, K, carray(C, 1), 0)
+    _dot_products(carray(A, 1), ZERO, carray(b, 1), ZERO, n, K, carray(C, 1), ZERO)
 
 
 @intrinsic
@@ -344,7 +346,7 @@ _TINY = 32
 def _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
     for k in range(n):
         for j in range(m):
-            s = _at(I, k * ir + j, zero) if begins else zero
+            s = _at(I, k * ir + j, zero) if begins != 0 else zero
             for q in range(K):
                 s = multiply_add(_at(A, k * ar + q * ak, zero), _at(B, q * bk + j, zero), s)
             _put(C, k * cr + j, s)
@@ -407,7 +409,7 @@ def product(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m):  # type: ignore[no-un
     are `bk` apart. `unit` is the first of `product_units`.
     """
     if n * K * m <= _TINY:
-        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, C, cr, False)
+        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, C, cr, ZERO)
     else:
         call(unit, (A, ar, ak, B, bk, C, cr, n, K, m, C, cr, 0))
 
@@ -416,7 +418,7 @@ def product(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m):  # type: ignore[no-un
 def product_from(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir):  # type: ignore[no-untyped-def] # noqa: E741
     """Set C (n, m) to A B + I, of which rows are `ir` apart: 0 for one row; see `product`."""
     if n * K * m <= _TINY:
-        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, True)
+        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, ONE)
     else:
         call(unit, (A, ar, ak, B, bk, C, cr, n, K, m, I, ir, 1))
 
@@ -425,6 +427,6 @@ def product_from(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir):  # type: 
 def dots(unit, zero, A, b, n, K, C):  # type: ignore[no-untyped-def]
     """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); `unit` is the second of `product_units`."""
     if n * K <= _TINY:
-        _tiny(zero, A, K, 1, b, 1, C, 1, n, K, 1, C, 1, False)
+        _tiny(zero, A, K, ONE, b, ONE, C, ONE, n, K, ONE, C, ONE, ZERO)
     else:
         call(unit, (A, b, n, K, C))
