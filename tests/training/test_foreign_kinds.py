@@ -196,7 +196,7 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
     assert train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep").exit_code == 0
     (table,) = folder.glob("outputs/sweeps/*/results.csv")
     columns = table.read_text().splitlines()[0].split(",")[5:-4]
-    assert columns == [*(f"distance_{name}" for name in ORDER[:6]), *(f"mine.{k}" for k in range(12))]
+    assert columns == [*(f"distance_{name}" for name in ORDER[:6]), *(f"mine.{k}" for k in range(1, 13))]
     with pytest.raises(NotRecordedError, match=r"^'min' was not recorded .did you mean 'mine'.*; there is distance_w"):
         run.measures["min"]
     assert "min" not in run.measures
