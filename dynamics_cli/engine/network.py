@@ -194,8 +194,8 @@ def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T
 def one_chunk(  # type: ignore[no-untyped-def]
     net, units, sigma, numbers, q, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted
 ):
-    """Do as `through_layers`, or as `diagonal` where there is a `depth`."""
-    if depth > 0:
+    """Do as `through_layers`, or as `diagonal` where there is a `depth`: of the two, numba compiles that alone."""
+    if depth is not None:
         return diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted)
     return through_layers(
         net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, S[:0], S, T, g, wanted
@@ -213,7 +213,7 @@ def run(  # type: ignore[no-untyped-def]
     ...) may be shared by all. Batch b holds `samples[r, ends[b] : ends[b + 1]]`; without `samples` batches are full
     and `losses` (R, count) recorded. Gradients are summed over chunks of `rows` samples. `weight` is that of a sample,
     0 for its share of the batch. Without `updates`, `losses` are the sums before their weight, and the gradient stays
-    in its buffer; with `updates` alone, both are there already. `depth` is that of a diagonal network, 0 of others.
+    in its buffer; with `updates` alone, both are there already. `depth` is that of a diagonal network, None of others.
     """
     H, S, T, g, part, xb, yb, zb = buffers
     H, S, T, g, part = borrowed(H), borrowed(S), borrowed(T), borrowed(g), borrowed(part)

@@ -268,7 +268,11 @@ def _dots(context, A, a, ar, b, at, K, C, c):  # type: ignore[no-untyped-def]
 def _dot_products(A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
     """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of rows may overlap."""
     if n < _ROWS or _BYTES // A.itemsize > K:
-        _product(A, a, K, ONE, b, at, ONE, C, c, ONE, n, K, ONE, C, c, ONE, ZERO)
+        for k in range(n):
+            s = A.dtype.type(0)
+            for i in range(K):
+                s = multiply_add(A[a + k * K + i], b[at + i], s)
+            C[c + k] = s
         return
     for k in range(0, n - _ROWS + 1, _ROWS):
         _dots(A, a + k * K, K, b, at, K, C, c + k)

@@ -181,8 +181,8 @@ class LayersStepper(SideBySide):
     ) -> None:  # fmt: skip
         """Call the kernel, see there; `slot` says whose buffers it works on."""
         run(
-            self._net, self._units, self._sigmas, self._sigma_numbers, self._depth, replicas, self._theta, *data,
-            self.dtype.type(weight), rows, self._buffers[slot], self._memory, self._segments, self._factors,
+            self._net, self._units, self._sigmas, self._sigma_numbers, self._depth or None, replicas, self._theta,
+            *data, self.dtype.type(weight), rows, self._buffers[slot], self._memory, self._segments, self._factors,
             self._update_numbers, lrs, first, losses, done, self.levels, samples, ends, gradients, updates,
         )  # fmt: skip
 
