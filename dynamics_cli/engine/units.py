@@ -371,17 +371,23 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
     network = sums and optimizer.sums_over == "network"
     kept = dict(zip(memory.written, nodes[1:], strict=False))
     totals = dict(zip(whole.written, nodes[1 + len(kept) :], strict=True))
-    place = {name: f"memory[{k} * P + i]" for k, name in enumerate(slots)}
+    place = {name: f"s{k}[i]" for k, name in enumerate(slots)}
     names = {
-        "w": "w", "g": "g[i]", "lr": "step", "iteration": "iteration", "loss": "loss",
+        "w": "w", "g": "d[i]", "lr": "step", "iteration": "iteration", "loss": "loss",
         **{f"weight_{name}": f"m{slots.index(name)}" for name in memory.read},
         **{f"whole_{name}": f"m{slots.index(name)}" for name in whole.read}, **_numbers(trace),
     }  # fmt: skip
 
     def over(writer: Writer, q: str, write: Callable[[], None]) -> None:
-        writer.line(f"for i in range(segments[2 * {q}], segments[2 * {q} + 1]):")
+        # parts, whose indices are known not to be negative, so that loops over them vectorise
+        writer.line(f"first, last = segments[2 * {q}], segments[2 * {q} + 1]")
+        writer.line("t, d = theta[first:last], g[first:last]")
+        for name in memory.read:
+            k = slots.index(name)
+            writer.line(f"s{k} = memory[{k} * P + first : {k} * P + last]")
+        writer.line("for i in range(t.shape[0]):")
         writer.depth += 1
-        writer.line("w = theta[i]")
+        writer.line("w = t[i]")
         for name in memory.read:
             writer.line(f"m{slots.index(name)} = {place[name]}")
         write()
@@ -403,7 +409,7 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
 
     def write_weights() -> None:
         values = writer.inside([nodes[0], *kept.values()])
-        writer.line(f"theta[i] = {values[0]}")
+        writer.line(f"t[i] = {values[0]}")
         for name, value in zip(kept, values[1:], strict=True):
             # of weights whose gradient stays 0 it ends at 0: on denormal numbers a step takes twice as long
             writer.line(f"kept = {value}")
