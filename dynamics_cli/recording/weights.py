@@ -469,9 +469,10 @@ def features(state: State) -> list[Floats]:
 
 def linear_cka(a: Floats, b: Floats) -> float:
     """Return `||B^T A||^2 / (||A^T A|| ||B^T B||)` of centred features (n, m) and (n, m')."""
-    a, b = a - a.mean(0), b - b.mean(0)
-    bottom = np.linalg.norm(a.T @ a) * np.linalg.norm(b.T @ b)
-    return float(np.linalg.norm(b.T @ a) ** 2 / bottom) if bottom else float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN of features whose squares overflow
+        a, b = a - a.mean(0), b - b.mean(0)
+        bottom = np.linalg.norm(a.T @ a) * np.linalg.norm(b.T @ b)
+        return float(np.linalg.norm(b.T @ a) ** 2 / bottom) if bottom else float("nan")
 
 
 class Margin(Measure, kind="margin"):

@@ -214,7 +214,8 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
         if (part := float(np.abs(now - pulls).max() / np.abs(pulls).max())) > QUIET:
             found.append(f"the network starts near 0: it changes the forces on its neurons by {part:.2g}")
         sizes = norms(start["hidden_weight"])
-        if (part := float(np.abs(np.abs(start["output_weight"]) / sizes - 1.0).max())) > QUIET:
+        largest = np.maximum(sizes, np.finfo(float).tiny)  # a neuron may have no weights at all
+        if (part := float((np.abs(np.abs(start["output_weight"]) - sizes) / largest).max())) > QUIET:
             found.append(f"neurons start balanced: |a_j| and ||w_j|| differ by up to {part:.2g} of ||w_j||")
         return found
 
