@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine.network import DOTS, PRODUCT, back, scale_by, through_layers
+from dynamics_cli.engine.network import DOTS, PRODUCT, add_bias, back, scale_by, through_layers
 from dynamics_cli.engine.products import ONE, PIECE, ZERO, address, call, dots, product, product_from
 
 BENDING, SIGMA = 3, 4
@@ -140,11 +140,7 @@ def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyp
         if not plain:
             scale_by(R, p, p + n * m, multipliers[layer])
         if b >= 0 and (m == 1 or not plain):
-            bias = v[b : b + m]
-            for k in range(n):
-                row = R[p + k * m : p + k * m + m]
-                for j in range(m):
-                    row[j] += bias[j]
+            add_bias(v, b, R, p, n, m)
         if layer + 1 < L:
             turned, slopes, z = Rh[p : p + n * m], K[p : p + n * m], R[p : p + n * m]
             for k in range(n * m):

@@ -42,6 +42,16 @@ def scale_by(z, first, last, c):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**PIECE)
+def add_bias(theta, b, z, p, n, m):  # type: ignore[no-untyped-def]
+    """Add the bias (m,) of `theta` at `b` to each row of `z` (n, m) at `p`."""
+    bias = theta[b : b + m]
+    for k in range(n):
+        row = z[p + k * m : p + k * m + m]
+        for j in range(m):
+            row[j] += bias[j]
+
+
+@numba.njit(**PIECE)
 def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, K, B, T, g, wanted):  # type: ignore[no-untyped-def]
     """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
 
@@ -64,11 +74,7 @@ def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, 
         if not plain:
             scale_by(H, p, p + n * m, multipliers[layer])
         if b >= 0 and (m == 1 or not plain):
-            bias = theta[b : b + m]
-            for k in range(n):
-                row = H[p + k * m : p + k * m + m]
-                for j in range(m):
-                    row[j] += bias[j]
+            add_bias(theta, b, H, p, n, m)
         if layer + 1 < L and sigma != 0:
             call(sigma, (address(H, p), address(S, p), address(B, p), n * m, address(numbers, q)))
         before = p
