@@ -6,7 +6,6 @@ Each returns a function of a number of iterations that trains from the initial w
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import shutil
 import subprocess
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jax_peer import HAS_JAX, JaxRun, expressible, sharpness_run
 
 from dynamics_cli.config.bases import State
 from dynamics_cli.measures.lanczos import largest_eigenvalues
@@ -24,10 +24,6 @@ from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.problem import Problem
 
 Timed = Callable[[int], float]
-
-
-LANCZOS = 4
-"""Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a residual, after as many."""
 
 
 def ours(problem: Problem, backend: str) -> Timed:
@@ -132,93 +128,10 @@ def hessian_product(slopes: tuple[torch.Tensor, ...], weights: list[torch.Tensor
     return torch.cat([p.flatten() for p in torch.autograd.grad(inner, weights, retain_graph=True)]).double().numpy()
 
 
-def jax_sharpness(value, w, vector):  # type: ignore[no-untyped-def]
-    import jax
-    import jax.flatten_util
-    import jax.numpy as jnp
-
-    at, unravel = jax.flatten_util.ravel_pytree(w)
-    gradient = jax.grad(lambda flat: value(unravel(flat)))
-
-    def one(j, carry):  # type: ignore[no-untyped-def]
-        Q, alpha, beta = carry
-        v = jax.jvp(gradient, (at,), (Q[j],))[1]
-        alpha = alpha.at[j].set(v @ Q[j])
-        for _ in range(2):
-            v = v - (Q @ v) @ Q
-        size = jnp.linalg.norm(v)
-        return Q.at[j + 1].set(v / size), alpha, beta.at[j].set(size)
-
-    Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
-    Q, alpha, beta = jax.lax.fori_loop(0, LANCZOS, one, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS)))
-    values, vectors = jnp.linalg.eigh(jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1))
-    return values[-1], vectors[:, -1] @ Q[:-1]
-
-
 def jax_scan(problem: Problem) -> Timed | None:
-    if importlib.util.find_spec("jax") is None:
+    if not HAS_JAX or not expressible(problem):
         return None
-    import jax
-    import jax.numpy as jnp
-
-    jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
-    dtype = getattr(jnp, problem.config.dtype)
-    x, y = jnp.array(problem.dataset.x, dtype), jnp.array(problem.dataset.y, dtype)
-    weights = {name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()}
-    names = [name for name in weights if "weight" in name]
-    sigma = {
-        "relu": jax.nn.relu,
-        "tanh": jnp.tanh,
-        "linear": lambda z: z,
-        "gelu": lambda z: jax.nn.gelu(z, approximate=False),
-    }[problem.config.architecture.sigma.kind]  # type: ignore[attr-defined]
-    depth = getattr(problem.config.architecture, "depth", None)
-    lr, adam = problem.config.optimizer.lr, problem.config.optimizer.kind == "adam"  # type: ignore[union-attr]
-    measured = bool(problem.config.record.measures)
-    size, order = problem.batch_size or 0, jnp.array(np.random.default_rng(0).permutation(len(x)))
-
-    def value(w, xb, yb):  # type: ignore[no-untyped-def]
-        if depth is not None:
-            return loss_of(problem, xb @ (w["u"] ** depth - w["v"] ** depth), yb, jax.nn.softplus)
-        h = xb
-        for name in names:
-            h = h @ jnp.atleast_2d(w[name]).T + w.get(name.replace("weight", "bias"), 0.0)
-            h = h if name == names[-1] else sigma(h)
-        return loss_of(problem, h[:, 0], yb, jax.nn.softplus)
-
-    def step(carry, t):  # type: ignore[no-untyped-def]
-        w, m, v = carry
-        top = None
-        if measured:
-            top, m = jax_sharpness(lambda w: value(w, x, y), w, m)
-        k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
-        xb, yb = (x, y) if size == 0 else (x[k], y[k])
-        loss, g = jax.value_and_grad(value)(w, xb, yb)
-        if adam:
-            m = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, m, g)
-            v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, g)
-            one, two = 1 - 0.9 ** (t + 1), 1 - 0.999 ** (t + 1)
-            g = jax.tree.map(lambda a, b: a / one / (jnp.sqrt(b / two) + 1e-8), m, v)
-        return (jax.tree.map(lambda a, b: a - lr * b, w, g), m, v), (loss, top)
-
-    zero = jax.tree.map(jnp.zeros_like, weights)
-    start, compiled = (weights, zero, zero) if adam else (weights, None, None), {}
-    if measured:
-        start = (
-            weights,
-            jnp.array(np.random.default_rng(0).standard_normal(sum(w.size for w in weights.values()))),
-            None,
-        )
-
-    def run(count: int) -> float:
-        if count not in compiled:
-            compiled[count] = jax.jit(lambda w: jax.lax.scan(step, w, jnp.arange(count)))
-            jax.block_until_ready(compiled[count](start))
-        began = time.perf_counter()
-        jax.block_until_ready(compiled[count](start))
-        return time.perf_counter() - began
-
-    return run
+    return sharpness_run(problem) if problem.config.record.measures else JaxRun(problem).scanned
 
 
 C_SOURCE = """

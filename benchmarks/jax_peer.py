@@ -1,0 +1,322 @@
+"""The same training in JAX, as its users write it: `jax.value_and_grad` inside a compiled loop.
+
+`network_of` returns the loss as a function of the weights, `step_of` the update; both know the bundled kinds that JAX
+can express, and say None of the others (convolutions, GANs, gradient flow, samples that are drawn anew).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics_cli.training.problem import Problem
+
+HAS_JAX = importlib.util.find_spec("jax") is not None
+LANCZOS = 4
+"""Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a residual, after as many."""
+KEYS = {
+    "gd": {"momentum", "nesterov", "weight_decay", "loss_scaled"},
+    "sgd": {"momentum", "nesterov", "weight_decay"},
+    "adam": {"beta1", "beta2", "eps"},
+    "adamw": {"beta1", "beta2", "eps", "weight_decay"},
+    "group_rmsprop": {"decay", "eps", "per"},
+}
+"""Optimizers that are written here, and their keys."""
+COMMON = {"kind", "lr", "iterations", "epochs", "batch_size", "replacement", "stop_below", "layer_lr"}
+
+
+def expressible(problem: Problem) -> bool:
+    """Return whether JAX can train a problem by the code of this module."""
+    config = problem.config
+    kinds = ("two_layer", "fully_connected", "diagonal_linear", "matrix_product", "residual")
+    optimizer = config.optimizer
+    if optimizer.kind not in KEYS or config.architecture.kind not in kinds or problem.fresh:
+        return False
+    if getattr(optimizer, "per", "network") != "network":
+        return False
+    known = COMMON | KEYS[optimizer.kind]
+    given = {key for key in type(optimizer).model_fields if getattr(optimizer, key) not in (None, False, "epoch")}
+    return given <= known and problem.config.optimizer.schedule is None
+
+
+def activation_of(problem: Problem) -> Callable[[Any], Any]:
+    """Return JAX's own form of the activation."""
+    import jax
+    import jax.numpy as jnp
+
+    sigma = getattr(problem.config.architecture, "sigma", None)
+    kind = sigma.kind if sigma is not None else "relu"
+    return {
+        "relu": jax.nn.relu,
+        "leaky_relu": lambda z: jax.nn.leaky_relu(z, sigma.slope),
+        "tanh": jnp.tanh,
+        "linear": lambda z: z,
+        "gelu": lambda z: jax.nn.gelu(z, approximate=False),
+        "erf": lambda z: jax.lax.erf(sigma.beta * z),
+        "sigmoid": jax.nn.sigmoid,
+        "softplus": jax.nn.softplus,
+        "silu": jax.nn.silu,
+        "quadratic": lambda z: z * z,
+        "cubic": lambda z: z * z * z,
+    }[kind]
+
+
+def outputs_of(problem: Problem) -> Callable[[Any, Any], Any]:
+    """Return `(weights, x) -> h`, (n, C), or (n,) of one output, before scale and centring."""
+    import jax
+    import jax.numpy as jnp
+
+    architecture, sigma = problem.config.architecture, activation_of(problem)
+    names = [name for name in problem.shapes if "weight" in name]
+    if architecture.kind == "diagonal_linear":
+        D = architecture.depth
+        return lambda w, x: x @ (w["u"] ** D - w["v"] ** D)
+    if architecture.kind == "matrix_product":
+
+        def entries(w: Any, x: Any) -> Any:
+            W = w[names[0]]
+            for name in names[1:]:
+                W = w[name] @ W
+            if architecture.samples == "measurements":
+                return x @ W.ravel()
+            return W[x[:, 0].astype(int), x[:, 1].astype(int)]
+
+        return entries
+    if architecture.kind == "residual":
+
+        def residual(w: Any, x: Any) -> Any:
+            f = x @ w[names[0]].T
+            for name in names[1:-1]:
+                f = f + jax.nn.relu(f) @ w[name].T
+            return (jax.nn.relu(f) @ w[names[-1]].T)[:, 0]
+
+        return residual
+    sizes = [problem.dataset.d, *(np.atleast_2d(np.empty(problem.shapes[name])).shape[0] for name in names)]
+    factors = getattr(architecture, "multipliers", lambda sizes: None)(sizes) or [1.0] * len(names)
+
+    def forward(w: Any, x: Any) -> Any:
+        h = x
+        for name, factor in zip(names, factors, strict=True):
+            z = h @ jnp.atleast_2d(w[name]).T
+            z = z if factor == 1 else factor * z
+            bias = w.get(name.replace("weight", "bias")) if "bias" not in name else None
+            z = z if bias is None else z + bias
+            h = z if name == names[-1] else sigma(z)
+        return h[:, 0] if h.shape[1] == 1 else h
+
+    return forward
+
+
+def network_of(problem: Problem) -> Callable[[Any, Any, Any, Any], Any]:
+    """Return the loss, `(weights, x, y, outputs to subtract) -> number`, reduced as the config says."""
+    import jax
+    import jax.numpy as jnp
+
+    loss, forward = problem.config.loss, outputs_of(problem)
+    scale = problem.config.architecture.output_scale or 1.0
+    missing = getattr(loss, "missing", None)
+
+    def values(h: Any, y: Any) -> Any:
+        if loss.kind == "cross_entropy":
+            return jax.nn.logsumexp(h, axis=-1) - jnp.take_along_axis(h, y[:, None].astype(int), 1)[:, 0]
+        if loss.kind in ("mse", "half_mse"):
+            squares = (h - y) ** 2 * (0.5 if loss.kind == "half_mse" else 1.0)
+            squares = squares if missing is None else jnp.where(y != missing, squares, 0.0)
+            return squares.sum(-1) if y.ndim == 2 else squares
+        margin = y * h
+        return {
+            "logistic": lambda: jax.nn.softplus(-margin),
+            "exponential": lambda: jnp.exp(-margin),
+            "hinge": lambda: jax.nn.relu(1 - margin),
+        }[loss.kind]()
+
+    def reduced(w: Any, x: Any, y: Any, base: Any) -> Any:
+        h = forward(w, x)
+        h = h if base is None else h - base
+        each = values(h if scale == 1 else scale * h, y)
+        return each.mean() if loss.reduction == "mean" else each.sum()
+
+    return reduced
+
+
+def step_of(problem: Problem) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
+    """Return `(weights, gradient, memory, t, loss) -> (weights, memory)` and what makes the first memory."""
+    import jax
+    import jax.numpy as jnp
+
+    optimizer: Any = problem.config.optimizer
+    factors, fixed = problem.step_factors(), set(problem.shapes) - set(trained(problem))
+    rates = {name: 0.0 if name in fixed else optimizer.lr * factors.get(name, 1.0) for name in problem.shapes}
+    zeros = lambda w: jax.tree.map(jnp.zeros_like, w)  # noqa: E731
+    each = jax.tree.map
+
+    def plain(w: Any, g: Any, b: Any, t: Any, loss: Any) -> Any:
+        if optimizer.weight_decay is not None:
+            g = each(lambda g, w: g + optimizer.weight_decay * w, g, w)
+        if getattr(optimizer, "loss_scaled", False):
+            g = each(lambda g: g / loss, g)
+        if optimizer.momentum is not None:
+            b = each(lambda b, g: optimizer.momentum * b + g, b, g)
+            g = each(lambda g, b: g + optimizer.momentum * b, g, b) if optimizer.nesterov else b
+        return each(lambda w, g, lr: w - lr * g, w, g, rates), b
+
+    def adam(w: Any, g: Any, memory: Any, t: Any, loss: Any) -> Any:
+        b1, b2 = optimizer.beta1, optimizer.beta2
+        if optimizer.kind == "adamw":
+            w = each(lambda w, lr: (1 - lr * optimizer.weight_decay) * w, w, rates)
+        m = each(lambda m, g: b1 * m + (1 - b1) * g, memory[0], g)
+        v = each(lambda v, g: b2 * v + (1 - b2) * g * g, memory[1], g)
+        one, two = 1 - b1 ** (t + 1), 1 - b2 ** (t + 1)
+        move = lambda w, m, v, lr: w - lr * (m / one) / (jnp.sqrt(v / two) + optimizer.eps)  # noqa: E731
+        return each(move, w, m, v, rates), (m, v)
+
+    def group(w: Any, g: Any, v: Any, t: Any, loss: Any) -> Any:
+        v = optimizer.decay * v + (1 - optimizer.decay) * sum(jnp.sum(one * one) for one in g.values())
+        size = jnp.sqrt(v / (1 - optimizer.decay ** (t + 1))) + optimizer.eps
+        return each(lambda w, g, lr: w - lr * g / size, w, g, rates), v
+
+    if optimizer.kind in ("adam", "adamw"):
+        return adam, lambda w: (zeros(w), zeros(w))
+    if optimizer.kind == "group_rmsprop":
+        return group, lambda w: jnp.zeros((), next(iter(w.values())).dtype)
+    return plain, lambda w: zeros(w) if optimizer.momentum is not None else None
+
+
+def trained(problem: Problem) -> list[str]:
+    """Return the names of the weights that are trained."""
+    frozen = not getattr(problem.config.architecture, "train_output", True)
+    return [name for name in problem.shapes if not (frozen and name == "output_weight")]
+
+
+class JaxRun:
+    """A problem in JAX: `advance` does any number of updates in one compiled call."""
+
+    def __init__(self, problem: Problem) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        jax.config.update("jax_enable_x64", problem.config.dtype == "float64")
+        dtype = getattr(jnp, problem.config.dtype)
+        self.x, self.y = (jnp.array(one, dtype) for one in (problem.dataset.x, problem.dataset.y))
+        self.weights = {name: jnp.array(value, dtype) for name, value in problem.initial_parameters().items()}
+        centered = problem.config.architecture.centered
+        base = outputs_of(problem)(self.weights, self.x) if centered else None
+        value, (update, memory) = network_of(problem), step_of(problem)
+        self.full_batch, size = problem.batch_size is None, problem.batch_size or 0
+        order = jnp.array(np.random.default_rng(0).permutation(len(self.x)))
+        self.memory = memory(self.weights)
+
+        def gradient(w: Any, t: Any) -> Any:
+            if self.full_batch:
+                return jax.value_and_grad(value)(w, self.x, self.y, base)
+            k = jax.lax.dynamic_slice(order, (t * size % (len(order) - size + 1),), (size,))
+            return jax.value_and_grad(value)(w, self.x[k], self.y[k], None if base is None else base[k])
+
+        def one(t: Any, carry: Any) -> Any:
+            w, memory, losses, first = carry
+            loss, g = gradient(w, t)
+            w, memory = update(w, g, memory, t, loss)
+            return w, memory, losses.at[t - first].set(loss), first
+
+        def advance(w: Any, memory: Any, losses: Any, first: Any, count: Any) -> Any:
+            w, memory, losses, _ = jax.lax.fori_loop(first, first + count, one, (w, memory, losses, first))
+            return w, memory, losses
+
+        self._advance = jax.jit(advance)
+        self.value = jax.jit(lambda w: value(w, self.x, self.y, base))
+        self._scans: dict[int, Any] = {}
+        self._gradient, self._update = gradient, update
+
+    def scanned(self, count: int) -> float:
+        """Return the seconds of `count` updates by `jax.lax.scan`, the loss of each recorded, from the start."""
+        import jax
+        import jax.numpy as jnp
+
+        def step(carry: Any, t: Any) -> Any:
+            loss, g = self._gradient(carry[0], t)
+            return self._update(*carry[:1], g, carry[1], t, loss), loss
+
+        if count not in self._scans:
+            self._scans[count] = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(count)))
+            jax.block_until_ready(self._scans[count]((self.weights, self.memory)))
+        began = time.perf_counter()
+        jax.block_until_ready(self._scans[count]((self.weights, self.memory)))
+        return time.perf_counter() - began
+
+    def whole(self, states: Sequence[int], losses_every: int) -> float:
+        """Return the seconds of a run that keeps the weights at `states`, ascending from 0, and all losses.
+
+        Losses of full batches are those of every iteration; of batches, that of all samples at every
+        `losses_every` iterations, as the runs of `dyn` record it.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        stops = set(states[1:])
+        if not self.full_batch:
+            stops |= set(range(losses_every, states[-1] + 1, losses_every))
+        room = jnp.zeros(max(b - a for a, b in zip([0, *sorted(stops)], sorted(stops), strict=False)))
+        w, memory, at, wanted = self.weights, self.memory, 0, set(states)
+        kept, losses = [], []
+        jax.block_until_ready(self._advance(w, memory, room, 0, 1))
+        self.value(w).block_until_ready()
+        began = time.perf_counter()
+        kept.append({name: np.asarray(value) for name, value in w.items()})
+        for stop in sorted(stops):
+            w, memory, found = self._advance(w, memory, room, at, stop - at)
+            losses.append(np.asarray(found)[: stop - at] if self.full_batch else np.asarray(self.value(w)))
+            if stop in wanted:
+                kept.append({name: np.asarray(value) for name, value in w.items()})
+            at = stop
+        return time.perf_counter() - began
+
+
+def sharpness_run(problem: Problem) -> Callable[[int], float]:
+    """Return the timing of a scan that finds the sharpness at every state, from the last eigenvector on."""
+    import jax
+    import jax.flatten_util
+    import jax.numpy as jnp
+
+    run = JaxRun(problem)
+    value = network_of(problem)
+    start, unravel = jax.flatten_util.ravel_pytree(run.weights)
+    lr = problem.config.optimizer.lr
+
+    def loss_at(flat: Any) -> Any:
+        return value(unravel(flat), run.x, run.y, None)
+
+    gradient = jax.grad(loss_at)
+
+    def one(j: Any, carry: Any) -> Any:
+        Q, alpha, beta, at = carry
+        v = jax.jvp(gradient, (at,), (Q[j],))[1]
+        alpha = alpha.at[j].set(v @ Q[j])
+        for _ in range(2):
+            v = v - (Q @ v) @ Q
+        size = jnp.linalg.norm(v)
+        return Q.at[j + 1].set(v / size), alpha, beta.at[j].set(size), at
+
+    def step(carry: Any, t: Any) -> Any:
+        at, vector = carry
+        Q = jnp.zeros((LANCZOS + 1, len(at))).at[0].set(vector / jnp.linalg.norm(vector))
+        Q, alpha, beta, _ = jax.lax.fori_loop(0, LANCZOS, one, (Q, jnp.zeros(LANCZOS), jnp.zeros(LANCZOS), at))
+        found, vectors = jnp.linalg.eigh(jnp.diag(alpha) + jnp.diag(beta[:-1], 1) + jnp.diag(beta[:-1], -1))
+        loss, g = jax.value_and_grad(loss_at)(at)
+        return (at - lr * g, vectors[:, -1] @ Q[:-1]), (loss, found[-1])
+
+    vector = jnp.array(np.random.default_rng(0).standard_normal(len(start)), start.dtype)
+    compiled: dict[int, Any] = {}
+
+    def timed(count: int) -> float:
+        if count not in compiled:
+            compiled[count] = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(count)))
+            jax.block_until_ready(compiled[count]((start, vector)))
+        began = time.perf_counter()
+        jax.block_until_ready(compiled[count]((start, vector)))
+        return time.perf_counter() - began
+
+    return timed
