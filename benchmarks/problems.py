@@ -72,8 +72,9 @@ def _idx(directory: Path, name: str, header: int) -> NDArray[np.uint8]:
 
 
 def deep(
-    n: int, d: int, widths: list[int], activation: str = "relu", measures: tuple[str, ...] = (), **optimizer: object
-) -> Callable[[Path], Problem]:
+    n: int, d: int, widths: list[int], activation: str = "relu", measures: tuple[str, ...] = (), loss: str = "mse",
+    **optimizer: object,
+) -> Callable[[Path], Problem]:  # fmt: skip
     """Return what makes a problem of a fully connected network; of a diagonal one without `widths`."""
     architecture = {"kind": "fully_connected", "widths": widths, "activation": activation}
     initialization: dict[str, object] = {"kind": "default_scaled"}
@@ -85,7 +86,7 @@ def deep(
         "dataset": {"kind": "points", "x": [[0.0]], "y": [1.0]},  # a place holder
         "architecture": architecture,
         "initialization": initialization,
-        "loss": {"kind": "mse"},
+        "loss": {"kind": loss},
         "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 1_000_000, **optimizer},
         "record": {"measures": list(measures)},
     }
