@@ -19,6 +19,7 @@ COMMANDS = {
     "plot": "dynamics_cli.cli.plot:plot",
     "page": "dynamics_cli.cli.page:page",
     "reproduce": "dynamics_cli.cli.reproduce:reproduce",
+    "audit": "dynamics_cli.cli.audit:audit",
     "list": "dynamics_cli.cli.listing:list_",
     "show": "dynamics_cli.cli.show:show",
     "compare": "dynamics_cli.cli.compare:compare",

@@ -64,7 +64,7 @@ def reproduce(
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
     figures one that fails does not stop the others; the exit code is then 6.
     """
-    chosen = _chosen(figures, paper, variant, everything=everything)
+    chosen = chosen_figures(figures, paper, variant, everything=everything)
     if notes is not None:
         from dynamics_cli.reproduction.claims import rewrite
 
@@ -82,7 +82,7 @@ def reproduce(
     _leave(results, strict=strict)
 
 
-def _chosen(figures: tuple[str, ...], paper: str | None, variant: str | None, *, everything: bool) -> list[str]:
+def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | None, *, everything: bool) -> list[str]:
     """Return the ids of the figures asked for; of a paper or all, those that have the variant.
 
     Raises UsageError: there is no such figure, paper or variant, or not exactly one way of asking was used.

@@ -339,6 +339,8 @@ class Initialization(Kind):
 
     seed: Annotated[int, Field(ge=0)] | None = None
     """Seed of the initial weights; by default that of the run."""
+    rescale: Positive | None = None
+    """Multiplies all initial weights; by default 1."""
 
     @abstractmethod
     def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:

@@ -110,17 +110,25 @@ class Claim:
     """The measured number; None where it is not finite."""
     verdict: Verdict
     kind: Kind = "claim"
+    always: str = ""
+    """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null must make fail."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
         return asdict(self)
 
 
-def claim(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
-    """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced."""
+def claim(
+    id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat, *, always: str = ""
+) -> Claim:
+    """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced.
+
+    `always` says in a sentence why no null of `dyn audit` can make the claim fail, such as a conserved quantity.
+    """
     value = float(measured)
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
-    return Claim(id, statement, source, str(expected), value if math.isfinite(value) else None, verdict)
+    finite = value if math.isfinite(value) else None
+    return Claim(id, statement, source, str(expected), finite, verdict, always=always)
 
 
 def theory(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
@@ -190,7 +198,7 @@ class ClaimOverSeeds:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
         """Return what `as_dict` wrote."""
-        first = Claim(**{one.name: document[one.name] for one in fields(Claim)})
+        first = Claim(**{one.name: document[one.name] for one in fields(Claim) if one.name in document})
         alone = [{"offset": 0, "measured": first.measured, "verdict": first.verdict}]
         each = document.get("per_seed", alone)
         return cls(first, tuple(SeedOutcome(one["offset"], one["measured"], one["verdict"]) for one in each))

@@ -74,6 +74,8 @@ class Figure:
     """For tables: evidence -> header and rows, printed and written as CSV."""
     remarks: Callable[[Any], list[str]] | None = None
     """Evidence -> what a reader of the claims must know, such as an assumption that this seed violates."""
+    nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     substitute: str | None = None
     """Id of a figure that shows the same without data that must be got first, offered where they are missing."""
     title: str = ""

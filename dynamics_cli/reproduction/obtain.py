@@ -136,14 +136,15 @@ class RunSource:
         Args:
             wanted: role -> the run.
             overrides: changes to every config, after those of the figure.
-            seed_offset: added to the seed of every config; for replicas, times their number.
+            seed_offset: added to the seed of every config, times the number of seeds that the roles span.
 
         Raises:
             ConfigError: a config with the changes is not valid.
             RunError: a run diverged or cannot go on.
             Interrupted: SIGINT or SIGTERM came; the state is saved, and the next call goes on from there.
         """
-        configs = {role: self._config(one, overrides, seed_offset) for role, one in wanted.items()}  # before any work
+        offset = seed_offset * self._span(wanted, overrides) if seed_offset else 0
+        configs = {role: self._config(one, overrides, offset) for role, one in wanted.items()}  # before any work
         obtained = []
         for role, one in wanted.items():
             alone = one.replicas == 1 and not seed_offset
@@ -160,21 +161,27 @@ class RunSource:
         """
         single = [role for role, one in wanted.items() if one.replicas == 1]
         asked = [(offset, role) for offset in offsets for role in single]
-        configs = [self._config(wanted[role], overrides, offset) for offset, role in asked]
+        span = self._span(wanted, overrides)
+        configs = [self._config(wanted[role], overrides, offset * span) for offset, role in asked]
         obtained = self._obtain_together(configs)
         runs: dict[int, list[ObtainedRun]] = {offset: [] for offset in offsets}
         for (offset, role), config, one in zip(asked, configs, obtained, strict=True):
             runs[offset].append(_for_role(role, wanted[role], config, one))
-        many = {role: one for role, one in wanted.items() if one.replicas > 1}
-        for offset in offsets:
-            runs[offset] += self.obtain(many, overrides, seed_offset=offset)
+        for offset, role in ((offset, role) for offset in offsets for role in wanted if wanted[role].replicas > 1):
+            config = self._config(wanted[role], overrides, offset * span)
+            runs[offset].append(self._obtain(role, wanted[role], config, None))
         return [runs[offset] for offset in offsets]
 
     def _config(self, wanted: Wanted, overrides: Sequence[str], seed_offset: int) -> RunConfig:
         path, changes = config_path(wanted.config), [*wanted.overrides, *overrides]
         config = load_config(path, changes, device=self.device)
-        seed = config.seed + seed_offset * wanted.replicas
+        seed = config.seed + seed_offset
         return load_config(path, changes, device=self.device, seed=seed) if seed_offset else config
+
+    def _span(self, wanted: Mapping[str, Wanted], overrides: Sequence[str]) -> int:
+        """Return the number of seeds from the first to the last of a figure: offsets by it share none."""
+        first = {role: self._config(one, overrides, 0).seed for role, one in wanted.items()}
+        return max((first[role] + wanted[role].replicas for role in wanted), default=1) - min(first.values(), default=0)
 
     def _obtain(self, role: str, wanted: Wanted, config: RunConfig, plan: Plan | None) -> ObtainedRun:
         if plan is None:

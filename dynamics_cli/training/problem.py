@@ -99,7 +99,8 @@ class Problem:
         drawn = self.config.initialization.draw(self, Streams(self.config.seed if own is None else own))
         if wrong := _wrong_weights(self.shapes, drawn):
             raise InputError(f"initialization.kind {self.config.initialization.kind}: {wrong}")
-        return {name: np.asarray(drawn[name], np.float64).astype(self.dtype) for name in self.shapes}
+        times = self.config.initialization.rescale or 1.0
+        return {name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype) for name in self.shapes}
 
 
 DRAWN = 2**21

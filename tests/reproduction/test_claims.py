@@ -72,6 +72,7 @@ def test_verdicts() -> None:
         "measured": 2.0,
         "verdict": "reproduced",
         "kind": "claim",
+        "always": "",
     }
 
 

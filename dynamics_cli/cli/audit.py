@@ -1,0 +1,102 @@
+"""`dyn audit`: which claims of figures hold for networks that were not trained, or not on these data."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dynamics_cli.cli import arguments
+from dynamics_cli.cli.guard import tell
+from dynamics_cli.cli.output import TrainingBar, emit, emit_json, say
+from dynamics_cli.cli.reproduce import NOT_REPRODUCED, SOME_FAILED, chosen_figures
+from dynamics_cli.errors import DynError
+from dynamics_cli.text import text_table
+
+if TYPE_CHECKING:
+    from dynamics_cli.reproduction.audit import Audit
+
+EXAMPLES = """\b
+Examples:
+  dyn audit boursier2022-fig2
+  dyn audit --paper saxe2014 --null untrained --null early
+  dyn audit --all --null untrained --strict
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...", shell_complete=arguments.complete_figure)
+@click.option("--paper", metavar="KEY", help="All figures of one paper (`dyn list papers`).")
+@click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
+@click.option(
+    "--null", "nulls", multiple=True, metavar="NAME",
+    help="untrained, early, shuffled, larger, smaller, or one of the figure; repeatable; all by default.",
+)  # fmt: skip
+@click.option("--seeds", is_flag=True, help="Check the claims in five disjoint sets of seeds too.")
+@arguments.device_option
+@arguments.out_option("Folder of the JSON files (default: outputs/figures).")
+@click.option(
+    "--strict", is_flag=True, help="Exit code 5 when a claim holds for untrained networks and does not say why."
+)
+@arguments.quiet_option
+@arguments.json_option
+def audit(
+    *, figures: tuple[str, ...], paper: str | None, everything: bool, nulls: tuple[str, ...], seeds: bool,
+    device: str | None, out: Path | None, strict: bool, quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Make the runs of figures again under nulls, and say which claims still hold.
+
+    The nulls: steps of 10^-12 of their size (untrained), a hundredth of the training (early), permuted labels
+    (shuffled), initial weights times and divided by 100 (larger, smaller). A claim that holds untrained says nothing
+    about training. A dash stands where a null does not apply, or where the claim is not reproduced anyway.
+    """
+    from dynamics_cli.reproduction.audit import audit_figures
+    from dynamics_cli.reproduction.obtain import RunSource
+
+    chosen = chosen_figures(figures, paper, None, everything=everything)
+    source = RunSource(
+        device=device, messages=partial(say, quiet=quiet or as_json),
+        progress=lambda name, total: TrainingBar(total, label=name, shown=not (quiet or as_json)),
+    )  # fmt: skip
+    results: dict[str, Audit | DynError] = {}
+    for figure, outcome in audit_figures(chosen, nulls=nulls, seeds=seeds, out=out, source=source):
+        results[figure] = outcome
+        if isinstance(outcome, DynError):
+            if len(chosen) == 1:
+                raise outcome
+            say(f"{figure} failed:")
+            tell(outcome)
+        elif not as_json:
+            _report(outcome)
+    done = [one for one in results.values() if not isinstance(one, DynError)]
+    if as_json:
+        emit_json([one.as_dict() for one in done])
+    elif len(chosen) > 1:
+        emit(_summary(done))
+    if len(done) < len(results):
+        raise click.exceptions.Exit(SOME_FAILED)
+    if strict and any(one.survivors("untrained") for one in done):
+        raise click.exceptions.Exit(NOT_REPRODUCED)
+
+
+def _report(audit: Audit) -> None:
+    header, rows = audit.table()
+    emit(f"{audit.figure}: {len(audit.claims)} claims that networks decide, {len(audit.outcomes)} nulls\n")
+    if rows:
+        emit(text_table(header, rows) + "\n")
+    for one in audit.outcomes:
+        if one.reason:
+            emit(f"{one.null}: {one.reason}\n")
+
+
+def _summary(audits: list[Audit]) -> str:
+    """Return one line for each null: how many claims hold under it, of those that are reproduced."""
+    names = list(dict.fromkeys(one.null for audit in audits for one in audit.outcomes))
+    rows = []
+    for name in names:
+        asked = [outcome for audit in audits for outcome in audit.outcomes if outcome.null == name and outcome.held]
+        held = [f"{audit.figure} {key}" for audit in audits for key in audit.survivors(name)]
+        rows.append([name, f"{len(held)} of {sum(len(one.held) for one in asked)}", ", ".join(held)])
+    return text_table(["null", "claims that hold", "which"], rows)

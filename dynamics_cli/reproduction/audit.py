@@ -1,0 +1,245 @@
+"""What a figure's claims are worth: its runs are made again under nulls, and every claim should fail under some.
+
+A claim that holds for networks that were never trained says nothing about training. A null changes the configs of a
+figure; evidence and claims are those of the figure itself.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dynamics_cli.config import ConfigError, RunConfig, load_config
+from dynamics_cli.errors import DynError, UsageError, did_you_mean
+from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.claims import Claim, over_seeds
+from dynamics_cli.reproduction.figure import Figure, Wanted
+from dynamics_cli.reproduction.obtain import RunSource, config_path
+from dynamics_cli.runs import outputs_root
+from dynamics_cli.runs.store import files
+from dynamics_cli.text import duration
+from dynamics_cli.training.session import plan_run
+from dynamics_cli.training.signals import Interrupted
+
+STILL = 1e-12
+"""Share of a step, or of the time of a flow, after which nothing has been trained."""
+EARLY = 100
+"""The share of a run that is done early is one over this."""
+SCALE = 100.0
+"""Factor of the initial weights under another scale."""
+SEEDS = 5
+"""Disjoint sets of seeds in which claims should hold."""
+Change = Callable[[RunConfig], list[str]]
+"""A config -> changes to it, as `--set` takes them."""
+
+
+@dataclass(frozen=True)
+class Null:
+    """A change of a figure's runs after which its claims should fail."""
+
+    name: str
+    survived: str
+    """What a claim says nothing about if it still holds."""
+    change: Change
+
+
+def _still(config: RunConfig) -> list[str]:
+    return _shorter(config, STILL) or [f"optimizer.lr={config.optimizer.lr * STILL!r}"]  # type: ignore[attr-defined]
+
+
+def _early(config: RunConfig) -> list[str]:
+    if shorter := _shorter(config, 1 / EARLY):
+        return shorter
+    epochs = ["optimizer.epochs=null"] if getattr(config.optimizer, "epochs", None) is not None else []
+    return [*epochs, f"optimizer.iterations={max(1, plan_run(config).needs.iterations // EARLY)}"]
+
+
+def _shorter(config: RunConfig, share: float) -> list[str]:
+    """Return the changes that end a flow after a share of its time; nothing for optimizers that count updates."""
+    keys = [key for key in ("until", "first") if getattr(config.optimizer, key, None) is not None]
+    return [f"optimizer.{key}={getattr(config.optimizer, key) * share!r}" for key in keys]
+
+
+NULLS = {
+    null.name: null
+    for null in (
+        Null("untrained", "training", _still),
+        Null("early", "the end of training", _early),
+        Null("shuffled", "the data", lambda config: ["dataset.random_labels=1.0"]),
+        Null("larger", "the regime", lambda config: [f"initialization.rescale={SCALE!r}"]),
+        Null("smaller", "the regime", lambda config: [f"initialization.rescale={1 / SCALE!r}"]),
+    )
+}
+"""The standard nulls by name, in the order of the table."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a figure's claims under one null."""
+
+    null: str
+    held: Mapping[str, bool]
+    """Id of every claim that was reproduced without the null -> whether it still is."""
+    reason: str = ""
+    """Why all claims failed at once, or why the null does not apply: then `held` is empty."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The claims of a figure under nulls, and in disjoint sets of seeds."""
+
+    figure: str
+    claims: Sequence[Claim]
+    """Those that networks decide, as the figure's own runs give them."""
+    outcomes: Sequence[Outcome]
+    seeds: Mapping[str, int]
+    """Id -> in how many of `SEEDS` disjoint sets of seeds the claim is reproduced; empty where that was not asked."""
+
+    def survivors(self, null: str) -> list[str]:
+        """Return the ids of claims that still hold under a null, and do not say why they must."""
+        excused = {one.id for one in self.claims if one.always}
+        return [key for one in self.outcomes if one.null == null for key, held in one.held.items()
+                if held and key not in excused]  # fmt: skip
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and rows: claim by null."""
+        header = ["claim", *(one.null for one in self.outcomes), *(["seeds"] if self.seeds else []), "why it must hold"]
+        rows = []
+        for claim in self.claims:
+            cells = [_cell(claim, outcome) for outcome in self.outcomes]
+            cells += [f"{self.seeds[claim.id]}/{SEEDS}"] if self.seeds else []
+            rows.append([claim.id, *cells, claim.always])
+        return header, rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints of the figure."""
+        return {
+            "figure": self.figure, "claims": [one.as_dict() for one in self.claims],
+            "nulls": [{"null": o.null, "held": dict(o.held), "reason": o.reason} for o in self.outcomes],
+            "seeds": dict(self.seeds),
+        }  # fmt: skip
+
+
+def _cell(claim: Claim, outcome: Outcome) -> str:
+    if claim.verdict != "reproduced" or (not outcome.held and outcome.reason):
+        return "–"
+    return "HOLDS" if outcome.held[claim.id] else "fails"
+
+
+def chosen_nulls(figure: Figure, names: Sequence[str]) -> list[Null]:
+    """Return the nulls of these names, of all the standard and the figure's own without any.
+
+    Raises UsageError: there is no such null.
+    """
+    own = {
+        name: Null(name, "what the null of the paper changes", _fixed(changes))
+        for name, changes in figure.nulls.items()
+    }
+    known = {**NULLS, **own}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no null {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def _fixed(changes: Sequence[str]) -> Change:
+    return lambda config: list(changes)
+
+
+def audit_figure(
+    figure_id: str, *, nulls: Sequence[str] = (), seeds: bool = False, out: str | Path | None = None,
+    source: RunSource | None = None,
+) -> Audit:  # fmt: skip
+    """Make the runs of a figure again under nulls, and see which of its claims still hold.
+
+    Args:
+        figure_id: such as `boursier2022-fig2`.
+        nulls: names of nulls; all by default.
+        seeds: whether the claims are also checked in `SEEDS` disjoint sets of seeds.
+        out: folder of the JSON file `<figure_id>.audit.json`; by default `figures` below the root of outputs.
+        source: gives the runs; it shows progress and is told messages.
+
+    Raises:
+        UsageError: there is no such figure or null.
+        DataMissingError: data that the figure needs are not there.
+        RunError: a run cannot go on, or a file cannot be written.
+    """
+    figure, source = load_figure(figure_id), source or RunSource()
+    wanted = figure.wanted()
+    chosen = chosen_nulls(figure, nulls) if wanted else []
+    planned = [(null, _under(null, wanted)) for null in chosen]
+    _say_cost(figure, source, [runs for _, runs in planned if not isinstance(runs, str)])
+    claims = [one for one in figure.claims(_evidence(figure, source, wanted)) if one.kind == "claim"]
+    reproduced = [one.id for one in claims if one.verdict == "reproduced"]
+    outcomes = [_outcome(figure, source, null.name, runs, reproduced) for null, runs in planned]
+    counts: dict[str, int] = {}
+    if seeds and wanted:
+        others = source.obtain_seeds(figure.wanted(first_seed=False), (), range(1, SEEDS))
+        every = {0: claims}
+        for k, runs in enumerate(others, start=1):
+            every[k] = figure.claims(figure.evidence({one.role: one.run for one in runs}))
+        counts = {one.first.id: one.reproduced for one in over_seeds(every)}
+    audit = Audit(figure.id, claims, outcomes, counts)
+    folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
+    files.save(folder / f"{figure.id}.audit.json", (json.dumps(audit.as_dict(), indent=1) + "\n").encode())
+    return audit
+
+
+def _under(null: Null, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
+    """Return the runs of a figure under a null, or why it does not apply to them."""
+    changed = {}
+    for role, one in wanted.items():
+        path = config_path(one.config)
+        try:
+            changes = null.change(load_config(path, one.overrides))
+            changed[role] = replace(one, overrides=(*one.overrides, *changes))
+            load_config(path, changed[role].overrides)
+        except ConfigError as error:
+            return str(error).splitlines()[-1].strip()
+    return changed
+
+
+def _evidence(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> Any:
+    return figure.evidence({one.role: one.run for one in source.obtain(wanted)})
+
+
+def _outcome(
+    figure: Figure, source: RunSource, null: str, runs: Mapping[str, Wanted] | str, claims: Sequence[str]
+) -> Outcome:
+    if isinstance(runs, str):
+        return Outcome(null, {}, runs)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            found = {one.id: one.verdict == "reproduced" for one in figure.claims(_evidence(figure, source, runs))}
+    except Interrupted:
+        raise
+    except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
+        return Outcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
+    return Outcome(null, {key: found.get(key, False) for key in claims})
+
+
+def _say_cost(figure: Figure, source: RunSource, runs: Sequence[Mapping[str, Wanted]]) -> None:
+    """Say how many networks the nulls train, and how long that may take, before it begins."""
+    costs = [source.cost(one) for one in runs]
+    if source.messages is not None and (count := sum(cost[0] for cost in costs)):
+        roughly = "at most" if any(cost[2] for cost in costs) else "roughly"
+        took = duration(sum(cost[1] for cost in costs))
+        source.messages(f"{figure.id}: {count} networks to train under {len(runs)} nulls, {roughly} {took} of one core")
+
+
+def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:
+    """Audit several figures one by one, and name each; one that fails gives its error, and the next one follows.
+
+    Options are those of `audit_figure`.
+    """
+    for figure_id in figure_ids:
+        try:
+            yield figure_id, audit_figure(figure_id, **options)
+        except Interrupted:
+            raise
+        except DynError as error:
+            yield figure_id, error

@@ -1,0 +1,103 @@
+"""`dyn audit`: claims under nulls; what holds for untrained networks is named, and seeds of sets are disjoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dynamics_cli.cli import main
+from dynamics_cli.config import load_config
+from dynamics_cli.errors import UsageError
+from dynamics_cli.reproduction import audit
+from dynamics_cli.reproduction.claims import at_most, claim
+from dynamics_cli.reproduction.figure import Figure, Wanted
+from dynamics_cli.reproduction.obtain import RunSource
+from dynamics_cli.training.problem import build_problem
+
+ORTHOGONAL = {"net": "boursier2022/orthogonal.yaml"}
+
+
+def _figure(evidence, **changes) -> Figure:  # type: ignore[no-untyped-def]
+    """Return a figure of one run whose first claim needs training, and whose second holds for any network."""
+
+    def claims(loss: float) -> list[object]:
+        held = claim("shape", "it has weights", "here", at_most(1e9), 0.0, always="every network has weights")
+        return [claim("fitted", "the loss falls", "here", at_most(1e-3), loss), held]
+
+    return Figure("boursier2022-fig2", "", {}, evidence, claims, lambda _: None, configs=ORTHOGONAL, **changes)  # type: ignore[arg-type, return-value]
+
+
+def _final_loss(runs):  # type: ignore[no-untyped-def]
+    return float(runs["net"].losses[-1])
+
+
+def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    own = {"short": ("optimizer.iterations=10",)}
+    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss, nulls=own))
+    found = audit.audit_figure("any", nulls=["untrained", "early", "short"], seeds=True)
+    held = {one.null: dict(one.held) for one in found.outcomes}
+    assert held == {key: {"fitted": False, "shape": True} for key in ("untrained", "early", "short")}
+    assert found.survivors("untrained") == []  # the claim that holds says why
+    assert found.seeds == {"fitted": 5, "shape": 5}
+    document = json.loads((tmp_path / "figures" / "boursier2022-fig2.audit.json").read_text())
+    assert document == found.as_dict()
+    with pytest.raises(UsageError, match="no null 'untraned' .did you mean 'untrained'"):
+        audit.audit_figure("any", nulls=["untraned"])
+
+
+def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+
+    def evidence(runs):  # type: ignore[no-untyped-def]
+        loss = _final_loss(runs)
+        if loss > 0.5:
+            raise ValueError("no plateau")
+        return loss
+
+    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(evidence))
+    (outcome,) = audit.audit_figure("any", nulls=["untrained"]).outcomes
+    assert not any(outcome.held.values())
+    assert outcome.reason == "ValueError: no plateau"
+
+
+@pytest.mark.parametrize(
+    ("config", "null", "key", "share"),
+    [
+        ("boursier2022/orthogonal.yaml", "untrained", "lr", 1e-12),
+        ("boursier2022/orthogonal.yaml", "early", "iterations", 1e-2),
+        ("boursier2022/orthogonal_flow.yaml", "untrained", "until", 1e-12),
+        ("phuong2021/small_flow.yaml", "early", "first", 1e-2),
+    ],
+)
+def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, share: float) -> None:
+    before = load_config(audit.config_path(config))
+    after = load_config(audit.config_path(config), audit.NULLS[null].change(before))
+    assert getattr(after.optimizer, key) == pytest.approx(share * getattr(before.optimizer, key), rel=1e-9)
+
+
+def test_initial_weights_are_rescaled() -> None:
+    path = audit.config_path(ORTHOGONAL["net"])
+    plain, larger = (build_problem(load_config(path, changes)) for changes in ([], ["initialization.rescale=100"]))
+    for name, weights in plain.initial_parameters().items():
+        assert larger.initial_parameters()[name] == pytest.approx(100 * weights, rel=1e-6)
+
+
+def test_sets_of_seeds_share_none() -> None:
+    wanted = {"a": Wanted("x", ("seed=3",)), "b": Wanted("x", ("seed=7",), replicas=2)}
+    source = RunSource()
+    source._config = lambda one, *_: type("C", (), {"seed": int(one.overrides[0][5:])})  # type: ignore[assignment, method-assign, return-value]
+    assert source._span(wanted, ()) == 6  # seeds 3 to 8
+
+
+def test_the_command_prints_a_table_and_is_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    done = CliRunner().invoke(main, ["audit", "boursier2022-fig2", "--null", "untrained", "--strict"])
+    assert "both-fitted" in done.stdout
+    held = [line.split()[0] for line in done.stdout.splitlines() if "HOLDS" in line]
+    assert (done.exit_code == 5) == bool(held)
