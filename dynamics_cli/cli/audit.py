@@ -46,9 +46,9 @@ def audit(
     *, figures: tuple[str, ...], paper: str | None, everything: bool, nulls: tuple[str, ...], seeds: bool,
     device: str | None, out: Path | None, strict: bool, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Make the runs of figures again under nulls, and say which claims still hold.
+    """Check which claims of figures hold under nulls.
 
-    The nulls: steps of 10^-12 of their size (untrained), a hundredth of the training (early), permuted labels
+    Makes the runs of figures again under nulls: steps of 10^-12 of their size (untrained), a hundredth of the training (early), permuted labels
     (shuffled), initial weights times and divided by 100 (larger, smaller). A claim that holds untrained says nothing
     about training. A dash stands where a null does not apply, or where the claim is not reproduced anyway.
     """
