@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from dynamics_cli.config.bases import State
+from dynamics_cli.kinds import Problem, State
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.training.backends import Choice, build_stepper
-from dynamics_cli.training.problem import Problem
 
 Timed = Callable[[int], float]
 
