@@ -34,7 +34,7 @@ from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import flat
-from dynamics_cli.runs.summary import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured, recorded
+from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured, recorded
 from dynamics_cli.text import cell, size
 
 VALUE = 300
