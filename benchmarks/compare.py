@@ -23,8 +23,8 @@ import extras
 from others import Timed, c_loop, jax_scan, ours, plain
 from problems import DEFAULT_MNIST, PROBLEMS, TARGETS
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import choose, possible
-from dynamics_cli.training.problem import Problem
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 from others import ours, plain
 from problems import CONFIGS, PROBLEMS, random_problem
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
 from dynamics_cli.sweeps.sweep import run_sweep
 from dynamics_cli.training.backends import choose
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.compiled import CompiledStepper
 
 Table = dict[str, str]

@@ -18,10 +18,9 @@ import numpy as np
 import torch
 from jax_peer import HAS_JAX, JaxRun, expressible, sharpness_run
 
-from dynamics_cli.config.bases import State
+from dynamics_cli.kinds import Problem, State
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.training.backends import Choice, build_stepper
-from dynamics_cli.training.problem import Problem
 
 Timed = Callable[[int], float]
 

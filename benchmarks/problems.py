@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import load_config
-from dynamics_cli.datasets.samples import Samples
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.kinds import Problem, Samples
+from dynamics_cli.training.problem import build_problem
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 DEFAULT_MNIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "mnist"

@@ -21,14 +21,15 @@ complete 20001 True
 [-1.0, 1.0]
 """
 
-# Nothing is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of Python's.
+from dynamics_cli.version import __version__
+
+# Nothing else is imported here: until `__main__` is reached, Ctrl-C is answered by a traceback of Python's.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dynamics_cli.api import *  # noqa: F403
 
-__version__ = "0.1.0"
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
     "__version__", "add_data", "animate", "compare", "compare_sweeps", "describe", "describe_sweep", "explain",

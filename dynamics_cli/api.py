@@ -152,7 +152,7 @@ def train(
         force: train again even when the run is there.
         wait: wait for another process that trains the same run, or raise `RunError`.
         measures: what is recorded beside the weights, in place of what the config says: names, or functions of a state
-            (`config.bases.State`: parameters, network, start, problem, iteration) that give a number or an array.
+            (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for, or that a run goes on in another environment.
         settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
@@ -402,7 +402,7 @@ def _opened(which: Drawn, **options: Any) -> Run:
 def describe(run: Which) -> dict[str, Any]:
     """Return how a run ended, its identity, where it was made, its config and its files: `dyn show --json`."""
     from dynamics_cli.runs.named import read_run
-    from dynamics_cli.runs.summary import describe
+    from dynamics_cli.runs.run import describe
     from dynamics_cli.sweeps.find import run_of_job
 
     return read_run(run_of_job(run), describe, together=True)
@@ -924,7 +924,7 @@ def use(path: str | Path) -> None:
 
     Raises InputError: it cannot be imported.
     """
-    from dynamics_cli.config.registry import use
+    from dynamics_cli.kinds.registry import use
 
     use(path)
 
@@ -941,7 +941,7 @@ def list_architectures() -> Table:
 
 def _with_keys(section: str) -> Table:
     from dynamics_cli.config.describe import described_keys, kind_rows
-    from dynamics_cli.config.registry import get_kind
+    from dynamics_cli.kinds import get_kind
 
     return Table(
         {"kind": one["kind"], "description": one["what"], "keys": described_keys(get_kind(section, one["kind"]))}

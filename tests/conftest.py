@@ -22,7 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @contextmanager
 def stranger_to_kinds() -> Iterator[pytest.MonkeyPatch]:
     """Know bundled kinds only, and forget at the end what is registered, imported and remembered meanwhile."""
-    from dynamics_cli.config import base, registry  # not before the number of threads is set
+    from dynamics_cli.kinds import base, registry  # not before the number of threads is set
 
     for section in registry.SECTIONS:
         registry.all_kinds(section)

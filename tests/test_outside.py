@@ -19,9 +19,9 @@ from click.testing import CliRunner, Result
 from pydantic import ValidationError
 
 from dynamics_cli.cli import main
-from dynamics_cli.config import RunConfig, load_config, registry
-from dynamics_cli.config.bases import Dataset, Measure
-from dynamics_cli.config.registry import SECTIONS
+from dynamics_cli.config import RunConfig, load_config
+from dynamics_cli.kinds import Dataset, Measure, registry
+from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.losses.squared import Mse
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import check_info

@@ -25,7 +25,7 @@ from dynamics_cli.plotting.style import SERIES, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, set_time_axis, set_value_axis
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import settings_that_differ
-from dynamics_cli.runs.summary import columns_of, measured
+from dynamics_cli.runs.run import columns_of, measured
 
 WIDE = 52
 """Characters of a line of a legend, and of the label of an axis."""

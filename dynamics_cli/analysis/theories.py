@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.curves import time_scale, value_scale
 from dynamics_cli.analysis.panels.training import called
-from dynamics_cli.config.bases import Curve, Theory
-from dynamics_cli.config.registry import all_kinds, blamed
 from dynamics_cli.errors import DynError, InputError, UsageError, did_you_mean
+from dynamics_cli.kinds import Curve, Theory, all_kinds
+from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.plotting.layout import note, panel_label, place_legend
 from dynamics_cli.plotting.style import PALETTE, SERIES, new_figure, styled
 from dynamics_cli.plotting.time_axis import draw_curve, set_time_axis, set_value_axis, visible

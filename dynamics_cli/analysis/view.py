@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError, InputError
+from dynamics_cli.kinds import Samples
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import signs
 from dynamics_cli.plotting.time_axis import LogAxes

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
-    from dynamics_cli.architectures.fully_connected import FullyConnected, Residual
-    from dynamics_cli.architectures.gan import Gan
-    from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
-    from dynamics_cli.architectures.transformer import Transformer
-    from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.kinds import Activation, Shapes
+
+
+def _register(network: nn.Module, shapes: Shapes) -> None:
+    for name, shape in shapes.items():
+        network.register_parameter(name, nn.Parameter(torch.zeros(shape)))
 
 
 class TwoLayerNetwork(nn.Module):
@@ -25,13 +23,12 @@ class TwoLayerNetwork(nn.Module):
     Both weights may carry leading replica axes: `hidden_weight` (..., m, d) and `output_weight` (..., m).
     """
 
-    def __init__(self, config: TwoLayer, d: int) -> None:
+    def __init__(self, sigma: Activation, shapes: Shapes, *, train_output: bool) -> None:
         super().__init__()
-        self.sigma = config.sigma.value
-        self.hidden_weight = nn.Parameter(torch.zeros(config.width, d))  # (m, d)
-        several = () if config.outputs is None else (config.outputs,)
-        self.several = config.outputs is not None
-        self.output_weight = nn.Parameter(torch.zeros(*several, config.width), requires_grad=config.train_output)
+        self.sigma = sigma.value
+        self.hidden_weight = nn.Parameter(torch.zeros(shapes["hidden_weight"]))  # (m, d)
+        self.several = len(shapes["output_weight"]) > 1
+        self.output_weight = nn.Parameter(torch.zeros(shapes["output_weight"]), requires_grad=train_output)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (..., n) for inputs (n, d), or (..., n, C)."""
@@ -46,15 +43,12 @@ class TwoLayerNetwork(nn.Module):
 class FullyConnectedNetwork(nn.Module):
     """`h(x) = W_L sigma(... sigma(W_1 x + b_1) ...) + b_L`; parameters are named `weight_1`, `bias_1`, ..."""
 
-    def __init__(self, config: FullyConnected, d: int) -> None:
+    def __init__(self, sigma: Activation, shapes: Shapes, multipliers: Sequence[float] | None) -> None:
         super().__init__()
-        self.sigma = config.sigma.value
-        self.outputs = config.outputs
-        sizes = [d, *config.widths, config.outputs]
-        self.depth = len(sizes) - 1
-        self.multipliers = config.multipliers(sizes)
-        for name, shape in config.shapes(d).items():
-            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
+        self.sigma, self.multipliers = sigma.value, multipliers
+        self.depth = sum(name.startswith("weight") for name in shapes)
+        self.outputs = shapes[f"weight_{self.depth}"][0]
+        _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, d): (n,) for one output, (n, C) for several."""
@@ -71,9 +65,9 @@ class FullyConnectedNetwork(nn.Module):
 class DiagonalLinearNetwork(nn.Module):
     """`h(x) = <u^D - v^D, x>`."""
 
-    def __init__(self, config: DiagonalLinear, d: int) -> None:
+    def __init__(self, depth: int, d: int) -> None:
         super().__init__()
-        self.depth = config.depth
+        self.depth = depth
         self.u, self.v = nn.Parameter(torch.zeros(d)), nn.Parameter(torch.zeros(d))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -84,11 +78,10 @@ class DiagonalLinearNetwork(nn.Module):
 class MatrixProductNetwork(nn.Module):
     """Entries of `W_N ... W_1`, or its inner products with measurement matrices."""
 
-    def __init__(self, config: MatrixProduct, d: int) -> None:
+    def __init__(self, shapes: Shapes, *, entries: bool) -> None:
         super().__init__()
-        self.entries = config.samples == "entries"
-        for name, shape in config.shapes(d).items():
-            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
+        self.entries = entries
+        _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for pairs (n, 2) of row and column, or flattened measurements (n, rows columns)."""
@@ -102,12 +95,11 @@ class MatrixProductNetwork(nn.Module):
 class ResidualNetwork(nn.Module):
     """`f_1 = W_1 x`, `f_l = f_(l-1) + W_l relu(f_(l-1))`, `h = W_L relu(f_(L-1))`; parameters `weight_1`, ..."""
 
-    def __init__(self, config: Residual, d: int) -> None:
+    def __init__(self, width: int, depth: int, d: int) -> None:
         super().__init__()
-        self.depth = config.depth
-        for layer in range(1, config.depth + 1):
-            shape = (1 if layer == config.depth else config.width, d if layer == 1 else config.width)
-            self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(shape)))
+        self.depth = depth
+        sizes = [d, *[width] * (depth - 1), 1]
+        _register(self, {f"weight_{k}": (sizes[k], sizes[k - 1]) for k in range(1, depth + 1)})
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs (n,) for inputs (n, d)."""
@@ -133,13 +125,13 @@ def _channels_last(x: Tensor) -> Tensor:
 class ConvolutionalNetwork(nn.Module):
     """Convolutions, then fully connected layers; ReLU after every layer but the last."""
 
-    def __init__(self, config: Convolutional) -> None:
+    def __init__(self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int]]) -> None:
         super().__init__()
-        self.image, self.outputs = tuple(config.image), config.outputs
-        self.layers = config.layers()
-        for layer in self.layers:
-            self.register_parameter(f"weight_{layer.number}", nn.Parameter(torch.zeros(layer.weight)))
-            self.register_parameter(f"bias_{layer.number}", nn.Parameter(torch.zeros(layer.weight[0])))
+        self.image = tuple(image)
+        self.layers = layers
+        """Shape of the weight, stride and padding of every layer."""
+        for number, (shape, _, _) in enumerate(layers, 1):
+            _register(self, {f"weight_{number}": shape, f"bias_{number}": shape[:1]})
 
     def preactivations(self, x: Tensor) -> Iterator[Tensor]:
         """Yield what every layer gives for inputs (n, pixels), before its ReLU: (n, *output).
@@ -147,38 +139,38 @@ class ConvolutionalNetwork(nn.Module):
         Channels come last in memory, which is twice as fast on a CPU.
         """
         x = x.view(len(x), *self.image)
-        for layer in self.layers:
-            weight, bias = (getattr(self, f"{kind}_{layer.number}") for kind in ("weight", "bias"))
-            if len(layer.weight) == 4:
+        for number, (shape, stride, padding) in enumerate(self.layers, 1):
+            weight, bias = (getattr(self, f"{kind}_{number}") for kind in ("weight", "bias"))
+            if len(shape) == 4:
                 x, kernels = _channels_last(x), _channels_last(weight)
-                z = nn.functional.conv2d(x, kernels, bias, stride=layer.stride, padding=layer.padding)
+                z = nn.functional.conv2d(x, kernels, bias, stride=stride, padding=padding)
             else:
                 z = nn.functional.linear(x.flatten(1), weight, bias)
             yield z
-            if layer is not self.layers[-1]:
+            if number < len(self.layers):
                 x = torch.relu(z)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
         *_, z = self.preactivations(x)
-        return z.squeeze(-1) if self.outputs == 1 else z
+        return z.squeeze(-1) if z.shape[-1] == 1 else z
 
 
 class Vgg16Network(nn.Module):
     """Thirteen convolutions and three fully connected layers, with `weight_1`, `bias_1` to `weight_16`, `bias_16`."""
 
-    def __init__(self, config: Vgg16) -> None:
+    def __init__(self, image: Sequence[int], blocks: Sequence[tuple[int, int]], widths: Sequence[int]) -> None:
+        """Take the kernels and the number of convolutions of each block, then the widths of fully connected layers."""
         super().__init__()
-        self.image, self.outputs = tuple(config.image), config.outputs
+        self.image, self.outputs = tuple(image), widths[-1]
         self.pools: dict[int, int] = {}  # number of a convolution -> size of the pooling after it
         self.pixels: dict[int, int] = {}  # number of a convolution -> pixels of its output
-        channels, rows, columns = config.image
+        channels, rows, columns = image
         layer = 0
-        for kernels, convolutions in config.BLOCKS:
-            width = config.times(kernels)
+        for width, convolutions in blocks:
             for _ in range(convolutions):
                 layer += 1
-                self._register(layer, (width, channels, 3, 3))
+                _register(self, {f"weight_{layer}": (width, channels, 3, 3), f"bias_{layer}": (width,)})
                 self.pixels[layer] = rows * columns
                 channels = width
             if min(rows, columns) >= 2:
@@ -186,15 +178,11 @@ class Vgg16Network(nn.Module):
                 rows, columns = rows // 2, columns // 2
         self.convolutions = layer
         inputs = channels * rows * columns
-        for width in (*(config.times(hidden) for hidden in config.HIDDEN), config.outputs):
+        for width in widths:
             layer += 1
-            self._register(layer, (width, inputs))
+            _register(self, {f"weight_{layer}": (width, inputs), f"bias_{layer}": (width,)})
             inputs = width
         self.depth = layer
-
-    def _register(self, layer: int, shape: tuple[int, ...]) -> None:
-        self.register_parameter(f"weight_{layer}", nn.Parameter(torch.zeros(shape)))
-        self.register_parameter(f"bias_{layer}", nn.Parameter(torch.zeros(shape[0])))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for flat images (n, pixels): (n,) for one output, (n, C) for several."""
@@ -213,29 +201,30 @@ class Vgg16Network(nn.Module):
 class TransformerNetwork(nn.Module):
     """Attention and MLPs on a residual stream, normalised before each of them; see `Transformer`."""
 
-    def __init__(self, config: Transformer, d: int) -> None:
+    def __init__(
+        self, sigma: Activation, shapes: Shapes, *, tokens: int, heads: int, causal: bool, normalised: bool, mean: bool
+    ) -> None:
         super().__init__()
-        self.config, self.sigma = config, config.sigma.value
-        for name, shape in config.shapes(d).items():
-            self.register_parameter(name, nn.Parameter(torch.zeros(shape)))
+        self.sigma, self.shapes = sigma.value, shapes
+        self.tokens, self.heads, self.causal, self.normalised, self.mean = tokens, heads, causal, normalised, mean
+        _register(self, shapes)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for samples (n, tokens V): (n,) for one output, (n, C) for several."""
-        config = self.config
-        r = x.reshape(len(x), config.tokens, -1)  # (n, T, V)
-        r = self._map("embedding", r) if config.embedding == "learned" else r  # (n, T, D)
-        if config.readout == "appended":
+        r = x.reshape(len(x), self.tokens, -1)  # (n, T, V)
+        r = self._map("embedding", r) if "weight_embedding" in self.shapes else r  # (n, T, D)
+        if "weight_appended" in self.shapes:
             token = self._weight("appended")
             r = torch.cat([r, token.expand(len(x), *token.shape)], 1)
-        if config.positions == "learned":
+        if "weight_positions" in self.shapes:
             r = r + self._weight("positions")
-        for layer in range(1, config.layers + 1):
+        for layer in range(1, sum(name.startswith("weight_query") for name in self.shapes) + 1):
             r = r + self._attention(layer, self._normal(r))
-            if config.mlp_width != 0:
+            if f"weight_in{layer}" in self.shapes:
                 r = r + self._map(f"out{layer}", self.sigma(self._map(f"in{layer}", self._normal(r))))
         r = self._normal(r)
-        h = self._map("unembedding", r.mean(1) if config.readout == "mean" else r[:, -1])
-        return h.squeeze(-1) if config.outputs == 1 else h
+        h = self._map("unembedding", r.mean(1) if self.mean else r[:, -1])
+        return h.squeeze(-1) if h.shape[-1] == 1 else h
 
     def _weight(self, name: str) -> Tensor:
         weight: Tensor = getattr(self, f"weight_{name}")
@@ -245,15 +234,15 @@ class TransformerNetwork(nn.Module):
         return nn.functional.linear(r, self._weight(name), getattr(self, f"bias_{name}", None))
 
     def _normal(self, r: Tensor) -> Tensor:
-        return nn.functional.layer_norm(r, r.shape[-1:]) if self.config.layer_norm else r
+        return nn.functional.layer_norm(r, r.shape[-1:]) if self.normalised else r
 
     def _attention(self, layer: int, r: Tensor) -> Tensor:
         """Return what attention adds to the stream (n, T, D), written out: fused kernels have no second derivative."""
         n, T, _ = r.shape
         parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
-        q, k, v = (part.reshape(n, T, self.config.heads, -1).transpose(1, 2) for part in parts)  # (n, H, T, k)
+        q, k, v = (part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts)  # (n, H, T, k)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (n, H, T, T)
-        if self.config.causal:
+        if self.causal:
             later = torch.ones(T, T, dtype=torch.bool, device=r.device).triu(1)
             scores = scores.masked_fill(later, -math.inf)
         return self._map(f"attention{layer}", (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, T, -1))
@@ -262,18 +251,14 @@ class TransformerNetwork(nn.Module):
 class GanNetwork(nn.Module):
     """Both networks; their parameters are `generator_weight_<layer>`, `discriminator_bias_<layer>` and so on."""
 
-    def __init__(self, config: Gan, d: int) -> None:
+    def __init__(self, sizes: Mapping[str, Sequence[int]]) -> None:
+        """Take the numbers of inputs, of neurons of each hidden layer, and of outputs of every player."""
         super().__init__()
-        self.depths = {
-            "generator": self._register("generator", [config.noise_dim, *config.generator_widths, d]),
-            "discriminator": self._register("discriminator", [d, *config.discriminator_widths, 1]),
-        }
-
-    def _register(self, player: str, sizes: Sequence[int]) -> int:
-        for layer, (columns, rows) in enumerate(pairwise(sizes), 1):
-            self.register_parameter(f"{player}_weight_{layer}", nn.Parameter(torch.zeros(rows, columns)))
-            self.register_parameter(f"{player}_bias_{layer}", nn.Parameter(torch.zeros(rows)))
-        return len(sizes) - 1
+        self.depths = {player: len(widths) - 1 for player, widths in sizes.items()}
+        for player, widths in sizes.items():
+            for layer, (columns, rows) in enumerate(pairwise(widths), 1):
+                weight, bias = (f"{player}_{kind}_{layer}" for kind in ("weight", "bias"))
+                _register(self, {weight: (rows, columns), bias: (rows,)})
 
     def of(self, player: str) -> list[nn.Parameter]:
         """Return the parameters of the generator or the discriminator."""

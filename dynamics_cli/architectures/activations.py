@@ -7,10 +7,17 @@ from typing import Annotated, Any
 
 from pydantic import model_validator
 
-from dynamics_cli.config.base import Finding, NonNegative, Positive, Sections
-from dynamics_cli.config.bases import Activation, Architecture, Array
-from dynamics_cli.config.registry import OneOf
-from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds import (
+    Activation,
+    Architecture,
+    Array,
+    Finding,
+    NonNegative,
+    OneOf,
+    Positive,
+    Sections,
+    formulas,
+)
 
 
 class Relu(Activation, kind="relu"):

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.config.base import Positive, PositiveInt
-from dynamics_cli.config.bases import Architecture, Floats, Parameters, Shapes
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Architecture, Floats, Parameters, Positive, PositiveInt, Shapes
 from dynamics_cli.memory import block_samples
 
 if TYPE_CHECKING:
@@ -96,7 +95,9 @@ initialization: {kind: default_scaled}
             raise InputError(
                 f"architecture.image: {self.image} has {math.prod(self.image)} pixels, the inputs have {d}"
             )
-        return ConvolutionalNetwork(self)
+        return ConvolutionalNetwork(
+            self.image, [(layer.weight, layer.stride, layer.padding) for layer in self.layers()]
+        )
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
@@ -165,7 +166,8 @@ initialization: {kind: default_scaled}
             raise InputError(
                 f"architecture.image: {self.image} has {math.prod(self.image)} numbers, the inputs have {d}"
             )
-        return Vgg16Network(self)
+        blocks = [(self.times(kernels), convolutions) for kernels, convolutions in self.BLOCKS]
+        return Vgg16Network(self.image, blocks, [*map(self.times, self.HIDDEN), self.outputs])
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""

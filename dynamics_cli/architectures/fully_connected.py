@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.config.base import Finding, PositiveInt, Sections
-from dynamics_cli.config.bases import Architecture, Evaluation, Floats, Parameters, Shapes
+from dynamics_cli.kinds import Architecture, Evaluation, Finding, Floats, Parameters, PositiveInt, Sections, Shapes
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import FullyConnectedNetwork, ResidualNetwork
@@ -91,7 +90,8 @@ initialization: {kind: default_scaled}
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import FullyConnectedNetwork
 
-        return FullyConnectedNetwork(self, d)
+        multipliers = self.multipliers([d, *self.widths, self.outputs])
+        return FullyConnectedNetwork(self.sigma, self.shapes(d), multipliers)
 
 
 class Residual(Architecture, kind="residual"):
@@ -110,7 +110,7 @@ initialization: {kind: default_scaled, factor: 0.1}
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import ResidualNetwork
 
-        return ResidualNetwork(self, d)
+        return ResidualNetwork(self.width, self.depth, d)
 
     def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
         """Return `x (n, d) -> h(x) (n,)` without torch."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, PositiveInt, Sections
-from dynamics_cli.config.bases import Architecture, Floats, Parameters
+from dynamics_cli.kinds import Architecture, Finding, Floats, Parameters, PositiveInt, Sections
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import GanNetwork
@@ -42,7 +41,8 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
         """Return both networks for points of `d` coordinates."""
         from dynamics_cli.architectures._networks import GanNetwork
 
-        return GanNetwork(self, d)
+        discriminator = [d, *self.discriminator_widths, 1]
+        return GanNetwork({"generator": [self.noise_dim, *self.generator_widths, d], "discriminator": discriminator})
 
     def generate(self, parameters: Parameters, z: Floats) -> Floats:
         """Return the generator's samples (n, d) for noise `z` (n, noise_dim), in float64.

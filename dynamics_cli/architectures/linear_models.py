@@ -8,9 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Linear
-from dynamics_cli.config.base import PositiveInt
-from dynamics_cli.config.bases import Activation, Architecture, Evaluation, Floats, Parameters, Shapes
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Activation, Architecture, Evaluation, Floats, Parameters, PositiveInt, Shapes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -42,7 +41,7 @@ initialization: {kind: constant, scale: 0.1}
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import DiagonalLinearNetwork
 
-        return DiagonalLinearNetwork(self, d)
+        return DiagonalLinearNetwork(self.depth, d)
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of `u` and `v`, (d,)."""
@@ -108,7 +107,7 @@ initialization: {kind: unbalanced, scale: 0.01}
         """Return the network for samples of `d` columns."""
         from dynamics_cli.architectures._networks import MatrixProductNetwork
 
-        return MatrixProductNetwork(self, d)
+        return MatrixProductNetwork(self.shapes(d), entries=self.samples == "entries")
 
     def product(self, parameters: Parameters) -> Floats:
         """Return `W_N ... W_1`, shape (..., rows, columns), float64."""

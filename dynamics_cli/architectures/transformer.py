@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from dynamics_cli.architectures.activations import Activated, Linear
-from dynamics_cli.config.base import Finding, PositiveInt, Sections
-from dynamics_cli.config.bases import Activation, Shapes
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Activation, Finding, PositiveInt, Sections, Shapes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -133,7 +132,10 @@ loss: {kind: cross_entropy}
         """Return the network for samples of `d` columns."""
         from dynamics_cli.architectures._networks import TransformerNetwork
 
-        return TransformerNetwork(self, d)
+        return TransformerNetwork(
+            self.sigma, self.shapes(d), tokens=self.tokens, heads=self.heads, causal=self.causal,
+            normalised=self.layer_norm, mean=self.readout == "mean",
+        )  # fmt: skip
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return those of one sample: every token goes through the matrices and meets the others in every head."""

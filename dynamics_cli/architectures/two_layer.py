@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import AfterValidator
 
 from dynamics_cli.architectures.activations import Activated
-from dynamics_cli.config.base import PositiveInt
-from dynamics_cli.config.bases import Evaluation, Parameters
+from dynamics_cli.kinds import Evaluation, Parameters, PositiveInt
 
 if TYPE_CHECKING:
     from dynamics_cli.architectures._networks import TwoLayerNetwork
@@ -30,7 +29,7 @@ class TwoLayer(Activated, kind="two_layer"):
         """Return the network for inputs of `d` columns."""
         from dynamics_cli.architectures._networks import TwoLayerNetwork
 
-        return TwoLayerNetwork(self, d)
+        return TwoLayerNetwork(self.sigma, self.shapes(d), train_output=self.train_output)
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of both weights; importing torch for them would take longer than many a run."""

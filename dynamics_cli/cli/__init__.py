@@ -10,8 +10,8 @@ import os
 
 import click
 
-from dynamics_cli import __version__
 from dynamics_cli.cli.groups import RootGroup
+from dynamics_cli.version import __version__
 
 COMMANDS = {
     "train": "dynamics_cli.cli.train:train",
@@ -69,7 +69,7 @@ def main(parts: tuple[str, ...]) -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if parts:
-        from dynamics_cli.config.registry import use
+        from dynamics_cli.kinds.registry import use
 
         for path in parts:
             use(path)

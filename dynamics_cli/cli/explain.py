@@ -10,7 +10,7 @@ from dynamics_cli.cli.output import emit
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from dynamics_cli.config.describe import WHOLE, kind_rows
-    from dynamics_cli.config.registry import SECTIONS
+    from dynamics_cli.kinds.registry import SECTIONS
 
     names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in kind_rows())]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

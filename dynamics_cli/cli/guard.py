@@ -53,7 +53,7 @@ def guarded(run: Callable[[], Any]) -> int:
         _say(f"Error: {text}")
         return RunError.exit_code
     except (Exception, SystemExit) as error:
-        registry: Any = sys.modules.get("dynamics_cli.config.registry")  # without it there is no code of others
+        registry: Any = sys.modules.get("dynamics_cli.kinds.registry")  # without it there is no code of others
         if registry is None or (culprit := registry.culprit_of(error)) is None:
             raise
         _show_traceback()

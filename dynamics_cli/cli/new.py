@@ -16,7 +16,7 @@ _into = click.option(
 
 
 def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from dynamics_cli.config.registry import SECTIONS
+    from dynamics_cli.kinds.registry import SECTIONS
 
     return [CompletionItem(name) for name in SECTIONS if name.startswith(incomplete)]
 

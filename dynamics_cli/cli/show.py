@@ -92,7 +92,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
 
 def _run_text(run: Run) -> str:
     from dynamics_cli.config import to_yaml
-    from dynamics_cli.runs.summary import end_of, file_sizes, final_measures
+    from dynamics_cli.runs.run import end_of, file_sizes, final_measures
 
     known = {name: value for name, value in end_of(run).items() if value is not None}
     lines = {"run": str(run.path), **named_cells({**known, **final_measures(run)})}

@@ -128,7 +128,7 @@ def _obtain(
 
 def _show(run: Run, *, as_json: bool) -> None:
     """Print where the run is and its final numbers."""
-    from dynamics_cli.runs.summary import end_of, final_measures
+    from dynamics_cli.runs.run import end_of, final_measures
 
     end, measures = end_of(run), final_measures(run)
     document = {"path": run.path, **end, **({"measures": measures} if measures else {})}

@@ -19,8 +19,8 @@ from dynamics_cli.config.dump import to_yaml
 from dynamics_cli.config.errors import ConfigError, Problem
 from dynamics_cli.config.identity import NUMERICS_VERSION, run_directory_name, run_hash
 from dynamics_cli.config.load import load_config
-from dynamics_cli.config.run import RunConfig
 from dynamics_cli.config.schema import json_schema
+from dynamics_cli.kinds import RunConfig
 
 __all__ = [
     "NUMERICS_VERSION",

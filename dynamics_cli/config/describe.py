@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from dynamics_cli.config.base import Kind, Section
-from dynamics_cli.config.registry import SECTIONS, all_kinds, one_of, source_of
-from dynamics_cli.config.run import Record, RunConfig, SweepSection
 from dynamics_cli.config.schema import section_schema
+from dynamics_cli.config.sweep import SweepSection
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
+from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
+from dynamics_cli.kinds.registry import SECTIONS, one_of, source_of
 from dynamics_cli.kinds.tracing import obstacle
 
 PLAIN = """\

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from dynamics_cli.config.nodes import CORE_SCALARS
-from dynamics_cli.config.run import RunConfig
+from dynamics_cli.kinds import RunConfig
 
 
 class _Dumper(yaml.SafeDumper):

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dynamics_cli.config.errors import Path, Problem, key_text
-from dynamics_cli.config.registry import kept_origin
 from dynamics_cli.config.schema import kinds, known_keys, node_at
 from dynamics_cli.config.source import Source
-from dynamics_cli.config.text import LIMIT, alternatives, describe, listing, show
-from dynamics_cli.errors import did_you_mean
+from dynamics_cli.config.text import LIMIT, describe, listing, show
+from dynamics_cli.errors import alternatives, did_you_mean
+from dynamics_cli.kinds.registry import kept_origin
 
 MAX_ALIKE = 5
 """Problems told about the values of one list; of the rest only the number is."""

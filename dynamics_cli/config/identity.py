@@ -11,11 +11,11 @@ from operator import getitem
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-from dynamics_cli.config.base import Section, Sections, kinds_in
 from dynamics_cli.config.errors import ConfigError, Path, Problem, key_text
 from dynamics_cli.config.reader import MAPPING
-from dynamics_cli.config.registry import foreign_sources
-from dynamics_cli.config.run import RunConfig
+from dynamics_cli.kinds import RunConfig, Section, Sections
+from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds.registry import foreign_sources
 
 NUMERICS_VERSION = 6
 """Raised when the same config gives other numbers than before, so that older runs are not taken for new ones."""

@@ -10,15 +10,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dynamics_cli.config.base import KEEP_UNKNOWN, Finding, Kind, Section, Sections, kinds_in
 from dynamics_cli.config.errors import ConfigError, Path, Problem
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
-from dynamics_cli.config.registry import find_kind, one_of
-from dynamics_cli.config.run import RunConfig, SweepSection
 from dynamics_cli.config.source import Source
+from dynamics_cli.config.sweep import SweepSection
+from dynamics_cli.kinds import Finding, Kind, RunConfig, Section, Sections
+from dynamics_cli.kinds.base import KEEP_UNKNOWN, kinds_in
+from dynamics_cli.kinds.registry import find_kind, one_of
 
 MAX_TOLD = 250
 """Problems told of one config; of the rest only the number is."""

@@ -11,10 +11,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dynamics_cli.config.base import Kind, Section
 from dynamics_cli.config.errors import Path
-from dynamics_cli.config.registry import SECTIONS, all_kinds
-from dynamics_cli.config.run import Record, RunConfig, SweepSection
+from dynamics_cli.config.sweep import SweepSection
+from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
+from dynamics_cli.kinds.registry import SECTIONS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Node = dict[str, Any]

@@ -1,54 +1,5 @@
-"""Independent random streams of one seed, so that changing how one is used leaves the others as they were."""
+"""The old address of names of `dynamics_cli.kinds`, which goes with the next release."""
 
-from __future__ import annotations
+from dynamics_cli.kinds import moved
 
-import zlib
-from dataclasses import dataclass
-
-import numpy as np
-
-_STREAMS = {"data": 0, "initialization": 1, "batches": 2, "noise": 3}
-
-
-def stream(seed: int, name: str, *position: int) -> np.random.Generator:
-    """Return the generator of the stream `name` of `seed`, at `position` (for batches: the epoch).
-
-    A generator depends on (seed, name, position) alone, never on what was drawn before.
-    """
-    number = _STREAMS.get(name, zlib.crc32(name.encode()) | 2**32)  # any name is a stream of its own
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
-
-
-@dataclass(frozen=True)
-class Streams:
-    """The streams of one seed."""
-
-    seed: int
-
-    def rng(self, name: str, *position: int) -> np.random.Generator:
-        """Return the generator of a stream at its beginning, or at `position`."""
-        return stream(self.seed, name, *position)
-
-
-@dataclass(frozen=True)
-class TeacherStreams(Streams):
-    """Those of a teacher: whatever draws its weights takes them from the stream `teacher`, apart from its student's."""
-
-    def rng(self, name: str, *position: int) -> np.random.Generator:
-        """Return the generator of the stream `teacher`."""
-        return super().rng("teacher", *position)
-
-
-@dataclass(frozen=True)
-class FreshStreams(Streams):
-    """Those of a block of fresh samples: inputs and noise of its own; what labels them, such as a teacher, the same."""
-
-    block: int
-
-    def rng(self, name: str, *position: int) -> np.random.Generator:
-        """Return the generator of a stream; that of samples is a fast one, which takes most of the time of a step."""
-        if name not in ("data", "label noise", "labels"):
-            return super().rng(name, *position)
-        number = zlib.crc32(f"fresh {name}".encode()) | 2**32
-        sequence = np.random.SeedSequence([self.seed, number, self.block, *position])
-        return np.random.Generator(np.random.SFC64(sequence))
+__getattr__ = moved(__name__)

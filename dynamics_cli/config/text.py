@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from dynamics_cli.errors import alternatives
+
 LIMIT = 2**63
 SECTIONS = "name, dataset, architecture, initialization, loss and optimizer"
 
@@ -35,11 +37,6 @@ def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR091
             return f"a mapping of names to {_plural(node['additionalProperties'])}"
         case _:
             return "a section (a mapping)"
-
-
-def alternatives(words: list[str]) -> str:
-    """Return `a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def listing(words: list[str]) -> str:

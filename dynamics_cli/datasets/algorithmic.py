@@ -8,10 +8,19 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Dataset
-from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
+from dynamics_cli.kinds import (
+    Dataset,
+    Finding,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Samples,
+    Sections,
+    Sizes,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 Share = Annotated[float, Field(gt=0, le=1)]
 

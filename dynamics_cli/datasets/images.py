@@ -12,12 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, Fraction, PositiveInt, Sections
-from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
-from dynamics_cli.datasets.samples import Samples, check_size, make_samples
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import (
+    Dataset,
+    Finding,
+    Floats,
+    Fraction,
+    PositiveInt,
+    Samples,
+    Sections,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 if TYPE_CHECKING:
     from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet

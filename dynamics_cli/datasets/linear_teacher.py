@@ -12,12 +12,22 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.points import Coordinates, check_rows
-from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import (
+    Dataset,
+    Finding,
+    Floats,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Samples,
+    Sections,
+    Sizes,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 _ROUNDS = 1000
 """Times that misplaced points are drawn again before the settings are refused."""

@@ -8,10 +8,19 @@ from typing import Literal
 
 import numpy as np
 
-from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
+from dynamics_cli.kinds import (
+    Dataset,
+    Finding,
+    Floats,
+    Positive,
+    PositiveInt,
+    Samples,
+    Sections,
+    Sizes,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 
 class Mixture(Dataset, kind="mixture"):

@@ -8,11 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
-from dynamics_cli.config.base import PositiveInt
-from dynamics_cli.config.bases import Dataset, Floats
-from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Dataset, Floats, PositiveInt, Samples, Sizes, Streams, check_size, make_samples
 
 _DRAWS = 10_000
 

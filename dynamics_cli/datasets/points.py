@@ -10,12 +10,20 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, Fraction, PositiveInt, Sections
-from dynamics_cli.config.bases import Dataset
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.tables import read_samples
-from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import (
+    Dataset,
+    Finding,
+    Fraction,
+    PositiveInt,
+    Samples,
+    Sections,
+    Sizes,
+    Streams,
+    check_size,
+    make_samples,
+)
 
 Coordinates = Annotated[list[float], Field(min_length=1)]
 Labels = Annotated[list[float], Field(min_length=1)]

@@ -10,12 +10,25 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Architecture, Dataset, Floats, Initialization
-from dynamics_cli.config.registry import OneOf
-from dynamics_cli.config.streams import Streams, TeacherStreams
-from dynamics_cli.datasets.samples import Samples, Sizes, check_size, make_samples
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import (
+    Architecture,
+    Dataset,
+    Finding,
+    Floats,
+    Initialization,
+    NonNegative,
+    OneOf,
+    Positive,
+    PositiveInt,
+    Samples,
+    Sections,
+    Sizes,
+    Streams,
+    TeacherStreams,
+    check_size,
+    make_samples,
+)
 
 
 class _WithoutSamples(SimpleNamespace):

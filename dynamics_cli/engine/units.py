@@ -17,17 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds import Activation, Descent, Loss, formulas
 from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, symbol
 from dynamics_cli.kinds.tracing import Trace, curve, loss_and_slope, traced, update
-
-if TYPE_CHECKING:
-    from dynamics_cli.config.bases import Activation, Descent, Loss
 
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**",
           "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}  # fmt: skip

@@ -12,21 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, Positive, Sections
-from dynamics_cli.config.bases import Floats, Initialization
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.tables import read_npz
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.initializations.scaled import needs_two_layers
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Samples, Sections, Streams
 
 
 class Values(Initialization, kind="values"):

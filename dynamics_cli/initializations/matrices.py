@@ -9,21 +9,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 
-from dynamics_cli.config.base import Finding, Positive, Sections
-from dynamics_cli.config.bases import Floats, Initialization, Shapes
-from dynamics_cli.config.registry import all_kinds
-from dynamics_cli.config.streams import Streams
-from dynamics_cli.config.text import alternatives
-from dynamics_cli.errors import InputError
+from dynamics_cli.errors import InputError, alternatives
 from dynamics_cli.initializations.scaled import PerLayer, truncated_normal
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Finding, Floats, Initialization, Positive, Problem, Sections, Shapes, Streams, all_kinds
 
 CHAINS = ("two_layer", "fully_connected", "matrix_product")
 """Networks that are the product of their weights where the activation is linear."""

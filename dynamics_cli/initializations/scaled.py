@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 
-from dynamics_cli.config.base import Finding, NonNegative, Positive, Sections
-from dynamics_cli.config.bases import Floats, Initialization
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.errors import InputError
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Finding, Floats, Initialization, NonNegative, Positive, Problem, Sections, Streams
 
 DivideBy = Literal["none", "sqrt_width", "sqrt_dim", "sqrt_width_times_dim"]
 

@@ -1,1 +1,40 @@
-"""What a kind is and what it is given."""
+"""The classes and types that a kind is made of and is given: `from dynamics_cli.kinds import Loss, Measure, ...`."""
+
+import warnings
+from collections.abc import Callable
+
+from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Labels, Parameters, Shapes, namespace
+from dynamics_cli.kinds.base import Finding, Fraction, Kind, NonNegative, Positive, PositiveInt, Section, Sections
+from dynamics_cli.kinds.clocks import Clock, GridClock, RescaledClock
+from dynamics_cli.kinds.data import Dataset, Samples, Sizes, check_size, make_samples
+from dynamics_cli.kinds.losses import Loss
+from dynamics_cli.kinds.networks import Activation, Architecture
+from dynamics_cli.kinds.optimizers import Descent, Minibatch, Optimizer, Schedule
+from dynamics_cli.kinds.problem import Initialization, Measure, Problem, Record, RunConfig, Snapshots, State, read_only
+from dynamics_cli.kinds.registry import OneOf, all_kinds, get_kind
+from dynamics_cli.kinds.streams import FreshStreams, Streams, TeacherStreams, stream
+from dynamics_cli.kinds.theory import Curve, Theory
+
+# fmt: off
+__all__ = [
+    "Activation", "Architecture", "Array", "Clock", "Curve", "Dataset", "Descent", "Evaluation", "Finding", "Floats",
+    "Fraction", "FreshStreams", "GridClock", "Initialization", "Kind", "Labels", "Loss", "Measure", "Minibatch",
+    "NonNegative", "OneOf", "Optimizer", "Parameters", "Positive", "PositiveInt", "Problem", "Record", "RescaledClock",
+    "RunConfig", "Samples", "Schedule", "Section", "Sections", "Shapes", "Sizes", "Snapshots", "State", "Streams",
+    "TeacherStreams", "Theory", "all_kinds", "check_size", "get_kind", "make_samples", "namespace", "read_only",
+    "stream",
+]
+# fmt: on
+
+
+def moved(module: str) -> Callable[[str], object]:
+    """Return the `__getattr__` of a module whose names are here now: it gives them, with a `DeprecationWarning`."""
+
+    def found(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        text = f"{module}.{name} is dynamics_cli.kinds.{name} now; the old address goes with the next release"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return globals()[name]
+
+    return found

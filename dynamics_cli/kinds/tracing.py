@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds.base import Kind
 from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, NotAFormulaError, symbol
-
-if TYPE_CHECKING:
-    from dynamics_cli.config.base import Kind
-    from dynamics_cli.config.bases import Activation, Loss
 
 
 @dataclass
@@ -100,13 +97,13 @@ def curve(sigma: Any, trace: Trace, order: int = 1) -> list[Expression]:
     return found
 
 
-def is_identity(sigma: Activation) -> bool:
+def is_identity(sigma: Any) -> bool:
     """Return whether an activation is `z` itself."""
     nodes, _ = traced(sigma, lambda kind, trace: curve(kind, trace, 0))
     return nodes[0].operation == "symbol" and nodes[0].arguments[0] == "z"
 
 
-def slopes(sigma: Activation, z: Any, order: int) -> Any:
+def slopes(sigma: Any, z: Any, order: int) -> Any:
     """Return the derivative of some order of an activation at an array or a tensor.
 
     Raises:
@@ -130,7 +127,7 @@ def loss_and_slope(loss: Any, trace: Trace) -> tuple[Expression, Expression, Exp
     return value, formulas.gradient(value, h), h
 
 
-def loss_slopes(loss: Loss, h: Any, y: Any) -> Any:
+def loss_slopes(loss: Any, h: Any, y: Any) -> Any:
     """Return `dl/dh`, of the shape of the outputs `h` (..., n) or (..., n, C), for labels `y` (n,) or (n, C).
 
     Raises:

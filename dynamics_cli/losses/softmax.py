@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from dynamics_cli.config.base import Finding, Sections
-from dynamics_cli.config.bases import Array, Labels, Loss
-from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds import Array, Finding, Labels, Loss, Sections, formulas
 
 
 class CrossEntropy(Loss, kind="cross_entropy"):

@@ -9,9 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from dynamics_cli.config.base import Finding, Sections
-from dynamics_cli.config.bases import Array, Loss
-from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds import Array, Finding, Loss, Sections, formulas
 
 
 class SquareLoss(Loss):

@@ -12,10 +12,20 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, NonNegative, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Array, Descent, Minibatch, Schedule
-from dynamics_cli.config.clocks import Clock, RescaledClock
-from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds import (
+    Array,
+    Clock,
+    Descent,
+    Finding,
+    Minibatch,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RescaledClock,
+    Schedule,
+    Sections,
+    formulas,
+)
 from dynamics_cli.kinds.tracing import StepNumbers
 
 Memory = MutableMapping[str, Array]

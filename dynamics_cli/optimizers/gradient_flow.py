@@ -8,9 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import Finding, Positive, PositiveInt, Sections
-from dynamics_cli.config.bases import Floats, Optimizer
-from dynamics_cli.config.clocks import Clock, GridClock
+from dynamics_cli.kinds import Clock, Finding, Floats, GridClock, Optimizer, Positive, PositiveInt, Sections
 
 
 class GradientFlow(Optimizer, kind="gradient_flow"):

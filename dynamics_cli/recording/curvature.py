@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from dynamics_cli.config.base import PositiveInt, Sections
-from dynamics_cli.config.bases import Floats, Measure, State
-from dynamics_cli.config.streams import stream
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, State, stream
 from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
 from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""

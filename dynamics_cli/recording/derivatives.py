@@ -15,15 +15,13 @@ import numpy as np
 
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Architecture, Floats, Loss, Parameters, State
+from dynamics_cli.kinds import Architecture, Floats, Loss, Parameters, Problem, State
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.losses.squared import HalfMse, Mse
 from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 
 if TYPE_CHECKING:
     import torch
-
-    from dynamics_cli.training.problem import Problem
 
 
 def derivatives_of(state: State) -> Derivatives:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.config.base import PositiveInt
-from dynamics_cli.config.bases import Floats, Measure, State
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, State
 from dynamics_cli.measures.spectra import effective_rank, eigenvalues
 from dynamics_cli.recording.derivatives import derivatives_of
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
 
 
 class TangentKernel(Measure):

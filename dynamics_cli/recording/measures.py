@@ -6,18 +6,13 @@ import inspect
 import types
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.base import Sections
-from dynamics_cli.config.bases import Floats, Measure, State
-from dynamics_cli.config.registry import OneOf
 from dynamics_cli.errors import InputError
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Floats, Measure, OneOf, Problem, Sections, State
 
 
 class WeightNorm(Measure, kind="weight_norm"):

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dynamics_cli.config.base import PositiveInt
-from dynamics_cli.config.bases import Snapshots
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import PositiveInt, Snapshots
 
 
 class Geometric(Snapshots, kind="geometric"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,16 +13,12 @@ from pydantic import Field
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.base import PositiveInt, Sections
-from dynamics_cli.config.bases import Architecture, Floats, Measure, Parameters, State
 from dynamics_cli.datasets.teachers import Teacher
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Architecture, Floats, Measure, Parameters, PositiveInt, Problem, Sections, State
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.spectra import effective_rank, stable_rank
 from dynamics_cli.recording.derivatives import features_of
-
-if TYPE_CHECKING:
-    from dynamics_cli.training.problem import Problem
 
 
 class OfLayer(Measure):
@@ -362,7 +358,7 @@ class TeacherOverlaps(Overlaps, kind="teacher_overlaps"):
 
     def measure(self, state: State) -> Floats:
         """Return `R` (K, M)."""
-        from dynamics_cli.config.streams import Streams
+        from dynamics_cli.kinds import Streams
 
         config = state.problem.config
         assert isinstance(config.dataset, Teacher)

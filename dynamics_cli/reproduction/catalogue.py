@@ -59,7 +59,7 @@ def papers() -> dict[str, PaperEntry]:
 
 def _from_folders(known: Mapping[str, PaperEntry]) -> dict[str, PaperEntry]:
     """Return the papers of the folders that `--with` names."""
-    from dynamics_cli.config.registry import load_package, loaded_packages
+    from dynamics_cli.kinds.registry import load_package, loaded_packages
 
     found: dict[str, PaperEntry] = {}
     for path in loaded_packages():
@@ -77,7 +77,7 @@ def _installed() -> dict[str, PaperEntry]:
     """Return the papers of installed packages."""
     found: dict[str, PaperEntry] = {}
     for point in entry_points(group=GROUP):
-        from dynamics_cli.config.registry import report_if_broken  # only where it is needed: listing is light
+        from dynamics_cli.kinds.registry import report_if_broken  # only where it is needed: listing is light
 
         def load(point: EntryPoint = point) -> PaperEntry:
             paper = point.load()

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs.run import Run
-from dynamics_cli.runs.summary import final_numbers
+from dynamics_cli.runs.run import Run, final_numbers
 from dynamics_cli.text import Table
 
 Steps = NDArray[np.int64]

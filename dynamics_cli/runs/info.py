@@ -27,12 +27,12 @@ from pydantic import (
     field_validator,
 )
 
-import dynamics_cli
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.text import jsonable
+from dynamics_cli.version import __version__
 
 FORMAT = 2
 """Version of the run directory; a directory of a higher one is refused, not guessed at.
@@ -244,7 +244,7 @@ def provenance() -> dict[str, Any]:
 @cache
 def versions() -> Mapping[str, str]:
     """Versions of dyn, Python and the installed numerical packages, loaded or not."""
-    found = {"dyn": dynamics_cli.__version__, "python": platform.python_version()}
+    found = {"dyn": __version__, "python": platform.python_version()}
     for name in ("numpy", "scipy", "torch", "numba", "llvmlite"):
         with suppress(PackageNotFoundError):
             found[name] = version(name)
@@ -306,7 +306,7 @@ def threads() -> int | None:
 
 @cache
 def _own_commit() -> str | None:
-    return commit(Path(dynamics_cli.__file__).resolve().parent.parent)
+    return commit(Path(__file__).resolve().parents[2])
 
 
 def commit(root: Path) -> str | None:

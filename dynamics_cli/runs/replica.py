@@ -8,8 +8,8 @@ from functools import cached_property
 
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.load import load_config
-from dynamics_cli.config.run import RunConfig
 from dynamics_cli.errors import RunError
+from dynamics_cli.kinds import RunConfig
 from dynamics_cli.runs.run import Array, Arrays, Run
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config.registry import Source
 from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.kinds.registry import Source
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run

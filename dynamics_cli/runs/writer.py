@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
-from dynamics_cli.config.registry import Source, foreign_sources
 from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.kinds.registry import Source, foreign_sources
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import (

@@ -38,9 +38,8 @@ from dynamics_cli.plotting.style import PALETTE, SERIES, SMALL, new_figure, styl
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of, set_time_axis
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
-from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.run import Run, columns_of, measured
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.runs.summary import columns_of, measured
 from dynamics_cli.sweeps.directory import FIXED, check_place, number_of, read_rows, read_sweep
 from dynamics_cli.text import shorten
 

@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics_cli.config.registry import foreign_sources
 from dynamics_cli.errors import DynError, RunError, UsageError
+from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import LockedRunError
 from dynamics_cli.runs.info import read_info

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.runs.run import Run
+from dynamics_cli.runs.run import FEW_NUMBERS, Run, column_names
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import acquire
-from dynamics_cli.runs.summary import FEW_NUMBERS, column_names
 from dynamics_cli.sweeps.directory import (
     COLUMNS,
     RESULTS,

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.registry import PARTS, blamed, use
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
+from dynamics_cli.kinds import Problem, Samples
+from dynamics_cli.kinds.registry import PARTS, blamed, use
 from dynamics_cli.runs.errors import CorruptRunError, LockedRunError
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.layout import RUN_FILES, is_run
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep
 from dynamics_cli.sweeps.jobs import PlannedSweep, planned_again
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key, batch_size, belong_together, build_problems, dataset_of
 from dynamics_cli.training.session import Plan, obtain_run, plan_problems, plan_run
 from dynamics_cli.training.signals import Interrupted

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.config.registry import loaded_kinds
 from dynamics_cli.errors import DynError, RunError
+from dynamics_cli.kinds.registry import loaded_kinds
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import EXIT_CODES, Interrupted, SignalWatch
 

@@ -8,8 +8,9 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from dynamics_cli.config.registry import SECTIONS, all_kinds
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
+from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds.registry import SECTIONS
 
 PAPER = ("__init__.py", "fig1.py", "NOTES.md", "test_KEY.py", "configs/two_points.yaml")
 """Files of a new paper; KEY in names and contents becomes its key."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.config.bases import State
+from dynamics_cli.kinds import State
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.recording.curvature import Sharpness
 from dynamics_cli.training.problem import build_problem

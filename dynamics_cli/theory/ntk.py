@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.two_layer import activate, activation_derivative, outputs, preactivations
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, times_of

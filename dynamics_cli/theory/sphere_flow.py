@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 
-from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats, as_network, as_points
 from dynamics_cli.measures.neurons import directions, norms
 from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of

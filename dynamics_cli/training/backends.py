@@ -15,8 +15,8 @@ import numpy as np
 
 from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.architectures.linear_models import MatrixProduct
-from dynamics_cli.config.bases import Descent, Optimizer
 from dynamics_cli.errors import InputError, UsageError
+from dynamics_cli.kinds import Descent, Optimizer, Problem
 from dynamics_cli.kinds.tracing import operations, sums
 from dynamics_cli.optimizers.descent import (
     GradientDescent,
@@ -30,7 +30,6 @@ from dynamics_cli.training.kernels import (
     known_layers,
     known_online,
 )
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
 US = 1e-6

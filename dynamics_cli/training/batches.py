@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.bases import Minibatch
-from dynamics_cli.config.streams import FreshStreams, stream
-from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import FreshStreams, Minibatch, Problem, stream
 
 Weights = NDArray[np.floating]
 BLOCK, NUMBERS = 1024, 2**20

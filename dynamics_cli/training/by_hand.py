@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.config.base import Kind, kinds_in
-from dynamics_cli.config.bases import Activation, Array, Floats, Loss
-from dynamics_cli.config.registry import is_foreign
-from dynamics_cli.config.run import RunConfig
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Activation, Array, Floats, Kind, Loss, RunConfig
+from dynamics_cli.kinds.base import kinds_in
+from dynamics_cli.kinds.registry import is_foreign
 
 POINTS = np.append(np.linspace(-5.93, 6.11, 24), [-1e-3, 1e-3])
 """Arguments (n,) on both sides of 0, none of them where formulas usually have kinks."""

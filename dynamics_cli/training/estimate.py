@@ -6,10 +6,10 @@ import math
 from dataclasses import asdict, dataclass
 
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.memory import GIB, refuse_beyond_memory
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.measuring import chosen_measures, recorded_iterations
-from dynamics_cli.training.problem import Problem
 
 _STORED_LOSS_BYTES = 16  # a float64 and an int64
 _GRIDS = 4

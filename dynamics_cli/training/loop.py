@@ -12,7 +12,7 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.clocks import Clock
+from dynamics_cli.kinds import Clock
 from dynamics_cli.recording.snapshots import Iterations, next_after
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import layout

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.bases import Floats, Measure, Parameters, State, read_only
-from dynamics_cli.config.registry import KindError, is_foreign, loaded_kinds
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Floats, Measure, Parameters, Problem, State, read_only
+from dynamics_cli.kinds.registry import KindError, is_foreign, loaded_kinds
 from dynamics_cli.recording.snapshots import Iterations, snapshot_iterations
-from dynamics_cli.training.problem import Problem
 
 _SHAPE = "shape of a state"
 

@@ -1,107 +1,15 @@
-"""A training problem: the data, the shapes and initial weights of the network, and the loss of one config."""
+"""From a config to the training problem: its data, read or drawn, checked against loss, network and optimizer."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynamics_cli.config.bases import Descent, Loss
-from dynamics_cli.config.registry import blamed
-from dynamics_cli.config.run import RunConfig
-from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DataMissingError, InputError
-from dynamics_cli.memory import block_samples
+from dynamics_cli.kinds import Loss, Problem, RunConfig, Samples, Streams
+from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.training.by_hand import check_derivatives
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Everything that a stepper starts from."""
-
-    config: RunConfig
-    """The config, its data set resolved: it names the source that was used, never `auto`."""
-    dataset: Samples
-    loss: Loss
-    shapes: Mapping[str, tuple[int, ...]]
-    """name -> shape of every parameter, trained or not."""
-    batch_size: int | None = field(default=None)
-    """Samples per update; None for the full batch."""
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """Precision of weights and data."""
-        return np.dtype(self.config.dtype)
-
-    @property
-    def fresh(self) -> bool:
-        """Whether every update draws new samples, and those of the data set are only looked at."""
-        return getattr(self.config.optimizer, "samples", None) == "fresh"
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Updates in one pass over the training set."""
-        return 1 if self.batch_size is None else -(-self.dataset.n // self.batch_size)
-
-    @property
-    def iterations(self) -> int:
-        """Number of the last state of the whole run: of updates, or of points in time along gradient flow."""
-        return self.config.optimizer.count(self.steps_per_epoch)
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of weights, trained or not."""
-        return sum(math.prod(shape) for shape in self.shapes.values())
-
-    @property
-    def convolutional(self) -> bool:
-        """Whether there are convolutions, whose last digits depend on the number of threads."""
-        return any(len(shape) > 2 for shape in self.shapes.values())
-
-    @cached_property
-    def multiply_adds(self) -> int:
-        """Multiply-adds of the network for one input."""
-        return self.config.architecture.multiply_adds(self.shapes, self.dataset.d)
-
-    @cached_property
-    def layer_sizes(self) -> list[int]:
-        """How many numbers every layer gives for one input."""
-        return self.config.architecture.layer_sizes(self.shapes, self.dataset.d)
-
-    def block_samples(self, device: str) -> int:
-        """Return how many samples the network takes at once."""
-        return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
-
-    def step_factors(self) -> dict[str, float]:
-        """Return name -> factor of the step of weights whose step is not `optimizer.lr` itself.
-
-        Raises:
-            InputError: `optimizer.layer_lr` names a weight that the network does not have.
-        """
-        optimizer = self.config.optimizer
-        assert isinstance(optimizer, Descent)
-        factors = dict(self.config.architecture.rates(self.shapes, adaptive=optimizer.adaptive))
-        for weight, factor in (optimizer.layer_lr or {}).items():
-            if weight not in self.shapes:
-                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
-            factors[weight] = factors.get(weight, 1.0) * factor
-        return factors
-
-    def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return the initial weights in the precision of the run."""
-        own = self.config.initialization.seed
-        drawn = self.config.initialization.draw(self, Streams(self.config.seed if own is None else own))
-        if wrong := _wrong_weights(self.shapes, drawn):
-            raise InputError(f"initialization.kind {self.config.initialization.kind}: {wrong}")
-        times = self.config.initialization.rescale or 1.0
-        return {name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype) for name in self.shapes}
-
 
 DRAWN = 2**21
 """Numbers of a data set that are drawn in a moment, 16 MiB."""
@@ -153,16 +61,6 @@ def label_moments(config: RunConfig) -> tuple[float, float] | None:
         y = samples_of(config).y
         return float(y.mean()), float(y.std())
     return None
-
-
-def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:
-    """Return what is wrong with initial weights; empty when each has the shape that the network needs."""
-    for name, shape in shapes.items():
-        if name not in drawn:
-            return f"it gives no {name}"
-        if np.shape(drawn[name]) != shape:
-            return f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
-    return ""
 
 
 def _batch_size(config: RunConfig, n: int) -> int | None:

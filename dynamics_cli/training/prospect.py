@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics_cli.config.base import kinds_in
+from dynamics_cli.kinds.base import kinds_in
 from dynamics_cli.kinds.tracing import obstacle
 from dynamics_cli.runs import Run, check_space, is_locked, is_run
 from dynamics_cli.runs.steady import steadily

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.config.base import Section
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
+from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.training.backends import choose, plain, possible
 from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.kernels import known
 from dynamics_cli.training.measuring import chosen_measures
-from dynamics_cli.training.problem import Problem, build_problem, samples_of
+from dynamics_cli.training.problem import build_problem, samples_of
 
 BATCH_BYTES = 256 * 2**20
 """Weights, gradients and recorded numbers of one batch stay below about this size."""

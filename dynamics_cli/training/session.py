@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from dynamics_cli.config import RunConfig, run_hash
 from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts, run_directory_name
-from dynamics_cli.config.registry import KindError, blamed, foreign_sources
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import InputError, RunError, UsageError
+from dynamics_cli.kinds import Problem, Samples
+from dynamics_cli.kinds.registry import KindError, blamed, foreign_sources
 from dynamics_cli.recording.derivatives import outputs_of
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import environment
@@ -41,7 +41,7 @@ from dynamics_cli.training.estimate import (
 )
 from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, TrainingLoop
 from dynamics_cli.training.measuring import Measuring, chosen_measures, recorded_iterations
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.base import Stepper
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from dynamics_cli.config.bases import Loss
+from dynamics_cli.kinds import Loss
 
 
 def total(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, block: int) -> Tensor:

@@ -9,9 +9,8 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.architectures.linear_models import MatrixProduct
-from dynamics_cli.config.bases import Dataset
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.algorithmic import MatrixCompletion
+from dynamics_cli.kinds import Dataset, Streams
 from dynamics_cli.measures.spectra import effective_rank
 
 from .theory.nuclear_norm import minimum_nuclear_norm

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.config.bases import Curve
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.algorithmic import MatrixCompletion
+from dynamics_cli.kinds import Curve, Streams
 from dynamics_cli.measures.spectra import effective_rank
 
 from .theory.singular_values import ProductSingularValues, gradients, imbalance, layers, product

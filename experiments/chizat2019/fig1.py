@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.teachers import SphereTeacher
+from dynamics_cli.kinds import Streams
 from dynamics_cli.theory.ntk import Linearised
 
 PLANE = {"tau = 0.1": 0.1, "tau = 2": 2.0}

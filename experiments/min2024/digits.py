@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from dynamics_cli import kit
-from dynamics_cli.config.streams import Streams, stream
+from dynamics_cli.kinds import Streams, stream
 
 from .shared import TRAINED, States, first_at, read_states, slope
 from .theory.cones import Correlation, centres, correlation, misplaced, permuted_shares, regions

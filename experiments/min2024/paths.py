@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.config.streams import stream
+from dynamics_cli.kinds import stream
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .sketches import ASSUMED

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from dynamics_cli import kit
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
+from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 
 from .panels import GRAY, HIGH, draw_correlations, draw_plane, draw_values, legend_of_colors, ray_handles, two_colors

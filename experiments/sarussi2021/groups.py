@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.datasets.samples import Samples
+from dynamics_cli.kinds import Samples
 from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer_pieces
 from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
 from dynamics_cli.plotting.panels.neurons import draw_rays

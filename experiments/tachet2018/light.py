@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.config.streams import Streams
-from dynamics_cli.datasets.samples import Samples
+from dynamics_cli.kinds import Samples, Streams
 
 PRINTED = {"train": "100 %", "test": "100 %", "real": "43.2 %"}
 """Table 2 of the paper."""

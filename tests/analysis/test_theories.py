@@ -14,10 +14,9 @@ from click.testing import CliRunner
 
 from dynamics_cli.analysis import Prediction, draw_prediction, predictions
 from dynamics_cli.cli import main
-from dynamics_cli.config.bases import Curve
 from dynamics_cli.config.describe import example
-from dynamics_cli.config.registry import all_kinds
 from dynamics_cli.errors import UsageError
+from dynamics_cli.kinds import Curve, all_kinds
 from dynamics_cli.runs import Run
 from dynamics_cli.theory.linear_modes import linear_mode
 

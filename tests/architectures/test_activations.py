@@ -23,8 +23,7 @@ from dynamics_cli.architectures.activations import (
 )
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Activation
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.kinds import Activation, all_kinds
 from dynamics_cli.training.backends import build_stepper, choose
 from tests.training.problems import random_problem
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli import memory as blocks
-from dynamics_cli.config.registry import get_kind
+from dynamics_cli.kinds import get_kind
 from dynamics_cli.memory import block_samples
 
 NETWORKS: list[tuple[dict[str, Any], int]] = [

@@ -10,10 +10,11 @@ import pytest
 
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.runs import Run
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
 
 X = [[0.5, -1.0], [1.0, 0.3], [-0.2, 0.8]]

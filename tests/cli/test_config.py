@@ -11,7 +11,8 @@ import pytest
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import json_schema
 from dynamics_cli.config.describe import WHOLE, kind_rows
-from dynamics_cli.config.registry import SECTIONS, all_kinds
+from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds.registry import SECTIONS
 
 from .conftest import CONFIG, Dyn
 

@@ -17,7 +17,7 @@ README = ROOT / "README.md"
 GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
 KILLER = '''
 import os, pathlib, signal
-from dynamics_cli.config.bases import Measure
+from dynamics_cli.kinds import Measure
 
 class Killer(Measure, kind="killer"):
     """Kills its process at the first state, as a system without memory does."""

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config import ConfigError, json_schema, load_config, registry, run_hash, to_yaml
-from dynamics_cli.config import base as base_module
-from dynamics_cli.config.base import Unknown, UnknownKindError
-from dynamics_cli.config.bases import State
+from dynamics_cli.config import ConfigError, json_schema, load_config, run_hash, to_yaml
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import State, registry
+from dynamics_cli.kinds import base as base_module
+from dynamics_cli.kinds.base import Unknown, UnknownKindError
 from dynamics_cli.recording.snapshots import snapshot_iterations
 from dynamics_cli.training.problem import build_problem
 
@@ -33,18 +33,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from dynamics_cli.config import bases
-from dynamics_cli.config.registry import OneOf
-from dynamics_cli.datasets.samples import make_samples
+from dynamics_cli import kinds
 
 
-class Circle(bases.Dataset, kind="circle"):
+class Circle(kinds.Dataset, kind="circle"):
     n: int = 8
 
     def load(self, streams):
         angles = streams.rng("circle").uniform(0, 2 * np.pi, self.n)
         x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return make_samples(x, np.sign(x[:, 0]))
+        return kinds.make_samples(x, np.sign(x[:, 0]))
 
 
 class Net(nn.Module):
@@ -58,30 +56,30 @@ class Net(nn.Module):
         return self.section.activation.value(x @ self.inner.T) @ self.outer
 
 
-class Plain(bases.Architecture, kind="plain"):
+class Plain(kinds.Architecture, kind="plain"):
     width: int
-    activation: Annotated[bases.Activation, OneOf("activation", word=True)]
+    activation: Annotated[kinds.Activation, kinds.OneOf("activation", word=True)]
 
     def build(self, d):
         return Net(self, d)
 
 
-class Sine(bases.Activation, kind="sine"):
+class Sine(kinds.Activation, kind="sine"):
     omega: float = 1.0
 
     def value(self, z):
-        return bases.namespace(z).sin(self.omega * z)
+        return kinds.namespace(z).sin(self.omega * z)
 
     def derivative(self, z):
-        return self.omega * bases.namespace(z).cos(self.omega * z)
+        return self.omega * kinds.namespace(z).cos(self.omega * z)
 
 
-class Ones(bases.Initialization, kind="ones"):
+class Ones(kinds.Initialization, kind="ones"):
     def draw(self, problem, streams):
         return {name: np.ones(shape) for name, shape in problem.shapes.items()}
 
 
-class Quartic(bases.Loss, kind="quartic"):
+class Quartic(kinds.Loss, kind="quartic"):
     def values(self, h, y):
         return (h - y) ** 4
 
@@ -89,7 +87,7 @@ class Quartic(bases.Loss, kind="quartic"):
         return 4 * (h - y) ** 3
 
 
-class Momentum(bases.Minibatch, kind="momentum"):
+class Momentum(kinds.Minibatch, kind="momentum"):
     beta: float = 0.5
 
     def update(self, parameters, gradients, *, lr, names, state, **_):
@@ -99,24 +97,24 @@ class Momentum(bases.Minibatch, kind="momentum"):
             parameter.sub_(lr * velocity)
 
 
-class Halves(bases.Schedule, kind="halves"):
+class Halves(kinds.Schedule, kind="halves"):
     def factor(self, iteration, iterations):
         return 1.0 if 2 * iteration < iterations else 0.5
 
 
-class Largest(bases.Measure, kind="largest"):
+class Largest(kinds.Measure, kind="largest"):
     power: int = 1
 
     def measure(self, state):
         return max(float(np.abs(value).max()) for value in state.parameters.values()) ** self.power
 
 
-class Squares(bases.Snapshots, kind="squares"):
+class Squares(kinds.Snapshots, kind="squares"):
     def next_after(self, iteration):
         return (math.isqrt(iteration) + 1) ** 2
 
 
-class Guess(bases.Theory, kind="guess"):
+class Guess(kinds.Theory, kind="guess"):
     def applies(self, run):
         return []
 
@@ -135,7 +133,7 @@ CONFIG: dict[str, Any] = {
     "record": {"snapshots": {"kind": "squares"}, "measures": ["largest", {"kind": "largest", "power": 2}]},
 }  # fmt: skip
 MEASURE = """
-from dynamics_cli.config.bases import Measure
+from dynamics_cli.kinds import Measure
 
 class Number(Measure, kind="number"):
     def measure(self, state):
@@ -183,6 +181,15 @@ def test_a_kind_of_each_section_from_a_file(tmp_path: Path) -> None:
     assert {(source.origin, *source.files) for source in sources.values()} == {("mine.py", "mine.py")}
 
 
+@pytest.mark.parametrize("old", ["base", "bases", "clocks", "registry", "streams", "samples"])
+def test_the_addresses_of_the_release_before_work_with_a_warning(old: str, tmp_path: Path) -> None:
+    room = "datasets" if old == "samples" else "config"
+    text = ALL.replace("dynamics_cli import kinds", f"dynamics_cli.{room} import {old} as kinds")
+    with pytest.warns(DeprecationWarning, match=rf"dynamics_cli.{room}.{old}.\w+ is dynamics_cli.kinds.\w+ now"):
+        registry.use(write(tmp_path / "mine.py", text))
+    assert load_config(CONFIG).loss.values(np.array([3.0]), np.array([1.0])) > 0
+
+
 def test_what_such_kinds_do(tmp_path: Path) -> None:
     """Two steps of gradient descent with momentum on `sum_j a_j sin(w_j x)`, against the same in NumPy."""
     registry.use(write(tmp_path / "mine.py", ALL))
@@ -223,7 +230,7 @@ def test_processes_that_are_started_later_know_them_too(tmp_path: Path) -> None:
     assert os.environ[registry.WITH] == str(path)
     registry.use(path)
     assert os.environ[registry.WITH] == str(path)
-    code = "from dynamics_cli.config.registry import find_kind; print(find_kind('measure', 'number').__name__)"
+    code = "from dynamics_cli.kinds.registry import find_kind; print(find_kind('measure', 'number').__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "Number\n"
 
@@ -298,12 +305,12 @@ BROKEN = {
         "give the kind of Number another$",
     ),
     "an incomplete kind": (
-        "from dynamics_cli.config.bases import Activation\n"
+        "from dynamics_cli.kinds import Activation\n"
         "class Half(Activation, kind='half'):\n    def derivative(self, z):\n        return z\n",
         "TypeError: activation.kind 'half' does not say value$",
     ),
     "a kind of no section": (
-        "from dynamics_cli.config.base import Kind\nclass Lost(Kind, kind='lost'): ...\n",
+        "from dynamics_cli.kinds import Kind\nclass Lost(Kind, kind='lost'): ...\n",
         "TypeError: Lost belongs to no section",
     ),
     "an error": ("1 / 0\n", "it cannot be imported: ZeroDivisionError: division by zero$"),

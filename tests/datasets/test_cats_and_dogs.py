@@ -11,12 +11,12 @@ import numpy as np
 import psutil
 import pytest
 
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files import dogs_vs_cats
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images, remembered
 from dynamics_cli.datasets.files.pictures import open_pictures
 from dynamics_cli.datasets.images import DogsVsCats
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Streams
 
 from .conftest import folder_of, pets, zip_of
 

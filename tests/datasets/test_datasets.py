@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config.streams import Streams, stream
 from dynamics_cli.datasets.points import File, Orthonormal, Points
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Streams, stream
 
 
 def file_dataset(path, **settings):

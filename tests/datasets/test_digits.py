@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_hash
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets import images
 from dynamics_cli.datasets.files.mnist import add_mnist, load_mnist
 from dynamics_cli.datasets.images import Mnist, MnistPair
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Samples, Streams
 
 
 def pair(**settings: Any) -> MnistPair:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Streams
 from dynamics_cli.measures.least_distance import least_distance
 
 

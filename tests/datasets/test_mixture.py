@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.mixture import Mixture
+from dynamics_cli.kinds import Streams
 
 
 def test_ring_lies_on_the_circle():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Streams
 from experiments.phuong2021.theory.separability import is_orthogonally_separable
 
 

@@ -10,15 +10,14 @@ import pytest
 import yaml
 
 from dynamics_cli.config import load_config
-from dynamics_cli.config.bases import Dataset
 from dynamics_cli.config.describe import example
-from dynamics_cli.config.registry import loaded_kinds
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.linear_teacher import Gaussians, LinearTeacher
 from dynamics_cli.datasets.mixture import Mixture
 from dynamics_cli.datasets.orthogonally_separable import OrthogonallySeparable
 from dynamics_cli.datasets.points import Orthonormal
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Dataset, Streams
+from dynamics_cli.kinds.registry import loaded_kinds
 from dynamics_cli.training import problem
 from dynamics_cli.training.session import plan_run
 

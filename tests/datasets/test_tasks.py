@@ -7,11 +7,11 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.config.dump import to_plain
-from dynamics_cli.config.streams import FreshStreams, Streams
 from dynamics_cli.datasets.algorithmic import MatrixCompletion, MatrixSensing, ModularArithmetic, Polynomial
 from dynamics_cli.datasets.points import File, Points
 from dynamics_cli.datasets.teachers import LinearMap, Teacher
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import FreshStreams, Streams
 from dynamics_cli.training.problem import build_problem
 
 STREAMS = Streams(2)

@@ -12,9 +12,9 @@ from dynamics_cli._bundled.experiments.tachet2018.light import accuracy
 from PIL import Image
 
 from dynamics_cli.config import load_config
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Streams
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.obtain import config_path
 from dynamics_cli.reproduction.reproduce import reproduce_figure

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.mnist import read_subset
 from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError
+from dynamics_cli.kinds import Streams
 from tests.fuzz.mutate import BYTES, damage, encrypted
 from tests.fuzz.rooms import refused
 

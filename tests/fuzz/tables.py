@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError
+from dynamics_cli.kinds import Streams
 from tests.fuzz.mutate import BYTES, damage
 from tests.fuzz.nasty import SCALARS
 from tests.fuzz.rooms import refused

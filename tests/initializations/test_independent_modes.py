@@ -10,8 +10,9 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.initializations.given import class_points
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 
 
 def problem(**changes: Any) -> Problem:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import Streams
 
 SHAPES = {"hidden_weight": (4000, 3), "output_weight": (4000,)}
 

@@ -10,8 +10,8 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.problem import Problem
 from tests.initializations.test_initializations import weights
 from tests.training.problems import random_problem
 
@@ -76,7 +76,7 @@ def test_balanced_layers_may_start_at_the_identity() -> None:
 
 
 def streams(seed: int) -> Any:
-    from dynamics_cli.config.streams import Streams
+    from dynamics_cli.kinds import Streams
 
     return Streams(seed)
 

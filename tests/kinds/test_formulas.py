@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config.bases import Activation, Loss, Minibatch
-from dynamics_cli.config.registry import all_kinds
 from dynamics_cli.engine.units import activation_unit, bending_unit, loss_unit
-from dynamics_cli.kinds import formulas
+from dynamics_cli.kinds import Activation, Loss, Minibatch, all_kinds, formulas
 from dynamics_cli.kinds.formulas import EACH, NotAFormulaError, symbol
 
 UNARY = ("exp", "expm1", "log1p", "sqrt", "tanh", "erf", "sigmoid", "softplus", "ndtr", "abs", "sin", "cos")

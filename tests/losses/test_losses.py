@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.config.bases import State
-from dynamics_cli.config.registry import all_kinds, get_kind
+from dynamics_cli.kinds import State, all_kinds, get_kind
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.losses.squared import HalfMse, Mse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.config.clocks import GridClock, RescaledClock
+from dynamics_cli.kinds import GridClock, RescaledClock
 from dynamics_cli.optimizers.descent import GradientDescent, Power
 
 

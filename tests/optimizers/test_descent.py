@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.config.streams import stream
+from dynamics_cli.kinds import Problem, stream
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import random_problem
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.config.bases import Schedule
+from dynamics_cli.kinds import Schedule
 from dynamics_cli.optimizers.descent import Constant, Cosine, Power, Step
 
 CONFIG: dict[str, Any] = {

@@ -16,8 +16,9 @@ import dynamics_cli as dyn
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.analysis import draw_panel, panels_of
 from dynamics_cli.config.describe import example
-from dynamics_cli.config.registry import SECTIONS, all_kinds
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import all_kinds
+from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.runs import Run
 
 from .test_page import described, unpacked

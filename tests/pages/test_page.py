@@ -19,8 +19,8 @@ from click.testing import CliRunner
 import dynamics_cli as dyn
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
-from dynamics_cli.config.bases import Curve
 from dynamics_cli.errors import RunError, UsageError
+from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, page_of
 from dynamics_cli.pages.document import shown, tag
 from dynamics_cli.pages.figure import markdown

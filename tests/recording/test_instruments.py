@@ -14,13 +14,12 @@ from scipy.optimize import minimize
 
 from dynamics_cli import api
 from dynamics_cli.config import load_config
-from dynamics_cli.config.bases import State
-from dynamics_cli.config.registry import get_kind
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem, State, get_kind
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of, loss_derivatives
 from dynamics_cli.recording.weights import features
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 
 REGRESSION = {"kind": "linear_map", "inputs": 5, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
 POINTS = {"kind": "points", "x": [[0.3, 1.0], [-1.0, 0.4], [0.5, -0.2]], "y": [1.0, -1.0, 1.0], "append_bias": True}

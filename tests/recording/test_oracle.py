@@ -12,8 +12,7 @@ from curvlinops.papyan2020traces.spectrum import fast_lanczos
 from torch import nn
 
 from dynamics_cli.config import load_config
-from dynamics_cli.config.bases import State
-from dynamics_cli.config.registry import get_kind
+from dynamics_cli.kinds import State, get_kind
 from dynamics_cli.measures.lanczos import density, quadrature
 from dynamics_cli.recording import curvature
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files.mnist import read_subset
 from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError, InputError
+from dynamics_cli.kinds import Streams
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 

@@ -7,7 +7,7 @@ import torch  # noqa: F401
 
 import dynamics_cli.sweeps.sweep
 import dynamics_cli.training.kernels  # noqa: F401
-from dynamics_cli.config.registry import loaded_kinds
+from dynamics_cli.kinds.registry import loaded_kinds
 
 for section in ("dataset", "architecture", "initialization", "loss", "optimizer", "snapshots", "measure"):
     loaded_kinds(section)

@@ -19,7 +19,8 @@ from torch.optim import adamw  # noqa: F401 - what children would have to load e
 
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.config.describe import example
-from dynamics_cli.config.registry import SECTIONS, all_kinds, get_kind
+from dynamics_cli.kinds import all_kinds, get_kind
+from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.config import load_config
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.kinds import Problem
+from dynamics_cli.training.problem import build_problem
 
 MARGIN_LOSSES = ("logistic", "exponential", "hinge")
 LOSSES = ("mse", "half_mse", *MARGIN_LOSSES)

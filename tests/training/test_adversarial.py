@@ -10,10 +10,10 @@ import torch
 
 from dynamics_cli.config import load_config
 from dynamics_cli.config.errors import ConfigError
-from dynamics_cli.config.streams import stream
+from dynamics_cli.kinds import Problem, stream
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.batches import Batches
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.adversarial import AdversarialStepper

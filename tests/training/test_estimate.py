@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from dynamics_cli.config.registry import get_kind
+from dynamics_cli.kinds import get_kind
 from dynamics_cli.training.backends import Choice
 from dynamics_cli.training.estimate import Estimate, estimate
 from tests.training.problems import random_problem

@@ -29,7 +29,7 @@ backend: autograd
 """
 MEASURE = """\
 import numpy as np, torch
-from dynamics_cli.config.bases import Measure
+from dynamics_cli.kinds import Measure
 class Mine(Measure, kind="mine"):
     def measure(self, state):
         {body}
@@ -125,14 +125,14 @@ def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None
 
 
 LOSS = """\
-from dynamics_cli.config.bases import Activation, Loss, namespace
+from dynamics_cli.kinds import Activation, Loss, namespace
 class Mine(Loss, kind="mine"):
     {keys}
     def values(self, h, y): return {values}
     def derivatives(self, h, y): return {derivatives}
 """
 SIGMA = """\
-from dynamics_cli.config.bases import Activation, namespace
+from dynamics_cli.kinds import Activation, namespace
 class Mine(Activation, kind="mine"):
     def value(self, z): return {values}
     def derivative(self, z): return {derivatives}

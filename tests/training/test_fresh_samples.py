@@ -9,11 +9,11 @@ import pytest
 from scipy.special import erf
 
 from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.config.streams import Streams
+from dynamics_cli.kinds import Problem, Streams
 from dynamics_cli.training import batches
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.batches import Fresh
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.base import Stepper
 
 N = 12

@@ -13,12 +13,13 @@ from dynamics_cli._bundled.experiments.boursier2022.theory.growth import logisti
 from dynamics_cli.api import train
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.errors import RunError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from dynamics_cli.training import loop
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
 from dynamics_cli.training.steppers.flow import FlowStepper
 from experiments.boursier2022.theory.alignment import D_plus

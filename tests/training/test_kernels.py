@@ -6,10 +6,10 @@ import numba
 import numpy as np
 import pytest
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.kernels.full_batch import CHUNK
 from dynamics_cli.training.kernels.layout import aligned_zeros, pack, unpack
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.steppers.compiled import WideStepper
 from tests.training.problems import random_problem

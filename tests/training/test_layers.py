@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers import layers
 from dynamics_cli.training.steppers.base import Stepper

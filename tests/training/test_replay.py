@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.steppers.matrix import MatrixStepper
 from dynamics_cli.training.steppers.replay import LENGTHS, Replay
 from tests.training.problems import ACTIVATIONS, LOSSES, random_problem

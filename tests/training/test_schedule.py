@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config.bases import Snapshots
 from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import Snapshots
 from dynamics_cli.recording.snapshots import Every, Geometric, Listed, next_after, snapshot_iterations
 from dynamics_cli.training.batches import Batches
 

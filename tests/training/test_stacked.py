@@ -9,8 +9,9 @@ import pytest
 
 import dynamics_cli as dyn
 from dynamics_cli.config import load_config
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper, choose
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers.stacked import StackedStepper
 
@@ -126,7 +127,7 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     """Dropout is random, which no map over replicas is."""
     source = tmp_path / "parts.py"
     source.write_text(
-        "from dynamics_cli.config.bases import Architecture\n"
+        "from dynamics_cli.kinds import Architecture\n"
         "class Dropped(Architecture, kind='dropped'):\n"
         "    '''A network with dropout.'''\n"
         "    p: float = 0.5\n"
@@ -136,7 +137,7 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
         "        drop = [nn.Dropout(self.p)] if self.p else []\n"
         "        return nn.Sequential(nn.Linear(d, 4), *drop, nn.Linear(4, 1), nn.Flatten(0))\n"
     )
-    from dynamics_cli.config.registry import use
+    from dynamics_cli.kinds.registry import use
 
     use(str(source))
     assert batch_key(problem_of({"kind": "dropped"}, {"kind": "gd"})) is None

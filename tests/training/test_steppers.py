@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.steppers.compiled import WideStepper
 from tests.training.problems import ACTIVATIONS, LOSSES, MARGIN_LOSSES, random_problem

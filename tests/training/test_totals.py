@@ -13,11 +13,10 @@ import torch
 
 from dynamics_cli import memory as blocks
 from dynamics_cli.config import load_config
-from dynamics_cli.config.bases import Loss
-from dynamics_cli.config.registry import all_kinds
+from dynamics_cli.kinds import Loss, Problem, all_kinds
 from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.estimate import estimate
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.totals import total, total_and_gradients
 from tests.training.problems import MARGIN_LOSSES, random_problem

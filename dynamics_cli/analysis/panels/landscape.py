@@ -16,7 +16,7 @@ from dynamics_cli.analysis.panels.training import COLORS, bound_of
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import ROW_WIDTH
 from dynamics_cli.analysis.view import View, no_data, no_network, spread
-from dynamics_cli.config.streams import stream
+from dynamics_cli.kinds import stream
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.lanczos import density
 from dynamics_cli.measures.landscape import filter_normalised, principal_plane
@@ -26,7 +26,7 @@ from dynamics_cli.plotting.style import PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.recording.weights import hidden_layers, linear_cka
-from dynamics_cli.runs.summary import measured, recorded
+from dynamics_cli.runs.run import measured, recorded
 
 POINTS, SIDE = 76, 21
 """Points of a line, and of a side of a square, at which the loss is evaluated."""

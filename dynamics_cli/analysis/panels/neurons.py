@@ -75,14 +75,9 @@ def _no_coordinates(view: View) -> str | None:
 @panel("coordinates", "coordinates of beta = u^D - v^D over training", _no_coordinates, no_states, log="xy")
 def coordinates_figure(view: View, iteration: int | None) -> Figure:
     """Draw all entries of the predictor of a diagonal linear network, the largest in colour; `iteration` is marked."""
-    net = view.run.config.architecture
-    assert isinstance(net, DiagonalLinear)
-    weights = view.run.parameters
-    states = view.curve_states(2 * weights["u"].shape[1])
-    beta = net.predictor({name: np.asarray(weights[name][: view.states])[states] for name in ("u", "v")})  # (k, d)
-    steps, drawn = view.iterations[states], some_neurons(beta.shape[1])
-    largest = np.argsort(-np.abs(beta[-1]), kind="stable")[: len(SERIES) - 1]
-    named, others = [int(k) for k in np.sort(largest)], np.setdiff1d(drawn, largest)
+    steps, beta, named = read_coordinates(view)
+    drawn = some_neurons(beta.shape[1])
+    others = np.setdiff1d(drawn, named)
     scale = time_scale(steps, beta, asked=view.log)
 
     def draw(axes: Axes) -> None:
@@ -98,6 +93,17 @@ def coordinates_figure(view: View, iteration: int | None) -> Figure:
         note_some(axes, len(drawn), beta.shape[1])
 
     return draw_over_training(view, iteration, [draw])
+
+
+def read_coordinates(view: View) -> tuple[Ints, Floats, list[int]]:
+    """Return iterations (k,), the entries of the predictor there (k, d), and which are the largest at the end."""
+    net = view.run.config.architecture
+    assert isinstance(net, DiagonalLinear)
+    weights = view.run.parameters
+    states = view.curve_states(2 * weights["u"].shape[1])
+    beta = net.predictor({name: np.asarray(weights[name][: view.states])[states] for name in ("u", "v")})
+    largest = np.argsort(-np.abs(beta[-1]), kind="stable")[: len(SERIES) - 1]
+    return view.iterations[states], beta, [int(k) for k in np.sort(largest)]
 
 
 def _not_two_columns(view: View) -> str | None:

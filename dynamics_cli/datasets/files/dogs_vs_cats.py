@@ -22,7 +22,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.config.streams import stream
 from dynamics_cli.datasets.files import store
 from dynamics_cli.datasets.files.pictures import (
     NotAPictureError,
@@ -34,6 +33,7 @@ from dynamics_cli.datasets.files.pictures import (
     quiet_pillow,
 )
 from dynamics_cli.errors import DataMissingError, InputError
+from dynamics_cli.kinds import stream
 from dynamics_cli.runs.store import files as disk
 
 CLASSES = ("cat", "dog")

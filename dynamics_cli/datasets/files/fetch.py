@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dynamics_cli import __version__
 from dynamics_cli.datasets.files import store
 from dynamics_cli.datasets.files.mnist import ALL_FILES, IdxFile, missing_files, mnist_directory
 from dynamics_cli.errors import DataMissingError, UsageError
+from dynamics_cli.version import __version__
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",

@@ -33,7 +33,7 @@ PLOTS = "plots"
 """Folder of the pictures drawn of the run."""
 
 PARTS = "parts"
-"""Folder of copies of the sources of kinds that are not bundled; `config.registry` reads it."""
+"""Folder of copies of the sources of kinds that are not bundled; `kinds.registry` reads it."""
 
 LOSSES = "losses"
 """Array of recorded losses (L,); its last row acknowledges that of the two arrays below."""

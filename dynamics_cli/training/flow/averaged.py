@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.totals import total, total_and_gradients
 

@@ -27,12 +27,12 @@ from scipy.linalg import lu_factor, lu_solve
 from threadpoolctl import threadpool_limits
 
 from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.kinds import Problem
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
 from dynamics_cli.training.kernels.arcs import evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING
 from dynamics_cli.training.kernels.tangent import tangent_kernel
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 
 _ROOT6 = np.sqrt(6.0)

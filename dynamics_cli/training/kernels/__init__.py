@@ -13,8 +13,7 @@ from dynamics_cli.architectures.activations import Erf, LeakyRelu, Linear, Relu
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Activation, Descent, Loss
-from dynamics_cli.config.run import RunConfig
+from dynamics_cli.kinds import Activation, Descent, Loss, RunConfig
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse

@@ -11,10 +11,8 @@ from torch import Tensor
 
 from dynamics_cli.architectures._networks import GanNetwork
 from dynamics_cli.architectures.gan import Gan
-from dynamics_cli.config.bases import Minibatch
-from dynamics_cli.config.streams import stream
+from dynamics_cli.kinds import Minibatch, Problem, stream
 from dynamics_cli.training.batches import Batches
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.autograd import TorchStepper, network_of
 from dynamics_cli.training.steppers.base import Floats, only
 

@@ -11,12 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dynamics_cli.config.bases import Descent
-from dynamics_cli.config.streams import stream
 from dynamics_cli.engine.units import Update, update_unit
+from dynamics_cli.kinds import Descent, Problem, stream
 from dynamics_cli.kinds.tracing import operations, sums
 from dynamics_cli.training.batches import Fresh, batches_of
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 from dynamics_cli.training.totals import total, total_and_gradients
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Problem
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[np.generic]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.architectures.activations import Erf
 from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.kinds import Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import Batches, Fresh, batches_of
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
@@ -26,7 +27,6 @@ from dynamics_cli.training.kernels.full_batch import (
 )
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
 from dynamics_cli.training.kernels.wide import BLOCK, run_wide
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, only
 from dynamics_cli.training.steppers.side_by_side import Weights
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.flow.base import Integrator
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.gram import run_gram
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import State, only
 from dynamics_cli.training.steppers.side_by_side import OneBlasThread, Weights
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper

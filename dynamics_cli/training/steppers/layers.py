@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, LinearModel, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Descent
 from dynamics_cli.engine import units
 from dynamics_cli.engine.network import run
 from dynamics_cli.engine.products import product_units
+from dynamics_cli.kinds import Descent, Problem
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
 from dynamics_cli.training.kernels import chunks_of
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.compiled import chosen
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights

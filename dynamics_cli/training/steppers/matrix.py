@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.replay import Record, Replay, record_cuda_graph
 from dynamics_cli.training.steppers.side_by_side import Weights

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import LibController, ThreadpoolController
 
-from dynamics_cli.config.bases import Descent, Loss
+from dynamics_cli.kinds import Descent, Loss, Problem
 from dynamics_cli.optimizers.descent import GradientDescent
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
 
 Weights = NDArray[np.floating]

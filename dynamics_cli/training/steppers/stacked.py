@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, vmap
 
-from dynamics_cli.config.bases import Architecture, Descent, Loss
+from dynamics_cli.kinds import Architecture, Descent, Loss, Problem
 from dynamics_cli.optimizers import descent
 from dynamics_cli.training.batches import Fresh, batches_of
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.autograd import TorchStepper, at_most, most_threads, network_of
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.steppers.base import State
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli.architectures.linear_models import MatrixProduct
-from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.theory.assumptions import flow_violations, plain_violations, times_of
 

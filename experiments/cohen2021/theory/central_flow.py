@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from dynamics_cli.config.bases import Curve, State, Theory
+from dynamics_cli.kinds import Curve, Problem, State, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.curvature import stability_threshold
 from dynamics_cli.recording.derivatives import derivatives_of
 from dynamics_cli.theory.assumptions import descent_violations
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 
 NEAR, FAR = 1.95, 1.8
 """Eigenvalues above `NEAR` over eta take part; below `FAR` they are computed at whole steps alone."""

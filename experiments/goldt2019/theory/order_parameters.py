@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-from dynamics_cli.config.bases import Curve, Theory
-from dynamics_cli.config.streams import Streams
+from dynamics_cli.kinds import Curve, Streams, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.theory.assumptions import descent_violations, plain_violations
 

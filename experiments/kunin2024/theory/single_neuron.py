@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 

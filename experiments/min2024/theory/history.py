@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.config.bases import Loss
+from dynamics_cli.kinds import Loss
 from dynamics_cli.measures.arrays import Floats, as_floats, as_network
 from dynamics_cli.measures.neurons import cosines, norms
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from dynamics_cli.config.bases import Curve, Theory
+from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.two_layer import preactivations
 from dynamics_cli.theory.arguments import as_finite, as_positive, as_times, check_label

@@ -9,8 +9,8 @@ import pytest
 from dynamics_cli._bundled.experiments.chizat2019.scaling import FIGURE, distances, features
 
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.teachers import SphereTeacher
+from dynamics_cli.kinds import Streams
 from dynamics_cli.reproduction.catalogue import load_figure
 from tests.experiments.falsify import Change, check_changes, check_complete
 from tests.experiments.helpers import check_pure, claims_of, evidence_of, one_run, titles, verdicts

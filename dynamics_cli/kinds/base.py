@@ -1,0 +1,157 @@
+"""What every section of a config shares, and kinds: the classes that a config can name.
+
+A kind is one class: its fields are the YAML keys, its methods are what it does. Naming it registers it:
+
+    class Tanh(Activation, kind="tanh"):
+        ...
+
+There is one registry. Kinds that come with the program and those of others enter it in the same way and have the same
+rights (see `registry`, which says where kinds come from). Nothing else in the program lists kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dynamics_cli.errors import InputError
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+PositiveInt = Annotated[int, Field(ge=1, lt=2**63)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+Sections = Mapping[str, Any]
+"""Validated sections of a config by name; a section that is itself wrong is not among them."""
+Finding = tuple[tuple[str | int, ...], str]
+"""Where something does not fit, as `("dataset", "x", 0)`, and why."""
+
+KEEP_UNKNOWN = "keep unknown kinds"
+"""In the context of a validation: a kind that nobody registered becomes `Unknown` instead of an error."""
+
+
+class Section(BaseModel):
+    """One immutable section of a config; a key that it does not know is an error, never ignored."""
+
+    # strict: a text is not coerced into a number, nor a number into a boolean, nor a boolean into a number.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        defer_build=True,  # of most kinds a process uses none
+    )
+    example: ClassVar[str] = ""
+    """The section as YAML that `dyn explain` shows."""
+
+
+class Kind(Section):
+    """What all kinds share; a base class of a section sets `section`, a kind has a name: `class X(Base, kind="x")`."""
+
+    section: ClassVar[str] = ""
+    """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that name files; their contents enter the identity of a run, and relative names begin at the config."""
+    example: ClassVar[str] = ""
+    """The kind as YAML, `{kind: ..., key: ...}`, or on lines of their own the sections among which it makes sense."""
+    kind: str = ""
+
+    def __init_subclass__(cls, kind: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if kind is not None:  # before pydantic collects the fields
+            cls.__annotations__["kind"] = Literal[kind]
+            cls.kind = kind
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, kind: str | None = None, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if kind is not None:
+            _add(cls, kind)
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield what makes no sense in this section, alone or together with the others; by default nothing."""
+        yield from ()
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Yield key and name of every file that this section names."""
+        for key in self.file_keys:
+            if (name := getattr(self, key)) is not None:
+                yield key, name
+
+
+class UnknownKindError(InputError, AttributeError):
+    """A saved config names a kind that is not registered here, and something needs what it does."""
+
+
+class Unknown(Kind):
+    """A kind of a saved config that nobody has registered here: what was recorded can be shown, nothing be done."""
+
+    model_config = ConfigDict(extra="allow")
+    of: str = Field(exclude=True)
+    """The section."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what is missing to whoever asks for what the kind does."""
+        try:
+            return super().__getattr__(name)  # type: ignore[misc]
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            raise UnknownKindError(
+                f"{self.of}.kind {self.kind!r} is not there: it came with code of somebody else. "
+                "`dyn --with FILE ...` loads it, `dyn --with RUN_DIRECTORY ...` the copy that a run keeps"
+            ) from None
+
+
+_KINDS: dict[str, dict[str, type[Kind]]] = {}
+"""Section -> name -> class, of everything that was registered."""
+
+
+def _add(cls: type[Kind], name: str) -> None:
+    """Enter a kind into the registry.
+
+    Raises:
+        InputError: its section has another kind of this name.
+    """
+    if not cls.section:
+        raise TypeError(f"{cls.__qualname__} belongs to no section: derive it from Dataset, Loss, Measure or the like")
+    if cls.__abstractmethods__:
+        raise TypeError(f"{cls.section}.kind {name!r} does not say {', '.join(sorted(cls.__abstractmethods__))}")
+    there = _KINDS.setdefault(cls.section, {}).get(name)
+    if there is not None and there.__module__ != cls.__module__:
+        taken = f"{there.__module__}.{there.__qualname__} has this name"
+        raise InputError(f"{cls.section}.kind {name!r} is taken: {taken}; give the kind of {cls.__qualname__} another")
+    _KINDS[cls.section][name] = cls
+
+
+def forget(module: str) -> None:
+    """Take the kinds that a module defined out of the registry."""
+    for kinds in _KINDS.values():
+        for name in [name for name, cls in kinds.items() if cls.__module__ == module]:
+            del kinds[name]
+
+
+def registered(section: str) -> Mapping[str, type[Kind]]:
+    """Return the kinds of a section that are registered so far, by name."""
+    return _KINDS.setdefault(section, {})
+
+
+_LEAVES = frozenset({bool, int, float, str, type(None)})
+
+
+def kinds_in(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Kind]]:
+    """Yield every kind that a validated config, or a part of it, is made of, and where: `("record", "measures", 0)`."""
+    if isinstance(value, Kind):
+        yield path, value
+    items: Iterable[tuple[str | int, object]] = ()
+    if isinstance(value, BaseModel):
+        items = ((name, getattr(value, name)) for name in type(value).model_fields)
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    elif isinstance(value, Mapping):
+        items = value.items()
+    for name, item in items:
+        if type(item) not in _LEAVES:  # most are: a sweep asks this of every job
+            yield from kinds_in(item, (*path, name))

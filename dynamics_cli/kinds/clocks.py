@@ -1,0 +1,50 @@
+"""Time along a run, where it is not iterations times the step."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from dynamics_cli.kinds.arrays import Floats
+
+
+class Clock(Protocol):
+    """Tells the time of states one after the other."""
+
+    time: float
+    """Time of the next state, which a checkpoint keeps."""
+
+    def advance(self, first: int, losses: Floats) -> Floats:
+        """Return the times of states `first, ...` with these losses, and move on to the state after the last one."""
+
+
+class RescaledClock:
+    """Time of gradient flow along loss-scaled gradient descent: the step from state i takes `lr / L_i`."""
+
+    def __init__(self, lr: float, time: float = 0.0) -> None:
+        self.lr, self.time = lr, time
+
+    def advance(self, first: int, losses: Floats) -> Floats:
+        """Return the times of states `first, ...` with these losses, and move on to the state after the last one."""
+        if len(losses) == 0:
+            return np.empty(0)
+        # a running sum from the left, so that chunks of any size give the same bits
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.cumsum(np.concatenate([[self.time], self.lr / losses]))
+        self.time = float(times[-1])
+        return times[:-1]
+
+
+class GridClock:
+    """Times known up front: those of gradient flow, or sums of scheduled steps."""
+
+    time = 0.0
+    """Where the run starts; nothing is summed."""
+
+    def __init__(self, times: Floats) -> None:
+        self.times = times
+
+    def advance(self, first: int, losses: Floats) -> Floats:
+        """Return the times of states `first, ...`, one for each loss."""
+        return self.times[first : first + len(losses)]

@@ -1,0 +1,233 @@
+"""The samples that a run is trained on, and the base class of data sets."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds.arrays import Floats
+from dynamics_cli.kinds.base import Kind, Positive
+from dynamics_cli.kinds.streams import FreshStreams, Streams
+from dynamics_cli.memory import refuse_beyond_memory
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many numbers a data set has, where that is known before they are drawn."""
+
+    n: int
+    """Number of training samples."""
+    d: int
+    """Columns of the inputs, the bias column included."""
+    outputs: int = 1
+    """Numbers of a label."""
+    n_test: int = 0
+    """Number of held-out samples."""
+    bias: bool = False
+    """Whether the last column of the inputs is the constant 1 of a bias."""
+    labels: Floats | float = 0.5
+    """The labels (n,), or one that they could have."""
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of all samples."""
+        return (self.n + self.n_test) * (self.d + self.outputs)
+
+    def samples(self) -> Samples:
+        """Return samples of these sizes that take no memory, for what does not depend on their values.
+
+        Raises InputError: there is no memory for those that will be drawn.
+        """
+        check_size(self.n + self.n_test, self.d + self.outputs)
+
+        def part(n: int, labels: Floats | float) -> tuple[Floats, Floats]:
+            y = np.broadcast_to(np.float64(labels), (n, self.outputs) if self.outputs > 1 else (n,))
+            return np.broadcast_to(np.float64(1.0), (n, self.d)), y
+
+        x_test, y_test = part(self.n_test, np.ravel(self.labels)[0]) if self.n_test else (None, None)
+        return Samples(*part(self.n, self.labels), x_test, y_test, self.bias)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Training samples and, optionally, held-out ones; float64, whatever precision the run uses."""
+
+    x: Floats
+    """Inputs (n, d), the constant 1 of a bias as last column where there is one."""
+    y: Floats
+    """Labels (n,), or vectors of them (n, C)."""
+    x_test: Floats | None = None
+    """Held-out inputs (n', d)."""
+    y_test: Floats | None = None
+    """Held-out labels (n',) or (n', C)."""
+    bias: bool = False
+    """Whether the last column of the inputs is the constant 1 of a bias."""
+
+    @property
+    def n(self) -> int:
+        """Number of training samples."""
+        return int(self.x.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Number of columns, the bias column included."""
+        return int(self.x.shape[1])
+
+    @property
+    def input_dim(self) -> int:
+        """Input dimension without the bias column, the `d` of initialisation scales."""
+        return self.d - int(self.bias)
+
+    def whitened(self) -> Samples:
+        """Return the samples with inputs `x C^(-1/2)`, `C = x^T x / n` of the training inputs; a bias column stays.
+
+        Raises InputError: there are fewer independent inputs than dimensions.
+        """
+        k = self.input_dim
+        values, vectors = np.linalg.eigh(self.x[:, :k].T @ self.x[:, :k] / self.n)
+        if values[0] <= 1e-12 * values[-1]:
+            raise InputError(f"dataset.whiten: {self.n} inputs span fewer than {k} directions")
+        change = np.eye(self.d)
+        change[:k, :k] = vectors / np.sqrt(values) @ vectors.T
+        return replace(self, x=self.x @ change, x_test=None if self.x_test is None else self.x_test @ change)
+
+
+def make_samples(
+    x: Floats, y: Floats, *, x_test: Floats | None = None, y_test: Floats | None = None, append_bias: bool = False,
+    origin: str = "the data set",
+) -> Samples:  # fmt: skip
+    """Check shapes and values and append the bias column.
+
+    Raises InputError: inputs are not (n, d), labels not (n,), lengths differ, or a value is not finite.
+    """
+    x, y = _check(x, y, f"{origin}: x", f"{origin}: y")
+    if (x_test is None) != (y_test is None):
+        raise InputError(f"{origin}: held-out inputs and labels must come together")
+    if x_test is not None and y_test is not None:
+        x_test, y_test = _check(x_test, y_test, f"{origin}: x_test", f"{origin}: y_test")
+        for name, train, test in (("x", x, x_test), ("y", y, y_test)):
+            if train.shape[1:] != test.shape[1:]:
+                columns, others = (array.shape[1] if array.ndim == 2 else 1 for array in (train, test))
+                raise InputError(f"{origin}: {name} has {columns} columns, {name}_test has {others}")
+    if append_bias:
+        x = _with_ones(x)
+        x_test = None if x_test is None else _with_ones(x_test)
+    return Samples(x, y, x_test, y_test, bias=append_bias)
+
+
+def check_size(rows: int, columns: int) -> None:
+    """Refuse data that cannot be drawn in the memory of this machine, before they are.
+
+    Raises InputError: with what they would need: the numbers, a copy of them and what arises in between, in float64.
+    """
+    needed = 3 * 8 * rows * columns
+    remedy = "; take fewer samples or dimensions"
+    refuse_beyond_memory(needed, f"dataset: {rows} x {columns} numbers need about", remedy)
+
+
+def _with_ones(x: Floats) -> Floats:
+    return np.concatenate([x, np.ones((len(x), 1))], axis=1)
+
+
+def _check(x: Floats, y: Floats, x_name: str, y_name: str) -> tuple[Floats, Floats]:
+    for array, name in ((x, x_name), (y, y_name)):
+        if np.asarray(array).dtype.kind not in "fiub":
+            raise InputError(f"{name} holds {np.asarray(array).dtype}, numbers are needed")
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if x.ndim != 2:
+        raise InputError(f"{x_name} has shape {x.shape}, needed is (samples, dimensions)")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim not in (1, 2):
+        raise InputError(f"{y_name} has shape {y.shape}, needed is one label per sample, or one vector")
+    if len(x) != len(y):
+        raise InputError(f"{x_name} has {len(x)} samples but {y_name} has {len(y)}")
+    if len(x) == 0 or x.shape[1] == 0:
+        raise InputError(f"{x_name} is empty")
+    for array, name in ((x, x_name), (y, y_name)):
+        if not np.isfinite(array).all():
+            bad = np.argwhere(~np.isfinite(array))
+            raise InputError(
+                f"{name} holds {array[tuple(bad[0])]} at {tuple(int(i) for i in bad[0])}; all values must be finite"
+            )
+    return x, y
+
+
+class Dataset(Kind):
+    """Where training samples come from."""
+
+    section: ClassVar[str] = "dataset"
+    random: ClassVar[bool] = True
+    """Whether the samples may depend on the seed."""
+    endless: ClassVar[bool] = False
+    """Whether `load` draws `n` independent samples from `data` and noise streams alone, so that there are ever more."""
+
+    random_labels: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the training labels that are permuted among each other, at random by the seed; by default none."""
+
+    label_noise: Positive | None = None
+    """Standard deviation of Gaussian noise that is added to the training labels once; by default none."""
+    seed: Annotated[int, Field(ge=0)] | None = None
+    """Seed of what is drawn here; by default that of the run."""
+    whiten: bool | None = None
+    """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out ones alike; a bias column stays."""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the samples of this section depend on the seed."""
+        return self.seed is None and self._drawn
+
+    @property
+    def _drawn(self) -> bool:
+        return self.random or self.random_labels is not None or self.label_noise is not None
+
+    def own(self, streams: Streams) -> Streams:
+        """Return the streams of `seed`, or those of the run."""
+        return streams if self.seed is None else replace(streams, seed=self.seed)
+
+    def samples(self, streams: Streams) -> Samples:
+        """Return the samples of `load`, changed as `whiten`, `random_labels` and `label_noise` say.
+
+        Raises:
+            InputError: see `load`; or the inputs span too few directions to be whitened.
+        """
+        streams = self.own(streams)
+        samples = self.load(streams)
+        if self.whiten:
+            samples = samples.whitened()
+        if self.random_labels is None and self.label_noise is None:
+            return samples
+        rng, y = streams.rng("labels"), samples.y.copy()
+        if self.random_labels is not None:
+            chosen = rng.permutation(samples.n)[: round(self.random_labels * samples.n)]
+            y[chosen] = y[rng.permutation(chosen)]
+        if self.label_noise is not None:
+            y += self.label_noise * rng.standard_normal(y.shape)
+        return replace(samples, y=y)
+
+    def fresh(self, streams: FreshStreams, count: int) -> Samples:
+        """Return `count` samples of the same law as those of `load`; of data sets that are `endless`."""
+        keys = {"n": count, "n_test": None}
+        return self.model_copy(update={k: v for k, v in keys.items() if k in type(self).model_fields}).samples(streams)
+
+    @abstractmethod
+    def load(self, streams: Streams) -> Samples:
+        """Read or draw the samples; draw from `streams.rng("data")`, which depends on the seed alone.
+
+        Raises:
+            DataMissingError: a file is not there; the message says how to get it.
+            InputError: the samples cannot be used, or do not fit into memory.
+        """
+
+    def sizes(self) -> Sizes | None:
+        """Return how many numbers the samples have, where all are drawn and none of the inputs is 0; else None."""
+        return None
+
+    def resolve(self) -> Self:
+        """Return this section with every `auto` replaced by what it stands for on this machine."""
+        return self

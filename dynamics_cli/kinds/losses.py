@@ -1,0 +1,101 @@
+"""The base class of losses."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from types import new_class
+from typing import ClassVar, Literal
+
+from dynamics_cli.errors import alternatives
+from dynamics_cli.kinds import formulas, tracing
+from dynamics_cli.kinds.arrays import Array, Labels, automatic, like
+from dynamics_cli.kinds.base import Finding, Kind, Sections
+from dynamics_cli.kinds.networks import Architecture
+from dynamics_cli.kinds.registry import all_kinds
+
+
+class Loss(Kind):
+    """A training loss `L = reduce_k l(h(x_k), y_k)`, `reduce` the mean or the sum over samples."""
+
+    section: ClassVar[str] = "loss"
+    labels: ClassVar[Labels] = "real"
+    """What labels must be."""
+    many_outputs: ClassVar[bool] = False
+    """Whether the network must have several outputs (True) or one."""
+    vector_labels: ClassVar[bool] = False
+    """Whether labels may be vectors (n, C), one number for each output."""
+    smooth: ClassVar[bool] = True
+    """Whether it has no kinks."""
+    reduction: Literal["mean", "sum"] = "mean"
+    """Mean or sum over the samples."""
+    divide_by: Literal["output_scale_squared"] | None = None
+    """Divide the loss by `alpha^2`, `alpha = architecture.output_scale` (Chizat et al. 2019, Eq. 2); by default not."""
+
+    def of(self, architecture: Architecture) -> Loss:
+        """Return the loss that trains a network: this one, divided as `divide_by` says, derivatives and all."""
+        if self.divide_by is None:
+            return self
+        cls, share = type(self), 1 / (architecture.output_scale or 1.0) ** 2
+        body = {
+            "__doc__": cls.__doc__,
+            "__module__": __name__,
+            "values": lambda self, h, y: share * cls.values(self, h, y),
+        }
+        if cls.derivatives is not Loss.derivatives:
+            body["derivatives"] = lambda self, h, y: share * cls.derivatives(self, h, y)
+        divided: type[Loss] = new_class(f"Divided{cls.__name__}", (cls,), {}, lambda namespace: namespace.update(body))
+        return divided(**self.model_dump())
+
+    @abstractmethod
+    def values(self, h: Array, y: Array) -> Array:
+        """Return `l(h_k, y_k)` per sample: shape (..., n) from outputs `h` (..., n) and labels `y` (n,).
+
+        Losses of `vector_labels` also take outputs (..., n, C) with labels (n, C). It is a formula: of one output and
+        its label, which are summed over the outputs, or, for labels that are classes, of the outputs of a sample.
+        """
+
+    def derivatives(self, h: Array, y: Array) -> Array:
+        """Return `dl/dh` per sample, of the shape of `h`."""
+        try:
+            return tracing.loss_slopes(self, h, y)
+        except formulas.NotAFormulaError:
+            return automatic(lambda at: self.values(at, like(at, y)), h, 1)
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield whether the network has one output or, for losses of `many_outputs`, several."""
+        architecture = sections.get("architecture")
+        outputs = getattr(architecture, "outputs", None)
+        if self.divide_by is not None and architecture is not None and architecture.output_scale is None:
+            yield ("loss", "divide_by"), "needs architecture.output_scale, the alpha whose square divides the loss"
+        if architecture is not None and self.many_outputs and outputs is None and architecture.kind != "gan":
+            able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
+            needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"
+            yield ("loss", "kind"), f"{needed}; {architecture.kind} has one output"
+        if self.many_outputs and outputs == 1:
+            yield ("architecture", "outputs"), f"must be the number of classes, >= 2, for the loss {self.kind}, not 1"
+        if not (self.many_outputs or self.vector_labels) and outputs is not None and outputs > 1:
+            yield ("architecture", "outputs"), f"must be 1 for the loss {self.kind}, not {outputs}"
+
+    def check_written_labels(self, sections: Sections, allowed: Sequence[int] | None, names: str) -> Iterator[Finding]:
+        """Yield the first label written in the config that is not allowed; `names` says which are, None all >= 0."""
+        for key in ("y", "y_test"):
+            labels = getattr(sections.get("dataset"), key, None)
+            for place, label in enumerate(labels if isinstance(labels, list) else ()):
+                # as an integer: a number with a point would be compared with every member of a range
+                if label != int(label) or not (int(label) in allowed if allowed is not None else label >= 0):
+                    yield ("dataset", key, place), f"must be {names} for the loss {self.kind}, not {label:g}"
+                    break
+
+    def total(self, h: Array, y: Array) -> Array:
+        """Return the reduced loss, shape (...)."""
+        values = self.values(h, y)
+        return values.mean(-1) if self.reduction == "mean" else values.sum(-1)
+
+    def sample_weight(self, n: int) -> float:
+        """Return the weight of one of `n` samples in the reduction: 1/n or 1."""
+        return 1.0 / n if self.reduction == "mean" else 1.0
+
+    def predictions(self, h: Array) -> Array:
+        """Return predicted labels: signs for margin losses, the largest output's number for classes."""
+        raise TypeError(f"{type(self).__name__} does not classify")

@@ -1,0 +1,206 @@
+"""Base classes of networks: activations and architectures."""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds import formulas, tracing
+from dynamics_cli.kinds.arrays import Array, Evaluation, Floats, Parameters, Shapes, automatic
+from dynamics_cli.kinds.base import Kind, Positive
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+class Activation(Kind):
+    """A function of one number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
+
+    section: ClassVar[str] = "activation"
+    smooth: ClassVar[bool] = False
+    """Whether it has no kinks, so that gradient flow may be integrated to any order."""
+
+    @property
+    def negative_slope(self) -> float | None:
+        """`alpha` of an activation `max(z, 0) + alpha min(z, 0)`; None for all others."""
+        return None
+
+    @abstractmethod
+    def value(self, z: Array) -> Array:
+        """Return `sigma(z)`, of the shape of `z`: a formula, of which the derivatives and the compiled form are made.
+
+        A value that is no formula is differentiated automatically, and trains by autograd.
+        """
+
+    def derivative(self, z: Array) -> Array:
+        """Return `sigma'(z)`, of the shape of `z`, an array or a tensor."""
+        return self._differentiated(z, 1)
+
+    def second_derivative(self, z: Floats) -> Floats:
+        """Return `sigma''(z)`, of the shape of `z`; kinks count as 0."""
+        return np.asarray(self._differentiated(z, 2))
+
+    def _differentiated(self, z: Array, order: int) -> Array:
+        try:
+            return tracing.slopes(self, z, order)
+        except formulas.NotAFormulaError:
+            return automatic(self.value, z, order)
+
+
+class Architecture(Kind):
+    """A network."""
+
+    section: ClassVar[str] = "architecture"
+    own_precision: ClassVar[bool] = False
+    """Whether functions are evaluated in the precision of the weights instead of in float64."""
+    output_scale: Positive | None = None
+    """Multiplies the output: `alpha` of lazy training (Chizat et al. 2019, Eq. 2); by default 1."""
+    centered: bool | None = None
+    """Subtract the output of the initial network, so that the function begins at 0."""
+    train: Annotated[list[str], Field(min_length=1)] | None = None
+    """Names of the weights that are trained, the others stay as initialised (`random features`); by default all."""
+
+    @property
+    def between_samples(self) -> bool:
+        """Whether inputs are any real numbers, so that the network is a function between samples too."""
+        return True
+
+    @property
+    def plain(self) -> bool:
+        """Whether the network is its kind alone: neither scaled nor centred, nothing frozen."""
+        return self.output_scale is None and not self.centered and self.train is None
+
+    def rates(self, shapes: Shapes, *, adaptive: bool) -> Mapping[str, float]:
+        """Return name -> factor of the step size of weights whose step is not `optimizer.lr` itself.
+
+        `adaptive` says that updates do not grow with the gradient, as those of Adam.
+        """
+        return {}
+
+    @abstractmethod
+    def build(self, d: int) -> nn.Module:
+        """Return the network for inputs (n, d), bias column included; its outputs are (n,), or (n, C) for several.
+
+        The values of its weights do not matter: the initialisation replaces them.
+
+        Raises:
+            InputError: the network does not suit the inputs.
+        """
+
+    def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return name -> shape of every parameter for inputs of `d` columns; nothing is allocated.
+
+        Raises:
+            InputError: the network does not suit the inputs, or has more weights than can be counted.
+        """
+        import torch
+
+        try:
+            with torch.device("meta"):
+                model = self.build(d)
+        except (RuntimeError, OverflowError, TypeError) as error:  # torch counts in 64 bits
+            raise InputError(f"architecture: the network is too large ({str(error).splitlines()[0]})") from error
+        return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+
+    def refuse_unknown_weights(self, names: Collection[str]) -> None:
+        """Refuse a `train` that names a weight that the network, of such `names`, does not have.
+
+        Raises:
+            InputError: it does.
+        """
+        for name in self.train or ():
+            if name not in names:
+                there = f"it has {', '.join(names)}"
+                raise InputError(f"architecture.train: the network has no weight {name!r}; {there}")
+
+    def network(self, d: int, initial: Parameters, dtype: torch.dtype, device: str = "cpu") -> nn.Module:
+        """Return the network as it is trained, with its initial weights: scaled, centred, some weights frozen.
+
+        Raises:
+            InputError: `train` names a weight that the network does not have.
+        """
+        import torch
+
+        network = self.build(d).to(device=device, dtype=dtype)
+        weights = dict(network.named_parameters())
+        self.refuse_unknown_weights(weights)
+        with torch.no_grad():
+            for name, weight in weights.items():
+                weight.copy_(torch.from_numpy(np.array(initial[name])))
+                weight.requires_grad_(weight.requires_grad and (self.train is None or name in self.train))
+        if self.output_scale is not None or self.centered:
+            alpha = 1.0 if self.output_scale is None else self.output_scale
+            start = copy.deepcopy(network).requires_grad_(False) if self.centered else None
+            network.register_forward_hook(lambda _, x, h: alpha * (h if start is None else h - start(*x)))
+        return network
+
+    def loaded(self, parameters: Parameters, d: int, *, strict: bool = True) -> tuple[Any, Any]:
+        """Return the network with the given weights, and its dtype; with `strict` all weights must be given."""
+        import torch
+
+        tensors = {name: torch.from_numpy(np.array(value)) for name, value in parameters.items()}
+        dtype = next(iter(tensors.values())).dtype if self.own_precision else torch.float64
+        model = self.build(d).to(dtype)
+        model.load_state_dict(tensors, strict=strict)
+        return model, dtype
+
+    def evaluation(self, parameters: Parameters, d: int) -> Evaluation:
+        """Return `x (n, d) -> h(x)`, (n,) or (n, C) in float64, of the network with the given weights."""
+        import torch
+
+        model, dtype = self.loaded(parameters, d)
+
+        def h(x: Floats) -> Floats:
+            with torch.no_grad():
+                return model(torch.tensor(np.asarray(x), dtype=dtype)).double().numpy()  # type: ignore[no-any-return]
+
+        return h
+
+    def function(self, parameters: Parameters, start: Parameters | None = None) -> Evaluation:
+        """Return `x (n, d) -> h(x)` in float64 for the given weights; `d` includes the bias column.
+
+        Many samples are taken in blocks. A centred network needs its initial weights too.
+        """
+        if self.output_scale is None and not self.centered:
+            return self._function(parameters)
+        alpha, now = self.output_scale or 1.0, self._function(parameters)
+        if not self.centered:
+            return lambda x: alpha * now(x)
+        if start is None:
+            raise InputError("architecture.centered: without its initial weights the function of a network is unknown")
+        first = self._function(start)
+        return lambda x: alpha * (now(x) - first(x))
+
+    def _function(self, parameters: Parameters) -> Evaluation:
+        from dynamics_cli.memory import block_samples
+
+        shapes = {name: value.shape for name, value in parameters.items()}
+        prepared = cache(lambda d: self.evaluation(parameters, d))
+
+        def h(x: Floats) -> Floats:
+            x = np.asarray(x)
+            d = x.shape[1]
+            block = block_samples(self.multiply_adds(shapes, d), sum(self.layer_sizes(shapes, d)))
+            at_once = prepared(d)
+            if len(x) <= block:
+                return at_once(x)
+            return np.concatenate([at_once(x[first : first + block]) for first in range(0, len(x), block)])
+
+        return h
+
+    def multiply_adds(self, shapes: Shapes, d: int) -> int:
+        """Return the multiply-adds that the network takes for one input of `d` columns."""
+        return sum(math.prod(shape) for shape in shapes.values())
+
+    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
+        """Return how many numbers every layer gives for one input of `d` columns."""
+        return [shape[0] for shape in shapes.values() if len(shape) > 1]

@@ -1,0 +1,169 @@
+"""Base classes of optimizers and of schedules of their steps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+
+from dynamics_cli.errors import alternatives
+from dynamics_cli.kinds import tracing
+from dynamics_cli.kinds.arrays import Array
+from dynamics_cli.kinds.base import Finding, Kind, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.kinds.clocks import Clock, GridClock
+from dynamics_cli.kinds.data import Dataset
+from dynamics_cli.kinds.registry import OneOf, all_kinds
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Schedule(Kind):
+    """How the step size of an optimizer changes along the run."""
+
+    section: ClassVar[str] = "schedule"
+
+    @abstractmethod
+    def factor(self, iteration: int, iterations: int) -> float:
+        """Return what multiplies `lr` in the update from state `iteration`, of a run of so many `iterations`."""
+
+
+class Optimizer(Kind):
+    """How a run is trained."""
+
+    section: ClassVar[str] = "optimizer"
+    stop_below: NonNegative | None = None
+    """Stop at the first recorded loss at or below this value."""
+
+    @abstractmethod
+    def count(self, steps_per_epoch: int) -> int:
+        """Return the number of the last state of a whole run."""
+
+    def clock(self, iterations: int) -> Clock | None:
+        """Return what tells the time along a run; None where time is iterations times the step."""
+        return None
+
+    def advice(self) -> str:
+        """Return what may help where a run diverges."""
+        return ""
+
+
+class Descent(Optimizer):
+    """What optimizers share that take steps from gradients; a new one says `update`.
+
+    A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done around it.
+    """
+
+    adaptive: ClassVar[bool] = False
+    """Whether the size of an update does not depend on that of the gradient, as for Adam."""
+    lr: Positive
+    """Step size."""
+    layer_lr: dict[str, NonNegative] | None = None
+    """Factors of the step size by the names of weights, such as `{output_weight: 0.1}`; by default 1."""
+    schedule: Annotated[Schedule, OneOf("schedule", word=True)] | None = None
+    """How the step size changes along the run; by default it does not."""
+
+    def step_size(self, iteration: int, iterations: int) -> float:
+        """Return the step of the update from state `iteration` of a run of so many `iterations`."""
+        return self.lr if self.schedule is None else self.lr * self.schedule.factor(iteration, iterations)
+
+    def clock(self, iterations: int) -> Clock | None:
+        """Return the sums of the steps, where a schedule changes them."""
+        if self.schedule is None:
+            return None
+        steps = np.fromiter((self.step_size(i, iterations) for i in range(iterations)), np.float64, iterations)
+        return GridClock(np.concatenate([[0.0], np.cumsum(steps)]))
+
+    def advice(self) -> str:
+        """Return a smaller step."""
+        return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
+
+    sums_over: ClassVar[Literal["network", "tensor"]] = "network"
+    """What `total` sums over in `updated`: all trained weights, or those of a tensor."""
+
+    def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: tracing.StepNumbers) -> Array:
+        """Return a weight after an update, given its gradient `g`, what is remembered of it, and numbers of the step.
+
+        A formula. `memory["name"]` is 0 at first, and what was assigned to it in the update before; it is kept in the
+        checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the network (or tensor) as a whole.
+        """
+        raise NotImplementedError
+
+    @property
+    def by_formula(self) -> bool:
+        """Whether the update is a formula of one weight."""
+        return type(self).updated is not Descent.updated and type(self).update is Descent.update
+
+    def update(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        *,
+        lr: float,
+        names: Sequence[str],
+        state: MutableMapping[str, Tensor],
+        iteration: int,
+        loss: Tensor,
+    ) -> None:
+        """Change the `parameters` in place, from state `iteration` to the next: by `updated`, unless a kind says how.
+
+        Args:
+            parameters: those that are trained.
+            gradients: of the loss, of the same shapes.
+            lr: step size of this iteration, the schedule taken into account.
+            names: of the parameters.
+            state: what the optimizer remembers, empty at first; it is kept in the checkpoint. A key is any text.
+            iteration: number of updates done.
+            loss: of the batch, before the update.
+
+        """
+        tracing.update_tensors(self, parameters, gradients, names, state, tracing.StepNumbers(lr, iteration, loss))
+
+
+class Minibatch(Descent):
+    """What optimizers share that may work on batches; exactly one of `iterations` and `epochs` is given."""
+
+    iterations: PositiveInt | None = None
+    """Number of updates."""
+    epochs: PositiveInt | None = None
+    """Number of passes over the training set."""
+    batch_size: PositiveInt | None = None
+    """Samples per update; all of them when absent."""
+    replacement: bool = False
+    """Draw every batch with replacement instead of splitting a permutation per epoch."""
+    samples: Literal["fresh"] | None = None
+    """`fresh`: every update draws new samples (online); the `n` of the data set are for the recorded loss alone."""
+
+    def count(self, steps_per_epoch: int) -> int:
+        """Return the number of updates."""
+        return self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
+
+    def check(self, sections: Sections) -> Iterator[Finding]:
+        """Yield what is wrong with the length of the run and its batches."""
+        if self.iterations is None and self.epochs is None:
+            yield ("optimizer", "iterations"), "is missing; exactly one of iterations and epochs must be given"
+        if self.iterations is not None and self.epochs is not None:
+            yield ("optimizer", "epochs"), "exactly one of iterations and epochs must be given, not both"
+        if self.replacement and self.batch_size is None:
+            yield ("optimizer", "replacement"), "needs a batch_size: a full batch is not drawn"
+        if self.samples == "fresh":
+            yield from self._check_fresh(sections.get("dataset"))
+
+    def _check_fresh(self, dataset: Dataset | None) -> Iterator[Finding]:
+        """Yield what does not go with fresh samples."""
+        if self.batch_size is None:
+            yield ("optimizer", "batch_size"), "is missing; fresh samples need their number per update, e.g. 1"
+        if self.epochs is not None:
+            yield ("optimizer", "epochs"), "there are none of fresh samples; give iterations"
+        if self.replacement:
+            yield ("optimizer", "replacement"), "does not go with fresh samples, which are never drawn twice"
+        if dataset is None:
+            return
+        if not dataset.endless:
+            able = alternatives([repr(name) for name, cls in all_kinds("dataset").items() if cls.endless])  # type: ignore[attr-defined]
+            yield ("optimizer", "samples"), f"fresh needs dataset.kind {able}; {dataset.kind} has only its own samples"
+        for key in ("whiten", "random_labels"):
+            if getattr(dataset, key):
+                yield ("dataset", key), "is of the samples as a whole, it does not go with optimizer.samples: fresh"

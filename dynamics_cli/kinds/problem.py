@@ -1,0 +1,295 @@
+"""The config of a run, the training problem made of it, its states, and the kinds that are given them."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from array import array
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from dynamics_cli.errors import InputError
+from dynamics_cli.kinds.arrays import Floats, Parameters
+from dynamics_cli.kinds.base import Kind, Positive, PositiveInt, Section, Sections
+from dynamics_cli.kinds.data import Dataset, Samples
+from dynamics_cli.kinds.losses import Loss
+from dynamics_cli.kinds.networks import Architecture
+from dynamics_cli.kinds.optimizers import Descent, Optimizer
+from dynamics_cli.kinds.registry import OneOf, get_kind
+from dynamics_cli.kinds.streams import Streams
+from dynamics_cli.memory import block_samples
+
+Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Initialization(Kind):
+    """Where the initial weights come from."""
+
+    section: ClassVar[str] = "initialization"
+
+    seed: Annotated[int, Field(ge=0)] | None = None
+    """Seed of the initial weights; by default that of the run."""
+    rescale: Positive | None = None
+    """Multiplies all initial weights; by default 1."""
+
+    @abstractmethod
+    def draw(self, problem: Problem, streams: Streams) -> Mapping[str, Floats]:
+        """Return the initial value of every parameter of `problem.shapes`, float64, by name.
+
+        Draw from `streams.rng("initialization")`. `problem.dataset` holds the samples, `problem.loss` the loss.
+
+        Raises:
+            InputError: there are no such weights for this network or these data.
+        """
+
+
+class Snapshots(Kind):
+    """When weights and measures are recorded; states 0 and N always are."""
+
+    section: ClassVar[str] = "snapshots"
+    fewer: ClassVar[str] = "a schedule of fewer states"
+    """What makes them fewer, for a message."""
+    include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
+    """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
+
+    @abstractmethod
+    def next_after(self, iteration: int) -> int | None:
+        """Return the next state of the schedule after one of it; None when there is none."""
+
+    def least(self, total: int) -> int:
+        """Return a number of states that the schedule has at least up to `total`, known without listing them."""
+        return 0
+
+    def regular(self, total: int, most: int) -> array[int]:
+        """Return the states 0, ... up to `total` of the schedule, ascending; at most one more than `most` of them."""
+        states = array("q")  # eight bytes a state, where a list of integers takes forty
+        last: int | None = 0
+        while last is not None and last <= total and len(states) <= most:
+            states.append(last)
+            last = self.next_after(last)
+        return states
+
+
+class Measure(Kind):
+    """A number or an array that is recorded beside the weights; the word alone is short for `{kind: word}`."""
+
+    section: ClassVar[str] = "measure"
+    by_default: ClassVar[bool] = False
+    """Whether it is recorded where a config does not say what is."""
+    panel: ClassVar[str] = "measures"
+    """The panel that draws it."""
+    at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
+    """When it measures; other recorded states hold NaN. By default at every recorded state."""
+
+    @property
+    def name(self) -> str:
+        """What its array and its curve are called; two measures of one run need different names."""
+        return self.kind
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return the name and value of a line to draw beside the curve, such as `2 / lr` beside the sharpness."""
+        return None
+
+    def columns(self, sections: Sections) -> Sequence[str]:
+        """Return what several numbers of it are called, for a legend; nothing where shades tell them apart."""
+        return ()
+
+    @abstractmethod
+    def measure(self, state: State) -> float | Floats:
+        """Return what is recorded of a state; of the same shape at every state."""
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a problem has this measure, such as a loss on held-out samples."""
+        return True
+
+    def usual(self, problem: Problem) -> bool:
+        """Return whether one that is recorded by default is, of a problem that offers it."""
+        return True
+
+    def samples(self, problem: Problem) -> int:
+        """Return on how many samples the network is evaluated: what the measure costs."""
+        return 0
+
+
+def _geometric() -> Snapshots:
+    return get_kind("snapshots", "geometric")()  # type: ignore[return-value]
+
+
+class Record(Section):
+    """What is written into the run directory."""
+
+    example = "record: {snapshots: {kind: every, interval: 100}, measures: [weight_norm, sharpness], loss_every: 10}\n"
+    snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(default_factory=_geometric)
+    """When parameters and measures are recorded."""
+    parameters: Literal["all", "none"] | list[str] = "all"
+    """Which parameters are recorded: all, none, or a list of names."""
+    measures: list[Annotated[Measure, OneOf("measure", word=True)]] | None = None
+    """Which measures are recorded (default: those that the loss and the data set offer, e.g. accuracies)."""
+    loss_every: PositiveInt | None = None
+    """Iterations between two recorded losses (default: 1 for full batch, an epoch otherwise)."""
+    limit_gib: Annotated[float, Field(gt=0)] = 4.0
+    """Refuse a run whose recording is estimated above this size, in GiB."""
+
+
+class RunConfig(Section):
+    """Everything that determines a run; the same config is the same run."""
+
+    name: Name
+    """Opens the name of the run directory."""
+    seed: Seed = 0
+    """Root of three independent random streams: data, initialisation, batches."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute; `auto` takes the device that the cost model finds faster."""
+    backend: Literal["auto", "autograd", "matrix", "compiled", "gram", "wide", "layers", "flow"] = "auto"
+    """Which stepper to use; `auto` asks a static cost model, `autograd` is the reference."""
+    dtype: Literal["float32", "float64"] = "float32"
+    """Precision of weights and data."""
+    dataset: Annotated[Dataset, OneOf("dataset")]
+    architecture: Annotated[Architecture, OneOf("architecture")]
+    initialization: Annotated[Initialization, OneOf("initialization")]
+    loss: Annotated[Loss, OneOf("loss")]
+    optimizer: Annotated[Optimizer, OneOf("optimizer")]
+    record: Record = Field(default_factory=Record)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything that a stepper starts from."""
+
+    config: RunConfig
+    """The config, its data set resolved: it names the source that was used, never `auto`."""
+    dataset: Samples
+    loss: Loss
+    shapes: Mapping[str, tuple[int, ...]]
+    """name -> shape of every parameter, trained or not."""
+    batch_size: int | None = field(default=None)
+    """Samples per update; None for the full batch."""
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Precision of weights and data."""
+        return np.dtype(self.config.dtype)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether every update draws new samples, and those of the data set are only looked at."""
+        return getattr(self.config.optimizer, "samples", None) == "fresh"
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Updates in one pass over the training set."""
+        return 1 if self.batch_size is None else -(-self.dataset.n // self.batch_size)
+
+    @property
+    def iterations(self) -> int:
+        """Number of the last state of the whole run: of updates, or of points in time along gradient flow."""
+        return self.config.optimizer.count(self.steps_per_epoch)
+
+    @property
+    def parameter_count(self) -> int:
+        """Number of weights, trained or not."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+    @property
+    def convolutional(self) -> bool:
+        """Whether there are convolutions, whose last digits depend on the number of threads."""
+        return any(len(shape) > 2 for shape in self.shapes.values())
+
+    @cached_property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of the network for one input."""
+        return self.config.architecture.multiply_adds(self.shapes, self.dataset.d)
+
+    @cached_property
+    def layer_sizes(self) -> list[int]:
+        """How many numbers every layer gives for one input."""
+        return self.config.architecture.layer_sizes(self.shapes, self.dataset.d)
+
+    def block_samples(self, device: str) -> int:
+        """Return how many samples the network takes at once."""
+        return block_samples(self.multiply_adds, sum(self.layer_sizes), device)
+
+    def step_factors(self) -> dict[str, float]:
+        """Return name -> factor of the step of weights whose step is not `optimizer.lr` itself.
+
+        Raises:
+            InputError: `optimizer.layer_lr` names a weight that the network does not have.
+        """
+        optimizer = self.config.optimizer
+        assert isinstance(optimizer, Descent)
+        factors = dict(self.config.architecture.rates(self.shapes, adaptive=optimizer.adaptive))
+        for weight, factor in (optimizer.layer_lr or {}).items():
+            if weight not in self.shapes:
+                raise InputError(f"optimizer.layer_lr: no weight {weight!r}; there are {', '.join(self.shapes)}")
+            factors[weight] = factors.get(weight, 1.0) * factor
+        return factors
+
+    def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return the initial weights in the precision of the run."""
+        own = self.config.initialization.seed
+        drawn = self.config.initialization.draw(self, Streams(self.config.seed if own is None else own))
+        if wrong := _wrong_weights(self.shapes, drawn):
+            raise InputError(f"initialization.kind {self.config.initialization.kind}: {wrong}")
+        times = self.config.initialization.rescale or 1.0
+        return {name: (times * np.asarray(drawn[name], np.float64)).astype(self.dtype) for name in self.shapes}
+
+
+def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:
+    """Return what is wrong with initial weights; empty when each has the shape that the network needs."""
+    for name, shape in shapes.items():
+        if name not in drawn:
+            return f"it gives no {name}"
+        if np.shape(drawn[name]) != shape:
+            return f"it gives {name} the shape {np.shape(drawn[name])}, the network needs {shape}"
+    return ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class State:
+    """The state of a network in training, as a measure sees it.
+
+    A run gives its arrays read-only: NumPy refuses to write to them, and torch to share their memory, where
+    `torch.tensor(array)` makes a copy.
+    """
+
+    problem: Problem
+    """The training problem: config, samples, shapes, loss."""
+    parameters: Parameters
+    """Weights by name, in the order of the network."""
+    _start: Callable[[], Parameters]
+    iteration: int
+    memory: MutableMapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What the measure at work remembers from state to state, empty at first; it is kept in the checkpoint."""
+    shared: dict[str, Any] = field(default_factory=dict)
+    """What the measures of this state share."""
+
+    @property
+    def network(self) -> Callable[[Floats], Floats]:
+        """The network as a function `x (n, d) -> h(x)` in float64."""
+        if "network" not in self.shared:
+            architecture = self.problem.config.architecture
+            start = self.start if architecture.centered else None
+            self.shared["network"] = architecture.function(self.parameters, start)
+        found: Callable[[Floats], Floats] = self.shared["network"]
+        return found
+
+    @property
+    def start(self) -> Parameters:
+        """The initial weights by name."""
+        return self._start()
+
+
+def read_only(arrays: Mapping[str, NDArray[Any]], order: Iterable[str]) -> Mapping[str, Any]:
+    """Return views of arrays by name, in an order of the names, that nobody can write to or replace."""
+    views = {name: arrays[name].view() for name in order}
+    for view in views.values():
+        view.flags.writeable = False
+    return MappingProxyType(views)

@@ -1,0 +1,498 @@
+"""Where kinds come from: the program itself, files named by `dyn --with`, installed packages.
+
+- Bundled kinds stand in the rooms that `SECTIONS` names; a module is imported when a kind is asked for that it holds.
+- `dyn --with FILE`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file; `--with RUN_DIRECTORY` imports
+  the copies of such files that a run keeps.
+- Installed packages name modules by entry points of the group `dyn.kinds`. They are imported when a kind is asked for
+  that is not there, or when all kinds are listed. One that is broken is reported once, on stderr, and hides no other.
+
+The source of a kind that is not bundled is part of the identity of every run that uses it: the whole file and the
+local modules that it imports, or every Python file of the installed package.
+
+`OneOf`, in the annotation of a key, says that its value is one of the kinds of a section.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+from pydantic import GetJsonSchemaHandler, ValidationInfo
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from dynamics_cli.errors import DynError, InputError, RunError
+from dynamics_cli.kinds.base import KEEP_UNKNOWN, Kind, Unknown, forget, kinds_in, registered
+
+SECTIONS = {
+    "dataset": "datasets",
+    "architecture": "architectures",
+    "activation": "architectures",
+    "initialization": "initializations",
+    "loss": "losses",
+    "optimizer": "optimizers",
+    "schedule": "optimizers",
+    "measure": "recording",
+    "snapshots": "recording",
+    "theory": "theory",
+}
+"""What has kinds, in the order of a config -> the room of the program that holds those that come with it.
+
+Folders in a room, and modules whose name begins with `_`, are not looked into. Theories that only one paper needs are
+in `experiments/<paper>/theory/`.
+"""
+GROUP = "dyn.kinds"
+"""Entry points of this group name modules that define kinds."""
+WITH = "DYN_WITH"
+PARTS = "parts"
+"""Folder of a run directory with copies of the sources of its kinds."""
+RUN_INFO = "run.json"
+"""What a run directory says of itself, such as where its kinds came from."""
+_PREFIX = "dyn_parts_"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where foreign kinds were read from."""
+
+    origin: str
+    """The file as it was named, or the installed package with its version."""
+    files: Mapping[str, bytes]
+    """Relative name -> contents; the file that was named comes first."""
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of all files and their names."""
+        digest = hashlib.sha256()
+        for name, contents in sorted(self.files.items()):
+            digest.update(f"{len(name)}:{name}:{len(contents)}:".encode() + contents)
+        return digest.hexdigest()
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder below `PARTS` for its copy: that of the file to import, and the start of the checksum."""
+        return f"{self.origin.removesuffix('.py')}-{self.sha256[:12]}"
+
+
+_SOURCES: dict[str, Source] = {}
+"""Name of a module that was loaded from outside -> its source."""
+_NEWEST: dict[Path, str] = {}
+"""A file that was loaded -> the module made of it last; one made of an earlier version has given up its kinds."""
+
+
+def find_kind(section: str, name: str) -> type[Kind] | None:
+    """Return the kind of a section by its name, None when nobody has registered it."""
+    _load_named()
+    if name not in registered(section):
+        _load_room(SECTIONS[section], f'kind="{name}"')  # the module that says so: importing all takes half a second
+    if name not in registered(section):
+        _load_packages()
+    return registered(section).get(name)
+
+
+def get_kind(section: str, name: str) -> type[Kind]:
+    """Return a kind that is known to be there; raise KeyError for another."""
+    find_kind(section, name)
+    return registered(section)[name]
+
+
+def loaded_kinds(section: str) -> dict[str, type[Kind]]:
+    """Return the kinds of a section, bundled and named by `--with`, in alphabetical order; packages are not asked."""
+    _load_named()
+    _load_room(SECTIONS[section])
+    return dict(sorted(registered(section).items()))
+
+
+def all_kinds(section: str) -> dict[str, type[Kind]]:
+    """Return all kinds of a section by name, in alphabetical order."""
+    _load_named()
+    _load_packages()
+    return loaded_kinds(section)
+
+
+@cache
+def _load_room(room: str, text: str = ', kind="') -> None:
+    """Import the modules of a room that define kinds, or those whose source holds a text."""
+    package = importlib.import_module(f"dynamics_cli.{room}")
+    folders = {Path(folder): package.__name__ for folder in package.__path__}
+    if room == SECTIONS["theory"]:
+        root = importlib.import_module("dynamics_cli._bundled")
+        for folder in sorted((root.ROOT / "experiments").glob("*/theory")):
+            folders[folder] = f"{root.__name__}.experiments.{folder.parent.name}.theory"
+    for folder, name in folders.items():
+        for file in sorted(folder.glob("*.py")):
+            if not file.stem.startswith("_") and text in file.read_text(encoding="utf-8"):
+                importlib.import_module(f"{name}.{file.stem}")
+
+
+@cache
+def _load_named() -> None:
+    """Import what `DYN_WITH` names; bundled kinds first, so that a name that is taken is noticed."""
+    for path in filter(None, os.environ.get(WITH, "").split(os.pathsep)):
+        _load_bundled()
+        _load_path(Path(path))
+
+
+def _load_bundled() -> None:
+    for room in dict.fromkeys(SECTIONS.values()):
+        _load_room(room)
+
+
+def use(path: str | Path) -> None:
+    """Import a file of kinds, or the copies that a run directory keeps, here and in processes that are started later.
+
+    Raises:
+        InputError: the file cannot be imported.
+    """
+    absolute = Path(path).absolute()
+    _load_bundled()
+    _load_named()
+    _load_path(absolute)
+    named = os.environ.get(WITH, "").split(os.pathsep)
+    if str(absolute) not in named:
+        os.environ[WITH] = os.pathsep.join(filter(None, [*named, str(absolute)]))
+
+
+def _load_path(path: Path) -> None:
+    """Import a file, a package (a paper may have kinds of its own), or the copies that a run directory keeps."""
+    if (path / "__init__.py").is_file():
+        load_package(path)
+        return
+    if path.is_dir():
+        for copy in sorted((path / PARTS).glob("*-*")):
+            files = {
+                file.relative_to(copy).as_posix(): file.read_bytes() for file in copy.rglob("*.py") if file.is_file()
+            }
+            if not copy.name.endswith(f"-{Source('', files).sha256[:12]}"):
+                raise InputError(f"--with {path}: {copy} is not the source that was used: it is damaged, or was edited")
+            main = copy / f"{copy.name.rpartition('-')[0]}.py"
+            if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
+                _load_file(main)
+        return
+    _load_file(path)
+
+
+def _load_file(path: Path) -> None:
+    if path.suffix != ".py" or (path.exists() and not path.is_file()):  # a pipe would be waited for
+        raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
+    source = Source(path.name, _local_files(path))
+    name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
+    if (earlier := _NEWEST.get(path, name)) != name:
+        forget(earlier)
+    elif name in _SOURCES:
+        return
+    _SOURCES[name], _NEWEST[path] = source, name
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # for its local modules, last, so that they hide nothing
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        _silently(lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
+        _check_local_modules(path, source)
+    except BaseException as error:  # also what exits at import
+        forget(name)
+        del sys.modules[name], _SOURCES[name], _NEWEST[path]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise InputError(f"--with {path}: {_why(error)}") from error
+
+
+def _check_local_modules(path: Path, source: Source) -> None:
+    """Refuse a file that was given other modules than those beside it: they would not be what its identity says."""
+    for name, contents in list(source.files.items())[1:]:
+        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        place = getattr(sys.modules.get(module), "__file__", None)
+        if place is not None and (not Path(place).is_file() or Path(place).read_bytes() != contents):
+            raise InputError(f"it imports {module}, which is {place} here, not {path.parent / name}; rename that file")
+
+
+def kept_origin(directory: Path, kind: str) -> str | None:
+    """Return where a run says that a kind came from whose source it keeps; None where it says nothing of it."""
+    try:
+        kinds = json.loads((directory / RUN_INFO).read_bytes())["kinds"]
+        return next((str(about["from"]) for name, about in kinds.items() if name.endswith(f".{kind}")), None)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run, or a damaged one, which others tell
+        return None
+
+
+def loaded_packages() -> list[Path]:
+    """Return the folders of packages that `--with` and `DYN_WITH` name."""
+    named = (Path(path) for path in os.environ.get(WITH, "").split(os.pathsep) if path)
+    return [path for path in named if (path / "__init__.py").is_file()]
+
+
+def load_package(path: Path) -> ModuleType:
+    """Import the package in a folder, and its module `kinds` where it has one; return the package.
+
+    One inside another package has the name that it has there.
+
+    Raises:
+        InputError: it cannot be imported, or another package has its name.
+    """
+    root, name = path.parent, path.name
+    while (root / "__init__.py").is_file():
+        root, name = root.parent, f"{root.name}.{name}"
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    try:
+        package: ModuleType = _silently(lambda: importlib.import_module(name))
+        if (path / "kinds.py").is_file():
+            _silently(lambda: importlib.import_module(f"{name}.kinds"))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(f"--with {path}: {_why(error)}") from error
+    if Path(package.__file__ or "").parent.resolve() != path.resolve():
+        raise InputError(f"--with {path}: there is another package {name!r} ({package.__file__}); rename the folder")
+    return package
+
+
+def _local_files(path: Path) -> dict[str, bytes]:
+    """Return a file and the modules beside it that it imports, directly or not, by their names relative to it."""
+    files: dict[str, bytes] = {}
+    todo = [path]
+    while todo:
+        file = todo.pop()
+        name = file.relative_to(path.parent).as_posix()
+        if name in files:
+            continue
+        try:
+            files[name] = file.read_bytes()
+        except OSError as error:
+            raise InputError(f"--with {file}: it cannot be read ({error.strerror})") from error
+        try:
+            tree = ast.parse(files[name])
+        except (SyntaxError, ValueError) as error:
+            raise InputError(f"--with {file}: it is not Python: {_told(error)}") from error
+        for module in _imported(tree, file.relative_to(path.parent).parent.parts):
+            places = [path.parent.joinpath(*module[: depth + 1]) for depth in range(len(module))]
+            found = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+            todo += filter(Path.is_file, found)
+    return files
+
+
+def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the parts of the names of all modules that a module of `package` may import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            root = package[: len(package) + 1 - node.level] if node.level else ()
+            module = (*root, *(node.module.split(".") if node.module else ()))
+            yield from ((*module, alias.name) for alias in node.names)
+
+
+@cache
+def _load_packages() -> None:
+    points = entry_points(group=GROUP)
+    if points:
+        _load_bundled()  # first, so that a name that is taken is noticed where it is taken
+    for point in points:
+        report_if_broken(point, lambda point=point: point.load())  # type: ignore[misc]
+
+
+def report_if_broken(point: EntryPoint, load: Callable[[], Any]) -> Any:
+    """Return what `load` gives for the entry point of somebody's package; report it on stderr when it is broken."""
+    try:
+        return _silently(load)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also what exits at import
+        owner = f"the package {point.dist.name}" if point.dist is not None else f"the entry point {point.value}"
+        print(f"dyn: {owner} is left out, {point.value} cannot be used: {_told(error)}", file=sys.stderr)
+        return None
+
+
+def _silently(work: Callable[[], Any]) -> Any:
+    """Do what runs code of others with stdout closed to it: that belongs to our data."""
+    with contextlib.redirect_stdout(sys.stderr):
+        return work()
+
+
+def _why(error: BaseException) -> str:
+    """Return why a file or a package could not be loaded."""
+    return str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+class KindError(RunError):
+    """A kind from outside raised an exception, or gave what cannot be used."""
+
+
+@contextlib.contextmanager
+def blamed() -> Iterator[None]:
+    """Do what calls kinds; an exception that comes out of one from outside, or its `sys.exit()`, becomes a `KindError`.
+
+    It names the kind, or else the module, and the line.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, DynError) or (culprit := culprit_of(error)) is None:
+            raise
+        raise KindError(culprit) from error
+
+
+def culprit_of(error: BaseException) -> str | None:
+    """Return the kind from outside, file and line out of which an exception came, and the exception; None for ours."""
+    kinds = [cls for section in SECTIONS for cls in registered(section).values() if is_foreign(cls)]
+    modules, culprit, place = {cls.__module__ for cls in kinds}, "", ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if isinstance(kind := frame.f_locals.get("self"), Kind) and is_foreign(type(kind)):
+            culprit = f"{kind.section}.kind {kind.kind!r}, "
+        if frame.f_globals.get("__name__") in modules:
+            place = f"{Path(frame.f_code.co_filename).name}, line {line}"
+    return f"{culprit}{place}: {_told(error)}" if place else None
+
+
+def is_foreign(cls: type) -> bool:
+    """Return whether a kind does not come with the program."""
+    return cls.__module__.partition(".")[0] != "dynamics_cli"
+
+
+def source_of(cls: type[Kind]) -> Source | None:
+    """Return the source of a kind, None for one that is bundled.
+
+    Raises:
+        InputError: it has no source that could be read, as one that was typed into a console.
+    """
+    name = cls.__module__
+    if (text := cls.__dict__.get("source_text")) is not None:
+        return Source(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
+    if not is_foreign(cls):
+        return None
+    if name not in _SOURCES:
+        _SOURCES[name] = _package_source(name) or _file_source(cls)
+    return _SOURCES[name]
+
+
+def _package_source(module: str) -> Source | None:
+    """Return all Python files of the installed package that has a module, None when no package has it."""
+    from importlib.metadata import packages_distributions
+
+    loaded = Path(getattr(sys.modules.get(module), "__file__", None) or "").resolve()
+    for owner in packages_distributions().get(module.partition(".")[0], ()):
+        distribution = importlib.metadata.distribution(owner)
+        files = [file for file in distribution.files or () if file.suffix == ".py" and ".." not in file.parts]
+        if loaded in {Path(str(file.locate())).resolve() for file in files}:
+            contents = {file.as_posix(): file.read_binary() for file in files}
+            return Source(f"{owner} {distribution.version}", contents)
+    return None  # also of a package that is installed in place: its folder stands for it
+
+
+def _file_source(cls: type[Any]) -> Source:
+    try:
+        path = Path(inspect.getsourcefile(cls) or "")
+        root = _package_root(cls.__module__, path)
+        if root is None:
+            return Source(path.name, _local_files(path))
+        files = sorted(root.rglob("*.py"))
+        return Source(root.name, {file.relative_to(root.parent).as_posix(): file.read_bytes() for file in files})
+    except (OSError, TypeError) as error:  # nothing to read it from
+        raise InputError(
+            f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
+            "write it to a file"
+        ) from error
+
+
+def _package_root(module: str, path: Path) -> Path | None:
+    """Return the folder of the package that a module belongs to, None for a module of its own."""
+    depth = module.count(".") - (path.name != "__init__.py")
+    return path.parents[depth] if depth >= 0 else None
+
+
+def foreign_sources(config: object) -> dict[str, Source]:
+    """Return the source of every kind of a config that is not bundled, by `section.name`.
+
+    Raises:
+        InputError: a kind has no source that can be read.
+    """
+    found = {f"{kind.section}.{kind.kind}": source_of(type(kind)) for _, kind in kinds_in(config) if kind.section}
+    return {name: source for name, source in sorted(found.items()) if source is not None}
+
+
+class OneOf:
+    """Says that the value of a key is one of the kinds of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
+
+    Args:
+        section: that of the kinds.
+        default: the kind of a mapping that names none.
+        word: whether a kind may be named by one word, `relu` for `{kind: relu}`.
+
+    """
+
+    def __init__(self, section: str, *, default: str | None = None, word: bool = False) -> None:
+        self.section, self.default, self.word = section, default, word
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        dump = core_schema.plain_serializer_function_ser_schema(self._dump, info_arg=False) if self.word else None
+        return core_schema.with_info_plain_validator_function(self._validate, serialization=dump)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return a note that `schema` replaces by the choice between the kinds that there are then."""
+        return {"kinds": self.section, "default kind": self.default, "word": self.word}
+
+    def _validate(self, value: object, info: ValidationInfo) -> Kind:
+        if isinstance(value, Kind) and (value.section == self.section or isinstance(value, Unknown)):
+            return value
+        if self.word and isinstance(value, str):
+            value = {"kind": value}
+        if not isinstance(value, Mapping):
+            raise PydanticCustomError("model_type", "must be a section")
+        name = value.get("kind", self.default)
+        if name is None:
+            raise PydanticCustomError("union_tag_not_found", "has no kind")
+        cls = find_kind(self.section, name) if isinstance(name, str) else None
+        if cls is not None:
+            return cls.model_validate({**value, "kind": name}, context=info.context)
+        if info.context and info.context.get(KEEP_UNKNOWN) and isinstance(name, str):
+            return Unknown.model_validate({**value, "kind": name, "of": self.section})
+        raise PydanticCustomError("union_tag_invalid", "has an unknown kind")
+
+    @staticmethod
+    def _dump(value: Kind) -> Any:
+        """Return the word for a kind that has all its defaults, so that a config reads as people write it."""
+        fields = type(value).model_fields.items()
+        plain = not (value.model_extra or value.file_keys) and all(
+            getattr(value, name) == field.get_default(call_default_factory=True)
+            for name, field in fields
+            if name not in ("kind", "of")
+        )
+        return value.kind if plain else value.model_dump(exclude_none=True)
+
+
+def one_of(field: Any) -> OneOf | None:
+    """Return what a field of a section says about kinds: the section that its value, or each of its values, names."""
+    for note in field.metadata:
+        if isinstance(note, OneOf):
+            return note
+    for argument in _arguments(field.annotation):
+        if isinstance(argument, OneOf):
+            return argument
+    return None
+
+
+def _arguments(annotation: Any) -> Iterator[Any]:
+    for argument in get_args(annotation):
+        yield argument
+        yield from _arguments(argument)
