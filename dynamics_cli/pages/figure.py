@@ -18,6 +18,7 @@ from dynamics_cli.errors import DynError, RunError
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.pages.run import add_run
 from dynamics_cli.reproduction import catalogue
+from dynamics_cli.reproduction.audit import read_audit
 from dynamics_cli.reproduction.claims import ClaimOverSeeds, summary
 from dynamics_cli.reproduction.document import read_document, run_path, sha256
 from dynamics_cli.reproduction.entries import PaperEntry
@@ -99,6 +100,7 @@ def add_figure(page: Page, file: Path, document: Mapping[str, Any], *, runs: boo
         tag("p", tag("strong", f"{summary(claims)}.")),
         *(_claims_table(kind, [one for one in claims if one.first.kind == kind]) for kind in KINDS),
         tag("ul", *(tag("li", remark) for remark in document.get("remarks", []))) if document.get("remarks") else None,
+        _audit(file),
         tag("p", "Again: ", tag("code", command(document))),
         folded(
             "Origins of the settings",
@@ -135,6 +137,18 @@ def _claims_table(kind: str, claims: Sequence[ClaimOverSeeds]) -> Html | None:
             cells.append(tag("td", folded(one.count or f"{len(one.outcomes)} seeds", each)))
         rows.append(cells)
     return table(header, rows, KINDS[kind], class_="claims")
+
+
+def _audit(file: Path) -> Html | None:
+    """Return which claims hold under nulls, where `dyn audit` has left its table beside the figure."""
+    if (audit := read_audit(file.with_suffix(".audit.json"))) is None:
+        return None
+    reasons = [tag("li", f"{one.null}: {one.reason}") for one in audit.outcomes if one.reason]
+    return folded(
+        "Claims under nulls",
+        table(*audit.table(), f"Which claims of {audit.figure} hold for other networks than the figure's"),
+        tag("ul", *reasons) if reasons else None,
+    )
 
 
 def _pictures(file: Path, document: Mapping[str, Any]) -> Iterator[Html]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config
-from dynamics_cli.errors import DynError, UsageError, did_you_mean
+from dynamics_cli.errors import DynError, RunError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, over_seeds
+from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
 from dynamics_cli.reproduction.obtain import RunSource, config_path
 from dynamics_cli.runs import outputs_root
@@ -124,6 +125,22 @@ class Audit:
         }  # fmt: skip
 
 
+def read_audit(path: Path) -> Audit | None:
+    """Return what `audit_figure` wrote; None where there is nothing.
+
+    Raises RunError: it is not what dyn writes.
+    """
+    try:
+        found = json.loads(path.read_text())
+        claims = [Claim(**one) for one in found["claims"]]
+        outcomes = [Outcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
+        return Audit(found["figure"], claims, outcomes, found["seeds"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise RunError(f"{path} is not what dyn audit writes: {error}") from error
+
+
 def _cell(claim: Claim, outcome: Outcome) -> str:
     if claim.verdict != "reproduced" or (not outcome.held and outcome.reason):
         return "–"
@@ -185,7 +202,7 @@ def audit_figure(
         counts = {one.first.id: one.reproduced for one in over_seeds(every)}
     audit = Audit(figure.id, claims, outcomes, counts)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    files.save(folder / f"{figure.id}.audit.json", (json.dumps(audit.as_dict(), indent=1) + "\n").encode())
+    files.save(folder / f"{figure.id}{AUDIT}.json", (json.dumps(audit.as_dict(), indent=1) + "\n").encode())
     return audit
 
 

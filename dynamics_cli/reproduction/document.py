@@ -20,6 +20,8 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 FORMAT = 1
 """Version of the document; one of a higher version is refused, not guessed at."""
+AUDIT = ".audit"
+"""Stands before `.json` in the name of a table of nulls, which is no figure."""
 BY_CHANCE = ("reused", "seconds")
 """What is said of a run that is another the next time, for equal runs."""
 
@@ -112,7 +114,9 @@ def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] =
 
 def list_figures(folder: str | Path) -> list[Path]:
     """Return the JSON files of the figures in a folder: those beside which a picture of their name may stand."""
-    return sorted(file for file in Path(folder).glob("*.json") if not file.name.startswith("."))
+    return sorted(
+        file for file in Path(folder).glob("*.json") if not file.name.startswith(".") and AUDIT not in file.suffixes
+    )
 
 
 def _read_with_files(file: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
