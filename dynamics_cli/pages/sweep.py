@@ -9,10 +9,11 @@ import numpy as np
 
 from dynamics_cli.analysis.curves import value_scale
 from dynamics_cli.errors import RunError
-from dynamics_cli.pages.document import Html, Page, table, tag
+from dynamics_cli.pages.document import Html, Page, folded, table, tag
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs import CorruptRunError
-from dynamics_cli.sweeps.directory import sweep_summary
+from dynamics_cli.runs.compare import flat
+from dynamics_cli.sweeps.directory import read_sweep, sweep_summary
 from dynamics_cli.sweeps.pictures import Coordinate, SweepTable
 
 CURVES = 1_500_000
@@ -55,8 +56,14 @@ def add_sweep(page: Page, directory: Path) -> None:
         table(["message", "jobs"], failures, "Jobs that failed") if failures else None,
         table(["run", "iterations"], running, "Running now") if running else None,
         table(["setting", "values"], settings, "What is swept"),
+        folded("Config", table(["setting", "value"], _config(directory), "Config"), printed=True),
     ]
     page.body.append(tag("section", *parts, class_="sweep"))
+
+
+def _config(directory: Path) -> list[list[Any]]:
+    """Return the settings that all jobs share as far as they are not swept."""
+    return [[key, value] for key, value in flat(read_sweep(directory).get("config", {})).items() if value is not None]
 
 
 def _jobs(page: Page, results: SweepTable) -> Html:
@@ -70,7 +77,8 @@ def _jobs(page: Page, results: SweepTable) -> Html:
     failed = [row["job"] for row in rows if row["status"] == "failed"]
     says = f"{len(rows)} jobs over {chosen['x']} and {chosen['y']}, coloured by {chosen['color']}"
     texts = {name: page.array(_bytes([row[name] for row in rows])) for name in ("status", "path", "message")}
-    described: dict[str, Any] = {"jobs": len(rows), "columns": columns, **chosen, **texts, **_curves(page, results)}
+    about = {"name": results.directory.name, "jobs": len(rows), "columns": columns}
+    described: dict[str, Any] = {**about, **chosen, **texts, **_curves(page, results)}
     says += f"; {len(failed)} of them failed." if failed else "."
     return page.panel("sweep", "Jobs", says, wide=True, **described)
 
@@ -90,16 +98,27 @@ def _bytes(texts: list[str]) -> np.ndarray[Any, Any]:
 
 
 def _curves(page: Page, results: SweepTable) -> dict[str, Any]:
-    """Return the losses of all jobs, thinned to what all have room for, one job after another; nothing if too many."""
-    points = min(POINTS, CURVES // max(2 * len(results.rows), 1))
+    """Return losses and measures of all jobs by name, thinned to what all have room for; nothing if there is too much.
+
+    The curves of a name stand one job after another; those of measures are left out first.
+    """
+    names = ["final_loss", *(name for name in results.measures if name != "final_loss")]
+    room = CURVES // max(2 * len(results.rows), 1)
+    kept = max(1, min(len(names), room // FEWEST))
+    points = min(POINTS, room // kept)
     directories = {row["path"] for row in results.rows}
     if points < FEWEST or len(directories) > DIRECTORIES:
         return {"without": "the curves of so many jobs do not fit into a page; each run has a page of its own"}
-    xs, ys, counts = [], [], []
-    for k in range(len(results.rows)):
-        x, y = decimate(*results.curve(k, "final_loss"), columns=points // 6)
-        xs.append(x)
-        ys.append(y)
-        counts.append(len(x))
-    together: dict[str, Any] = {"x": np.concatenate(xs), "y": np.concatenate(ys).astype(np.float32), "counts": counts}
-    return {"curves": {name: page.array(values) for name, values in together.items()}}
+    curves: dict[str, Any] = {}
+    for name in names[:kept]:
+        found = [decimate(*results.curve(k, name), columns=points // 6) for k in range(len(results.rows))]
+        if any(len(x) for x, _ in found):
+            together: dict[str, Any] = {
+                "x": np.concatenate([x for x, _ in found]),
+                "y": np.concatenate([y for _, y in found]).astype(np.float32),
+                "counts": [len(x) for x, _ in found],
+            }
+            title = "loss" if name == "final_loss" else name
+            curves[title] = {key: page.array(values) for key, values in together.items()}
+    first = "loss" if results.measures[:1] == ["final_loss"] else next(iter(results.measures), "loss")
+    return {"curves": {key: curves[key] for key in sorted(curves, key=lambda one: one != first)}}

@@ -87,7 +87,7 @@ def pixels(tab: Any, kind: str) -> str:
 def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, points: Run) -> None:
     tab = show(points.page())
     steps, last = points.snapshot_iterations, len(points.snapshot_iterations) - 1
-    slider = tab.get_by_role("slider")
+    slider = tab.get_by_role("slider", name="State of training")
     slider.focus()
     before = {kind: pixels(tab, kind) for kind in ("function", "plane")}
     for keys, k in ((["ArrowLeft"] * 3, last - 3), (["Home"], 0), (["ArrowRight"] * 4, 4), (["End"], last)):
@@ -208,6 +208,77 @@ def test_a_sweep_answers_to_mouse_and_keyboard(show: Show, swept: Any) -> None:
     tab.get_by_label("colour", exact=True).select_option("architecture.width")
     assert pixels(tab, "sweep") != before
     assert "; lines: medians" in tab.locator(".sweep .settings").nth(1).inner_text()
+
+
+def jobs(tab: Any) -> list[str]:
+    return [text.split("\t")[0] for text in tab.locator(".sweep tr.job").all_inner_texts()]
+
+
+@pytest.mark.parametrize("size", ["wide", "phone"])
+def test_jobs_are_sorted_and_found(size: str, show: Show, swept: Any) -> None:
+    tab = show(dyn.page(swept), size)
+    rows = read_rows(swept.path)
+    tab.get_by_role("button", name="weight_norm", exact=True).click()
+    finite = sorted(
+        (row for row in rows if row["weight_norm"] not in ("", "nan")), key=lambda row: float(row["weight_norm"])
+    )
+    assert jobs(tab)[: len(finite)] == [row["job"] for row in finite]
+    tab.get_by_role("button", name="weight_norm").click()
+    assert jobs(tab)[: len(finite)] == [row["job"] for row in finite[::-1]]
+    tab.get_by_label("find jobs").fill("lr<0.05 width=4 complete")
+    wanted = {row["job"] for row in rows if float(row["optimizer.lr"]) < 0.05 and row["architecture.width"] == "4"}
+    assert set(jobs(tab)) == wanted
+    assert "4 that are found, of 12" in tab.inner_text(".sweep")
+    tab.get_by_label("find jobs").fill("nothing of the kind")
+    assert "no job is found" in tab.inner_text(".sweep")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.get_by_label("find jobs").fill("")
+    last = tab.locator(".sweep thead th").last
+    last.scroll_into_view_if_needed()
+    box = last.bounding_box()
+    assert 0 <= box["x"] <= tab.viewport_size["width"] - 10  # all columns can be reached
+
+
+def test_all_jobs_are_printed_and_a_row_shows_its_curves(show: Show, swept: Any) -> None:
+    tab = show(dyn.page(swept), "wide")
+    assert "The first 7 jobs" in tab.inner_text(".sweep")
+    assert tab.get_by_label("curves of").input_value() == "weight_norm"  # the measure that the config asks for
+    tab.locator("tr.job").nth(2).press("Enter")
+    tab.wait_for_function("document.querySelector('.sweep code')?.textContent.endsWith(':2')")
+    tab.get_by_label("curves of").select_option("loss")
+    tab.wait_for_selector(".sweep .legend >> text=loss, job 2")
+    assert tab.get_by_text("optimizer.iterations").count() == 1  # the config, folded in
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("tr.job").count() == 12
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+def test_curves_are_smoothed_and_saved(show: Show, points: Run, tmp_path: Path) -> None:
+    tab = show(points.page(), "wide")
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="CSV").first.click()
+    text = Path(saved.value.path()).read_text().splitlines()
+    assert (saved.value.suggested_filename, text[0]) == ("loss.csv", "curve,iteration,value")
+    assert [float(line.rsplit(",", 1)[1]) for line in text[1:]] == points.losses.tolist()
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="PNG").first.click()
+    with Image.open(saved.value.path()) as picture:
+        assert picture.size[0] > 500
+    before = tab.evaluate("document.querySelector('.chart canvas').toDataURL()")
+    tab.locator(".smooth").first.fill("0.9")
+    assert tab.evaluate("document.querySelector('.chart canvas').toDataURL()") != before
+
+
+def test_panels_are_found_and_folded(show: Show, points: Run) -> None:
+    tab = show(points.page(), "wide")
+    tab.get_by_label("find panels").fill("singular")
+    shown = [one for one in tab.locator("figure.panel").all() if one.is_visible()]
+    assert 0 < len(shown) < tab.locator("figure.panel").count()
+    tab.get_by_label("find panels").fill("")
+    tab.get_by_role("button", name="Loss", exact=True).click()
+    assert not tab.locator(".drawn").first.is_visible()
+    tab.get_by_role("button", name="Loss", exact=True).click()
+    assert tab.locator(".drawn").first.is_visible()
 
 
 def test_medians_of_words_are_not_joined(show: Show, tmp_path: Path) -> None:

@@ -37,11 +37,31 @@ function ticker(text, ticked, then) {
   return make("label", {}, box, text);
 }
 
+/** Let a browser save a file. @param {string} name @param {Blob} contents */
+function save(name, contents) {
+  const link = /** @type {HTMLAnchorElement} */ (make("a", { download: name, href: URL.createObjectURL(contents) }));
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** Means that forget: of each value the share `1 - kept`, of what was before it `kept`. @param {Curve} curve @param {number} kept */
+function smoothed(curve, kept) {
+  if (!(kept > 0)) return curve;
+  const y = new Float64Array(curve.y.length);
+  let [mean, weight] = [0, 0];
+  for (let k = 0; k < y.length; k++) {
+    if (Number.isFinite(curve.y[k])) [mean, weight] = [kept * mean + (1 - kept) * curve.y[k], kept * weight + 1 - kept];
+    y[k] = Number.isFinite(curve.y[k]) ? mean / weight : NaN;
+  }
+  return new Curve(curve.x, y);
+}
+
 class Chart {
   /** @param {HTMLElement} place @param {Panel} panel @param {{name: string, curve: Curve, dash: boolean}[]} lines */
   constructor(place, panel, lines) {
     this.panel = panel;
     this.lines = lines;
+    this.raw = lines.map(({ curve }) => curve);
     this.log = { ...panel.log };
     this.hidden = new Set();
     /** @type {[number, number] | null} */
@@ -59,6 +79,10 @@ class Chart {
       make("button", { type: "button", onclick: () => this.zoomBy(0.5) }, "zoom in"),
       make("button", { type: "button", onclick: () => this.zoomBy(2) }, "zoom out"),
       make("button", { type: "button", onclick: () => this.zoom(null) }, "all"),
+      make("label", {}, "smooth", make("input", { type: "range", min: "0", max: "0.99", step: "0.01", value: "0", class: "smooth", autocomplete: "off",
+        oninput: (/** @type {Event} */ event) => this.smooth(Number(/** @type {HTMLInputElement} */ (event.target).value)) })),
+      make("button", { type: "button", onclick: () => save(`${this.name()}.csv`, new Blob([this.csv()], { type: "text/csv" })) }, "CSV"),
+      make("button", { type: "button", onclick: () => this.picture().toBlob((blob) => blob && save(`${this.name()}.png`, blob)) }, "PNG"),
     );
     this.drawing = make("div", { class: "chart", role: "img", "aria-label": panel.alternative });
     this.readout = make("p", { class: "readout" }, "\u00a0");
@@ -278,6 +302,36 @@ class Chart {
 
   redraw() {
     this.plot?.redraw(false);
+  }
+
+  /** Draw means instead of the values; the values under the pointer are those that are drawn. @param {number} kept */
+  smooth(kept) {
+    this.lines.forEach((line, k) => (line.curve = smoothed(this.raw[k], kept)));
+    this.refresh();
+  }
+
+  /** The name of a file of this chart: that of its panel. */
+  name() {
+    const title = this.drawing.closest("figure")?.querySelector("figcaption")?.textContent || "chart";
+    return title.trim().toLowerCase().replace(/[^a-z0-9]+/g, "_");
+  }
+
+  /** All values of the curves that are shown, as they were recorded. */
+  csv() {
+    const quoted = (/** @type {string} */ text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const rows = this.lines.flatMap(({ name }, k) => (this.hidden.has(k) ? [] : Array.from(this.raw[k].x, (x, i) => `${quoted(name)},${x},${this.raw[k].y[i]}`)));
+    return [`curve,${quoted(this.panel.label)},value`, ...rows, ""].join("\n");
+  }
+
+  /** The chart as it is drawn, on the ground of the page. */
+  picture() {
+    const drawn = /** @type {HTMLCanvasElement} */ (this.drawing.querySelector("canvas"));
+    const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { width: drawn.width, height: drawn.height }));
+    const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    ctx.fillStyle = color("ground");
+    ctx.fillRect(0, 0, drawn.width, drawn.height);
+    ctx.drawImage(drawn, 0, 0);
+    return canvas;
   }
 
   /** Fill the table of values: 25 places of x at most. */

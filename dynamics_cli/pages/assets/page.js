@@ -170,6 +170,28 @@ function setTheme(theme) {
   recolor();
 }
 
+/** Let panels be folded by their titles, and found by words in them. */
+function offerPanels() {
+  const panels = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("figure.panel")]);
+  for (const panel of panels) {
+    const title = panel.querySelector("figcaption");
+    if (!title) continue;
+    const turn = make("button", { type: "button", class: "quiet", "aria-expanded": "true" }, ...title.childNodes);
+    turn.addEventListener("click", () => turn.setAttribute("aria-expanded", String(!panel.classList.toggle("closed"))));
+    title.replaceChildren(turn);
+  }
+  if (panels.length < 5) return;
+  const search = /** @type {HTMLInputElement} */ (make("input", { type: "search", autocomplete: "off" }));
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/);
+    for (const panel of panels) {
+      const text = (panel.querySelector("figcaption")?.textContent ?? "").toLowerCase();
+      panel.hidden = !words.every((word) => text.includes(word));
+    }
+  });
+  element("settings").append(make("label", {}, "find panels ", search), " ");
+}
+
 /** Draw everything for a page of another width at once: observers of sizes come after the printer. @param {string} width */
 function fitTo(width) {
   document.body.style.width = width;
@@ -203,6 +225,7 @@ document.addEventListener("toggle", (event) => {
 
 (async () => {
   document.documentElement.classList.add("drawing");
+  offerPanels();
   offerThemes();
   const place = document.getElementById("reload");
   if (place) offerReload(place);

@@ -6,6 +6,8 @@
 /** @typedef {{name: string, values: Numbers, words: string[] | null, log: boolean, setting: boolean}} Column */
 
 const PER_PAGE = 20;
+/** Rows on paper, and jobs whose curves are drawn over each other, at most. */
+const [PRINTED, MOST_TRACED] = [2000, 7];
 
 /** @param {Numbers} values @param {boolean} log @returns {[number, number]} */
 function reach(values, log) {
@@ -25,6 +27,11 @@ class Sweep {
     this.chosen = { x: panel.x, y: panel.y, color: panel.color };
     this.job = -1;
     this.first = 0;
+    /** Rows of the table, in its order. @type {number[]} */
+    this.rowsShown = Array.from({ length: panel.jobs }, (_, j) => j);
+    /** @type {{by: number, up: boolean}} */
+    this.sorted = { by: 0, up: true };
+    this.wanted = "";
     const settings = make("div", { class: "settings" });
     /** @type {("x" | "y" | "color")[]} */ (["x", "y", "color"]).forEach((what) => {
       const names = columns.map(({ name }) => make("option", { value: name, ...(name === panel[what] ? { selected: "" } : {}) }, name));
@@ -51,14 +58,25 @@ class Sweep {
     bar.append(this.scale, this.legend);
     this.readout = make("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
     this.curve = make("div", {});
+    const names = Object.keys(panel.curves ?? {});
+    this.measure = /** @type {HTMLSelectElement} */ (make("select", { autocomplete: "off" }, ...names.map((name) => make("option", {}, name))));
+    this.measure.addEventListener("change", () => this.trace());
+    const curves = make("div", { class: "settings" }, make("label", {}, "curves of ", this.measure),
+      make("button", { type: "button", onclick: () => this.forget() }, "of all jobs below"));
+    curves.hidden = !names.length;
+    const filter = /** @type {HTMLInputElement} */ (make("input", { type: "search", autocomplete: "off", placeholder: "words, or seed>2 status=complete" }));
+    filter.addEventListener("input", () => this.filter(filter.value));
+    const found = make("div", { class: "settings" }, make("label", {}, "find jobs ", filter));
     this.rows = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "jobs" });
     this.pager = make("span", {});
     const turn = (/** @type {number} */ by) => () => {
-      this.first = Math.max(0, Math.min(Math.floor((panel.jobs - 1) / PER_PAGE) * PER_PAGE, this.first + by * PER_PAGE));
+      this.first = Math.max(0, Math.min(Math.floor((this.rowsShown.length - 1) / PER_PAGE) * PER_PAGE, this.first + by * PER_PAGE));
       this.tabulate();
     };
     const pages = make("div", { class: "settings" }, make("button", { type: "button", onclick: turn(-1) }, "jobs before"), this.pager, make("button", { type: "button", onclick: turn(1) }, "jobs after"));
-    place.append(bar, this.readout, this.curve, this.rows, pages);
+    place.append(bar, this.readout, curves, this.curve, found, this.rows, pages);
+    addEventListener("beforeprint", () => this.tabulate(PRINTED));
+    addEventListener("afterprint", () => this.tabulate());
     const { canvas } = this.drawing;
     canvas.addEventListener("mousemove", (event) => this.point(this.under(event)));
     canvas.addEventListener("click", (event) => {
@@ -68,6 +86,7 @@ class Sweep {
     });
     this.draw();
     this.tabulate();
+    this.trace();
   }
 
   /** @param {string} name @returns {Column} */
@@ -201,44 +220,112 @@ class Sweep {
   }
 
   /** Choose a job: its numbers, its row, its curve. @param {number} job */
-  async show(job) {
+  show(job) {
     this.job = job;
     this.point(job);
-    this.first = Math.floor(job / PER_PAGE) * PER_PAGE;
+    this.first = Math.floor(Math.max(0, this.rowsShown.indexOf(job)) / PER_PAGE) * PER_PAGE;
     this.tabulate();
-    const { curves, without } = this.panel;
-    if (!curves) {
-      this.curve.replaceChildren(make("p", {}, without));
-      return;
-    }
-    const [x, y, counts] = await Promise.all([curves.x, curves.y, curves.counts].map(numbers));
-    let from = 0;
-    for (let j = 0; j < job; j++) from += counts[j];
-    const place = make("div", {});
-    this.curve.replaceChildren(make("p", {}, `Loss of job ${exact(this.columns[0].values[job])}, in ${this.texts.path[job]}`), place);
-    if (!counts[job]) {
-      place.append("It recorded no losses.");
-      return;
-    }
-    const curve = new Curve(x.slice(from, from + counts[job]), y.slice(from, from + counts[job]));
-    const positive = curve.y.every((value) => !(value < 0));
-    const panel = { kind: "chart", log: { x: false, y: positive }, label: "iteration", alternative: `Loss of job ${job} over iterations.` };
-    this.chart = new Chart(place, panel, [{ name: "loss", curve, dash: false }]);
+    return this.trace();
   }
 
-  tabulate() {
-    const { jobs } = this.panel;
-    const end = Math.min(jobs, this.first + PER_PAGE);
-    const head = make("tr", {}, ...[...this.columns.map(({ name }) => name), "status", "message"].map((name) => make("th", { scope: "col" }, name)));
+  /** Choose no job: the curves of several stand above the table again. */
+  forget() {
+    this.job = -1;
+    this.readout.textContent = "\u00a0";
+    this.tabulate();
+    return this.trace();
+  }
+
+  /** Draw the curve of the chosen job, or of the first that the table shows. */
+  async trace() {
+    const { panel } = this;
+    const stored = panel.curves?.[this.measure.value];
+    if (!stored) {
+      this.curve.replaceChildren(make("p", {}, panel.without ?? "no curves were recorded"));
+      return;
+    }
+    const [x, y, counts] = await Promise.all([stored.x, stored.y, stored.counts].map(numbers));
+    const starts = [0];
+    for (const count of counts) starts.push(starts[starts.length - 1] + count);
+    const name = (/** @type {number} */ j) => exact(this.columns[0].values[j]);
+    const jobs = (this.job >= 0 ? [this.job] : this.rowsShown).filter((j) => counts[j]).slice(0, MOST_TRACED);
+    const place = make("div", {});
+    const of = this.job >= 0 ? `Job ${name(this.job)}, in ${this.texts.path[this.job]}; a page of its own: ` : "";
+    const said = this.job >= 0 ? [of, make("code", {}, `dyn page ${panel.name}:${name(this.job)}`)] : jobs.length ? [`The first ${jobs.length} jobs of the table that have curves; a row shows its own.`] : [];
+    this.curve.replaceChildren(make("p", {}, ...said), place);
+    this.chart = undefined;
+    if (!jobs.length) {
+      place.append("It recorded no such curve.");
+      return;
+    }
+    const lines = jobs.map((j) => ({ name: `${this.measure.value}, job ${name(j)}`, curve: new Curve(x.slice(starts[j], starts[j + 1]), y.slice(starts[j], starts[j + 1])), dash: false }));
+    const log = lines.every(({ curve }) => curve.y.every((value) => !(value < 0)));
+    const chart = { kind: "chart", log: { x: false, y: log }, label: "iteration", alternative: `${this.measure.value} of ${jobs.length} jobs over iterations.` };
+    this.chart = new Chart(place, chart, lines);
+  }
+
+  /** What stands in a cell of the table. @param {number} c @param {number} j */
+  cell(c, j) {
+    if (c >= this.columns.length) return this.texts[["status", "message"][c - this.columns.length]][j];
+    const { values, words } = this.columns[c];
+    return words ? words[values[j]] : exact(values[j]);
+  }
+
+  /** Keep the jobs that have all that is wanted: `name<number`, `name=text`, or words in any cell. @param {string} wanted */
+  filter(wanted) {
+    const names = [...this.columns.map(({ name }) => name), "status", "message"];
+    const tests = wanted.trim().split(/\s+/).filter(Boolean).map((word) => {
+      const [, name, sign, text] = /^([^<>=]+)([<>]=?|=)(.+)$/.exec(word) ?? [];
+      const c = name === undefined ? -1 : names.findIndex((one) => one === name || one.endsWith(`.${name}`));
+      if (c < 0) return (/** @type {number} */ j) => names.some((_, k) => this.cell(k, j).toLowerCase().includes(word.toLowerCase()));
+      const [number, numeric] = [Number(text), c < this.columns.length && !this.columns[c].words];
+      if (sign === "=") return (/** @type {number} */ j) => this.cell(c, j) === text || (numeric && this.columns[c].values[j] === number);
+      return (/** @type {number} */ j) => {
+        const value = numeric ? this.columns[c].values[j] : NaN;
+        return (sign[0] === "<" ? value < number : value > number) || (sign.length > 1 && value === number);
+      };
+    });
+    this.rowsShown = Array.from({ length: this.panel.jobs }, (_, j) => j).filter((j) => tests.every((test) => test(j)));
+    this.sort(this.sorted.by, this.sorted.up);
+  }
+
+  /** Put the rows into the order of a column; what is no number comes last. @param {number} by @param {boolean} up */
+  sort(by, up) {
+    this.sorted = { by, up };
+    const column = this.columns[by];
+    const sign = up ? 1 : -1;
+    const compare = column && !column.words
+      ? (/** @type {number} */ i, /** @type {number} */ j) => {
+        const [a, b] = [column.values[i], column.values[j]];
+        return Number.isNaN(a) || Number.isNaN(b) ? Number(Number.isNaN(a)) - Number(Number.isNaN(b)) : sign * (a - b);
+      }
+      : (/** @type {number} */ i, /** @type {number} */ j) => sign * this.cell(by, i).localeCompare(this.cell(by, j));
+    this.rowsShown.sort((i, j) => compare(i, j) || i - j);
+    this.first = 0;
+    this.tabulate();
+    if (this.job < 0) this.trace();
+  }
+
+  /** Write a part of the table; on paper more of it. @param {number} [most] */
+  tabulate(most = PER_PAGE) {
+    const rows = this.rowsShown;
+    const [first, end] = most > PER_PAGE ? [0, Math.min(rows.length, most)] : [this.first, Math.min(rows.length, this.first + most)];
+    const head = make("tr", {}, ...[...this.columns.map(({ name }) => name), "status", "message"].map((name, c) => {
+      const order = this.sorted.by === c ? (this.sorted.up ? "ascending" : "descending") : "none";
+      const button = make("button", { type: "button", class: "quiet", onclick: () => this.sort(c, this.sorted.by !== c || !this.sorted.up) }, `${name}${{ ascending: " \u25b2", descending: " \u25bc", none: "" }[order]}`);
+      return make("th", { scope: "col", "aria-sort": order }, button);
+    }));
     const body = make("tbody", {});
-    for (let j = this.first; j < end; j++) {
-      const cells = this.columns.map(({ values, words }, c) => make(c ? "td" : "th", c ? {} : { scope: "row" }, words ? words[values[j]] : exact(values[j])));
-      const row = make("tr", { class: "job", onclick: () => this.show(j) }, ...cells, ...[this.texts.status[j], this.texts.message[j]].map((text) => make("td", {}, text)));
+    for (const j of rows.slice(first, end)) {
+      const cells = Array.from({ length: this.columns.length + 2 }, (_, c) => make(c ? "td" : "th", c ? {} : { scope: "row" }, this.cell(c, j)));
+      const row = make("tr", { class: "job", tabindex: "0", onclick: () => this.show(j) }, ...cells);
+      row.addEventListener("keydown", (event) => event.key === "Enter" && this.show(j));
       if (j === this.job) row.setAttribute("aria-current", "true");
       body.append(row);
     }
     this.rows.replaceChildren(make("table", {}, make("thead", {}, head), body));
-    this.pager.textContent = `${this.first + 1} to ${end} of ${jobs}`;
+    const of = rows.length < this.panel.jobs ? ` that are found, of ${this.panel.jobs}` : "";
+    this.pager.textContent = rows.length ? `${first + 1} to ${end} of ${rows.length}${of}` : "no job is found";
   }
 }
 
