@@ -190,12 +190,13 @@ def elsewhere(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
 
 
 FAULTS = [
-    (short_answer, "the connection ended after"), (cut_without_length, "the file ends early"),
-    (a_web_page, "it does not send a gzip file"), (broken, "it answers 503 Service Unavailable"), (nonsense, "what?"),
+    (short_answer, "the connection ended after"), (cut_without_length, "it is a damaged gzip file"),
+    (a_web_page, "its contents have 26 bytes and SHA-256 "), (broken, "it answers 503 Service Unavailable"),
+    (nonsense, "what?"),
     (silent, "timed out"), (dripping, "it sends less than 1024 bytes a second"),
     (dripping_head, "it takes too long to answer"),
-    (endless, "it sends more than"), (bomb, "its contents are longer than"),
-    (another_file, "its contents have SHA-256"),
+    (endless, "it sends more than"), (bomb, "its contents have 47057 bytes"),
+    (another_file, "its contents have 47056 bytes"),
     (elsewhere, "it redirects to ftp://127.0.0.1/file, which is not http"),
 ]  # fmt: skip
 
