@@ -77,7 +77,7 @@ def test_a_path_that_is_too_long_is_no_longer_there(tmp_path: Path) -> None:
     place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
     assert dogs_vs_cats.is_there(place)
     assert not dogs_vs_cats.is_there(dogs_vs_cats.Place("x" * 5000, place.key, place.names))
-    too_long = pytest.raises(InputError, match=r"cannot be read \(File name too long\)")
+    too_long = pytest.raises(InputError, match=r"nor a complete zip archive \(.*File name too long")
     with too_long, open_pictures(tmp_path / ("x" * 5000)):
         pass
 

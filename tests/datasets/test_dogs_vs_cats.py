@@ -98,7 +98,7 @@ def test_broken_images_are_named_and_nothing_is_remembered(tmp_path: Path) -> No
 def test_a_truncated_archive_is_told(tmp_path: Path) -> None:
     archive = zip_of(tmp_path / "train.zip", pets())
     archive.write_bytes(archive.read_bytes()[:-100])
-    with pytest.raises(InputError, match="is not a complete zip archive .*; download it again"):
+    with pytest.raises(InputError, match="nor a complete zip archive .*; download it again"):
         add_dogs_vs_cats(archive)
 
 

@@ -40,14 +40,14 @@ def test_what_systems_leave_behind_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_no_such_place(tmp_path: Path) -> None:
-    assert "is not a complete zip archive ([Errno 2] No such file" in refusal(tmp_path / "nothing")
+    assert "is neither a folder nor a complete zip archive ([Errno 2] No such file" in refusal(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("cut", [0, 10, -1, -30])
 def test_a_truncated_archive(cut: int, tmp_path: Path) -> None:
     path = zip_of(tmp_path / "train.zip", CONTENTS)
     path.write_bytes(path.read_bytes()[:cut])
-    assert "is not a complete zip archive" in refusal(path)
+    assert "is neither a folder nor a complete zip archive (" in refusal(path)
 
 
 def test_links_and_folders_in_folders_are_refused(tmp_path: Path) -> None:

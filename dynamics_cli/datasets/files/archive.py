@@ -8,8 +8,6 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
-
 MAX_READ = 2**24
 """Bytes of an archive that are read at once: a table of contents of so many lists some hundred thousand files."""
 PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -17,31 +15,19 @@ PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1
 
 
-class ArchiveError(Exception):
-    """An archive, or a file in it, cannot be read; the message says why."""
-
-
 class _Bounded(io.BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         """Read as any file; `zipfile` asks for a whole table of contents, and makes objects of it."""
         if size is not None and size > MAX_READ:
-            raise ArchiveError(f"its table of contents takes {size} bytes, at most {MAX_READ} are read")
+            raise zipfile.BadZipFile(f"its table of contents takes {size} bytes, at most {MAX_READ} are read")
         return super().read(size)
 
 
 @contextlib.contextmanager
 def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive.
-
-    Raises ArchiveError: it is none, is damaged, or lists more files than fit into memory.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            file = stack.enter_context(_Bounded(io.FileIO(path)))
-            archive = stack.enter_context(zipfile.ZipFile(file))
-        except ARCHIVE_DAMAGE as error:
-            raise ArchiveError(str(error) or type(error).__name__) from error
+    """Open a zip archive; an error in `ARCHIVE_DAMAGE` says that it is none, is damaged, or lists too many files."""
+    with _Bounded(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             if entry.flag_bits & _ENCRYPTED or entry.compress_type not in PACKINGS:
-                raise ArchiveError(f"{entry.filename!r} is encrypted, or packed in a way that is not read here")
+                raise zipfile.BadZipFile(f"{entry.filename!r} is encrypted, or packed in a way that is not read here")
         yield archive

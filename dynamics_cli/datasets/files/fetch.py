@@ -32,6 +32,7 @@ Progress = Callable[[str, int, int | None], None]
 _CHUNK = 2**16
 _SLOWEST = 2**10
 """Bytes a second that a mirror must give, once it has had the time for which it may be silent."""
+_HANDLERS = {"https": urllib.request.HTTPSHandler, "http": urllib.request.HTTPHandler}
 _DIGITS = 20
 """More digits than this are no size."""
 _BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
@@ -44,7 +45,7 @@ class MirrorError(Exception):
 def fetch_mnist(
     *, mirrors: Sequence[str] = MIRRORS, files: Sequence[IdxFile] = ALL_FILES, offline: bool = False,
     progress: Progress | None = None, on_wait: Callable[[str], None] | None = None,
-    schemes: Sequence[str] = ("https",), timeout: float = 30.0,
+    scheme: str = "https", timeout: float = 30.0,
 ) -> Path:  # fmt: skip
     """Download the files that are not there yet; a second process waits for the first and finds them.
 
@@ -54,7 +55,7 @@ def fetch_mnist(
         offline: do not use the network (`DYN_OFFLINE` says the same).
         progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
-        schemes: protocols that a mirror, or what it redirects to, may use.
+        scheme: protocol of the mirrors, and of the addresses to which they redirect.
         timeout: seconds that a mirror may stay silent, or give too little.
 
     Returns:
@@ -68,17 +69,17 @@ def fetch_mnist(
     for mirror in mirrors:
         try:
             parts = urlsplit(mirror)
-            valid = parts.scheme in schemes and parts.hostname and parts.port != 0
+            valid = parts.scheme == scheme and parts.hostname and parts.port != 0
         except ValueError as error:
             raise UsageError(f"{mirror}: it is not an address: {error}") from error
         if not valid:
-            raise UsageError(f"{mirror}: a mirror's address must begin with {schemes[0]}:// and the name of a host")
+            raise UsageError(f"{mirror}: a mirror's address must begin with {scheme}:// and the name of a host")
     directory = mnist_directory()
     if not missing_files(directory, files):
         return directory
     if offline or store.is_offline():
         raise DataMissingError(f"MNIST is not in {directory} and the network may not be used (offline); {_BY_HAND}")
-    opener = urllib.request.build_opener(_Redirects(schemes))
+    opener = _opener(scheme)
     with store.locked(directory, on_wait):
         for file in missing_files(directory, files):
             contents, good = _fetch_one(opener, mirrors, file, progress, timeout)
@@ -154,15 +155,12 @@ def _opened(opener: urllib.request.OpenerDirector, request: urllib.request.Reque
         raise error if answer.done() else MirrorError("it takes too long to answer") from error
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirections, but not to another protocol than the allowed ones."""
-
-    def __init__(self, schemes: Sequence[str]) -> None:
-        self.schemes = schemes
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        """Refuse a redirection that would leave TLS."""
-        if urlsplit(newurl).scheme not in self.schemes:
-            fp.close()
-            raise urllib.error.URLError(f"it redirects to {newurl}, which is not {self.schemes[0]}")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+def _opener(scheme: str) -> urllib.request.OpenerDirector:
+    """Return what opens addresses of one protocol, and follows redirections to this protocol alone."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler, _HANDLERS[scheme], urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPErrorProcessor, urllib.request.UnknownHandler,
+    ):  # fmt: skip
+        opener.add_handler(handler())
+    return opener

@@ -6,6 +6,7 @@ import contextlib
 import io
 import struct
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from dynamics_cli.datasets.files.archive import ArchiveError, open_archive
+from dynamics_cli.datasets.files.archive import open_archive
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 
@@ -61,22 +62,21 @@ def open_pictures(path: Path) -> Iterator[Pictures]:
     """
     with contextlib.ExitStack() as stack:
         try:
-            if path.is_dir():
-                pictures = _in_folder(path)
-            else:
-                archive = stack.enter_context(open_archive(path))
-                if sum(entry.file_size for entry in archive.infolist()) > MAX_TOTAL:
-                    raise InputError(f"{path}: unpacks to more than {MAX_TOTAL // 2**30} GiB; the archive is refused")
-                pictures = Pictures([name for name in archive.namelist() if not _is_noise(name)], archive.open)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        except ArchiveError as error:
+            pictures = _in_folder(path) if path.is_dir() else _in_archive(path, stack.enter_context(open_archive(path)))
+        except ARCHIVE_DAMAGE as error:
             raise InputError(
-                f"{path}: is not a complete zip archive ({error}); download it again, or give the folder it unpacks to"
+                f"{path}: is neither a folder nor a complete zip archive ({str(error) or type(error).__name__}); "
+                "download it again, or give the folder it unpacks to"
             ) from error
         if len(pictures.names) > MAX_FILES:
             raise InputError(f"{path}: holds {len(pictures.names)} files, at most {MAX_FILES} are read")
         yield pictures
+
+
+def _in_archive(path: Path, archive: zipfile.ZipFile) -> Pictures:
+    if sum(entry.file_size for entry in archive.infolist()) > MAX_TOTAL:
+        raise InputError(f"{path}: unpacks to more than {MAX_TOTAL // 2**30} GiB; the archive is refused")
+    return Pictures([name for name in archive.namelist() if not _is_noise(name)], archive.open)
 
 
 def _in_folder(folder: Path) -> Pictures:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.datasets.files.archive import ArchiveError, open_archive
+from dynamics_cli.datasets.files.archive import open_archive
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.memory import refuse_beyond_memory
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
@@ -55,7 +55,7 @@ def read_npz(path: Path, *, required: Sequence[str], optional: Sequence[str] = (
                     raise InputError(f"{path}: no array {name!r}; the file holds {there or 'nothing'}")
             wanted = {name: entries[name] for name in (*required, *optional) if name in entries}
             return {name: _read_array(archive, entry, f"{path}: {name}") for name, entry in wanted.items()}
-    except (ArchiveError, *ARCHIVE_DAMAGE) as error:
+    except ARCHIVE_DAMAGE as error:
         reason = str(error) or type(error).__name__
         raise InputError(f"{path}: not a readable .npz file of plain arrays ({reason})") from error
 
@@ -65,7 +65,7 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
     with archive.open(entry) as stream:
         array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
         if stream.read(1):  # so that the archive's checksum is compared
-            raise ArchiveError(f"{entry.filename} goes on after an array of shape {array.shape}")
+            raise zipfile.BadZipFile(f"{entry.filename} goes on after an array of shape {array.shape}")
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} holds {array.dtype}, numbers are needed")
     refuse_beyond_memory(8 * array.size, f"{name} in float64 takes")
