@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from dynamics_cli.config.streams import Streams
 from dynamics_cli.datasets.files import dogs_vs_cats
-from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images, remembered
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images
 from dynamics_cli.datasets.files.pictures import open_pictures
 from dynamics_cli.datasets.images import DogsVsCats
 from dynamics_cli.errors import DataMissingError, InputError
@@ -56,21 +55,6 @@ def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     with pytest.raises(InputError, match="6 x 16 numbers need about"):
         config().load(Streams(0))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"path": 3}, {"key": "../../x"}, {"key": "A" * 64}, {"key": None}, {"names": "cat.0.jpg"}, {"names": []},
-        {"names": ["../cat.0.jpg"]}, {"names": [1]}, {"more": 1},
-    ],
-)  # fmt: skip
-def test_a_note_that_was_not_written_like_this(change: dict[str, Any], tmp_path: Path, data_home: Path) -> None:
-    add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
-    note = data_home / "dogs-vs-cats" / "place.json"
-    note.write_text(json.dumps(json.loads(note.read_text()) | change))
-    with pytest.raises(InputError, match="is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
-        remembered()
 
 
 def test_a_path_that_is_too_long_is_no_longer_there(tmp_path: Path) -> None:

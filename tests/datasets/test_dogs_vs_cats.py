@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -131,12 +132,22 @@ def test_the_same_image_twice(tmp_path: Path) -> None:
         add_dogs_vs_cats(zip_of(tmp_path / "both.zip", both, prefix=""))
 
 
+GOOD = {"path": "/a", "key": "0" * 64, "names": ["cat.0.jpg"]}
+CHANGES: list[dict[str, object]] = [
+    {"path": 3}, {"key": "../../x"}, {"key": "A" * 64}, {"key": None}, {"names": "cat.0.jpg"}, {"names": []},
+    {"names": ["../cat.0.jpg"]}, {"names": [1]}, {"names": None}, {"more": 1},
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"path": 3}', '{"path": "a", "key": "b", "names": [1]}', "\xff", "[" * 100_000]
+    "text", ["", "{", "[]", '{"path": 3}', "\xff", "[" * 100_000, *(json.dumps(GOOD | change) for change in CHANGES)]
 )
 def test_a_damaged_record_is_told(text: str, data_home: Path) -> None:
-    (data_home / "dogs-vs-cats").mkdir(parents=True)
-    (data_home / "dogs-vs-cats" / "place.json").write_text(text, encoding="latin-1")
+    place = data_home / "dogs-vs-cats" / "place.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(GOOD))
+    assert remembered() == dogs_vs_cats.Place(**GOOD)  # type: ignore[arg-type]
+    place.write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=r"is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
         remembered()
 
