@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ _NAME = re.compile(r"(?:train/)?((cat|dog)\.(0|[1-9][0-9]{0,5})\.jpg)")
 _PLACE = "place.json"
 _SHOWN = 20
 """Broken images that are named."""
-OURS = rf"{_PLACE}|cache/[^/]+(\.npz|/images\.npy|/record\.json)"
+OURS = rf"{_PLACE}|cache/(\.lock|[^/]+(\.npz|/images\.npy|/record\.json))"
 """Pattern of the names of all that dyn keeps of the data set; folders of the cache are those of earlier versions."""
 
 
@@ -121,13 +122,14 @@ def _decode(path: Path, size: int, progress: Progress | None) -> tuple[Place, li
 
     Raises InputError: it holds other files than images, or images that cannot be decoded.
     """
-    digest, decoded, broken = hashlib.sha256(), [], []
+    digest, decoded, broken, reading = hashlib.sha256(), [], [], Lock()
     with open_pictures(path) as pictures, quiet_pillow(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         files = _images(path, pictures.names)
 
         def decode(name: str) -> tuple[str, NDArray[np.uint8] | PictureError]:
             try:
-                content = pictures.read(files[name])
+                with reading:  # a `ZipFile` counts its open files without a lock
+                    content = pictures.read(files[name])
                 return hashlib.sha256(content).hexdigest(), decode_jpeg(content, size)
             except PictureError as error:
                 return "", error
@@ -149,21 +151,19 @@ def _decode(path: Path, size: int, progress: Progress | None) -> tuple[Place, li
 
 def _images(path: Path, names: list[str]) -> dict[str, str]:
     """Return file name -> name in the folder or archive of every image, cats first, by number."""
-    found: dict[str, str] = {}
-    strange = []
-    for name in names:
-        match = _NAME.fullmatch(name)
-        if match is None:
-            strange.append(name)
-        elif match[1] in found:
-            raise InputError(f"{path}: {match[1]} is there twice")
-        else:
-            found[match[1]] = name
+    matches = [(name, _NAME.fullmatch(name)) for name in names]
+    strange = [name for name, match in matches if match is None]
     if "train.zip" in (Path(name).name for name in strange):
         raise InputError(f"{path}: holds Kaggle's train.zip among others; unpack it and give train.zip")
     if strange:
         listed = ", ".join(map(repr, strange[:5])) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
         raise InputError(f"{path}: images are called cat.0.jpg or dog.0.jpg (in train/ or not), but there is {listed}")
+    found: dict[str, str] = {}
+    for name, match in matches:
+        assert match is not None
+        if match[1] in found:
+            raise InputError(f"{path}: {match[1]} is there twice")
+        found[match[1]] = name
     for kind in CLASSES:
         if not any(name.startswith(f"{kind}.") for name in found):
             raise InputError(f"{path}: holds no image of a {kind} ({kind}.0.jpg ...); both classes are needed")
