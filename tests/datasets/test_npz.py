@@ -105,5 +105,6 @@ def test_tables_of_contents_that_are_too_long(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(zipfile.BadZipFile, match="File is not a zip file"), open_archive(path):
             pass
-    with pytest.raises(FileNotFoundError), open_archive(tmp_path / "none"):
-        pass
+    for none in (tmp_path / "none", Path("/dev/zero")):
+        with pytest.raises(zipfile.BadZipFile, match="there is no such file"), open_archive(none):
+            pass

@@ -40,7 +40,7 @@ def test_what_systems_leave_behind_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_no_such_place(tmp_path: Path) -> None:
-    assert "is neither a folder nor a complete zip archive ([Errno 2] No such file" in refusal(tmp_path / "nothing")
+    assert "is neither a folder nor a complete zip archive (there is no such file" in refusal(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("cut", [0, 10, -1, -30])

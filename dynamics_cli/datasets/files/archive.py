@@ -26,6 +26,8 @@ class _Bounded(io.BufferedReader):
 @contextlib.contextmanager
 def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     """Open a zip archive; an error in `ARCHIVE_DAMAGE` says that it is none, is damaged, or lists too many files."""
+    if not path.is_file():  # a device may never end
+        raise zipfile.BadZipFile("there is no such file")
     with _Bounded(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             if entry.flag_bits & _ENCRYPTED or entry.compress_type not in PACKINGS:
