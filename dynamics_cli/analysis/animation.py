@@ -12,7 +12,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import IdentityTransform
-from numpy.typing import ArrayLike
 
 from dynamics_cli.analysis.panels import inputs
 from dynamics_cli.analysis.panels.neurons import common_limit, draw_plane, plane_of, sign_handles
@@ -20,14 +19,15 @@ from dynamics_cli.analysis.panels.training import draw_run_loss
 from dynamics_cli.analysis.registry import PANELS
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.errors import UsageError
-from dynamics_cli.measures.arrays import Floats, Ints
+from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.animation import Film, Pixels, Progress, animate
 from dynamics_cli.plotting.layout import figure_legend, format_number
 from dynamics_cli.plotting.panels.inputs import data_window, draw_samples
 from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, new_figure, styled
 from dynamics_cli.runs import Run
 
-FPS = 12.0
+FPS = 12.5
+"""Frames a second: a GIF counts hundredths of a second."""
 DPI = 130.0
 FRAMES = 100
 """Frames of an animation."""
@@ -36,9 +36,7 @@ FRAME_STATES = 60
 GRID = 64
 """Points of a function whose motion is followed when frames are chosen."""
 CANDIDATES = 1000
-"""States that are looked at when frames are chosen."""
-EVEN = 0.4
-"""Weight of frames that are spread evenly over the recorded states, where each group that moves weighs 1 at most."""
+"""States that are looked at when frames are chosen, evenly spread, and as many in geometric progression."""
 
 Seen = Callable[[int], Sequence[Floats]]
 """Index of a state -> groups of positions, in shares of the picture: of curves, of neurons, of the marker."""
@@ -57,8 +55,7 @@ def animate_run(run: Run, stem: Path, progress: Progress | None = None) -> list[
     if not view.states:
         raise UsageError("nothing of this run can be animated: no finite parameters are recorded")
     stage = Stage(view, scene_of(view))
-    frames = choose_frames(view.iterations[: view.states], stage.seen)
-    return animate(stage.shoot, frames, stem, FPS, progress=progress)
+    return animate(stage.shoot, choose_frames(view.states, stage.seen), stem, FPS, progress)
 
 
 class Stage:
@@ -214,39 +211,20 @@ def _samples(view: View) -> Scene:
 # Which states become frames: many where much moves, few where nothing does ------------------------------------------
 
 
-def choose_frames(iterations: ArrayLike, seen: Seen, count: int = FRAMES) -> list[int]:
-    """Return at most `count` (>= 2) indices into `iterations` (K,), first and last included, at equal visible change.
+def choose_frames(states: int, seen: Seen, count: int = FRAMES) -> list[int]:
+    """Return `count` (>= 4) of so many states, first and last included: half at equal change, the others spread evenly.
 
-    The change of a group between two states is the root mean square over its positions. Every group weighs as much as
-    any other when it moves across the picture, and less when it moves less.
+    The change between two states is the sum over the groups of positions of their root mean square changes.
     """
-    steps = np.asarray(iterations, dtype=np.float64)
-    if len(steps) <= count:
-        return list(range(len(steps)))
-    candidates = _candidates(steps)
-    pictures = [seen(int(i)) for i in candidates]
-    changes = np.array([list(map(_change, a, b)) for a, b in pairwise(pictures)])  # (c - 1, groups)
-    totals = np.maximum(changes.sum(axis=0), 1e-12)
-    pace = (changes / totals * np.minimum(totals, 1.0)).sum(axis=1) + EVEN / len(changes)
-    walked = np.concatenate([[0.0], np.cumsum(pace)])
-    chosen = np.array([0, len(steps) - 1])
-    for points in range(
-        count - 1, 6 * count, max(count // 10, 1)
-    ):  # where a step is long, several points fall on its end
-        reached = np.searchsorted(walked, np.linspace(0, walked[-1], points)).clip(max=len(walked) - 1)
-        finer = np.union1d(candidates[reached], [0, len(steps) - 1])
-        if len(finer) > count:
-            break
-        chosen = finer
-    return [int(i) for i in chosen]
-
-
-def _candidates(steps: Floats) -> Ints:
-    """Return at most `CANDIDATES` indices: half evenly spread over the states, half geometrically."""
-    if len(steps) <= CANDIDATES:
-        return np.arange(len(steps))
-    growing = np.searchsorted(steps, np.geomspace(1, max(steps[-1], 1), CANDIDATES // 2)).clip(max=len(steps) - 1)
-    return np.union1d(spread(len(steps), CANDIDATES // 2), growing)
+    if states <= count:
+        return list(range(states))
+    candidates = np.union1d(spread(states, CANDIDATES), np.geomspace(1, states, CANDIDATES).astype(np.int64) - 1)
+    changes = [sum(map(_change, before, after)) for before, after in pairwise(seen(int(i)) for i in candidates)]
+    walked = np.concatenate([[0.0], np.cumsum(changes)])
+    reached = np.searchsorted(walked, np.linspace(0, walked[-1], count // 2)).clip(max=len(walked) - 1)
+    moving = np.unique(candidates[reached])
+    others = np.setdiff1d(np.arange(states), moving)
+    return np.union1d(moving, others[spread(len(others), count - len(moving))]).tolist()  # type: ignore[no-any-return]
 
 
 def _change(before: Floats, after: Floats) -> float:

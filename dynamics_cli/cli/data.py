@@ -15,25 +15,6 @@ from dynamics_cli.text import size, text_table
 NAMES = ("mnist-subset", "mnist", "dogs-vs-cats")
 """As `dyn data list` shows them; here, because completion must be quick."""
 
-EXAMPLES = """\b
-Examples:
-  dyn data list
-  dyn data fetch mnist
-  dyn data add dogs-vs-cats ~/Downloads/train.zip
-"""
-
-FETCH_EXAMPLES = """\b
-Examples:
-  dyn data fetch mnist
-  dyn data fetch mnist --mirror https://example.org/mnist/
-"""
-
-ADD_EXAMPLES = """\b
-Examples:
-  dyn data add mnist ~/Downloads/mnist
-  dyn data add dogs-vs-cats ~/Downloads/train.zip
-"""
-
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in NAMES if name.startswith(incomplete)]
@@ -42,7 +23,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 name_argument = click.argument("name", shell_complete=_complete)
 
 
-@click.group("data", cls=Group, epilog=EXAMPLES)
+@click.group("data", cls=Group, epilog="Example: dyn data list")
 def data() -> None:
     """Get data sets, and see which are here.
 
@@ -67,7 +48,7 @@ def list_(as_json: bool) -> None:
             say(f"{one['name']} is {one['state']}: {one['how']}")
 
 
-@data.command(epilog=FETCH_EXAMPLES)
+@data.command(epilog="Example: dyn data fetch mnist --mirror https://example.org/mnist/")
 @name_argument
 @click.option(
     "--mirror", "mirrors", multiple=True, metavar="URL",
@@ -90,7 +71,7 @@ def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> No
     emit(str(directory))
 
 
-@data.command(epilog=ADD_EXAMPLES)
+@data.command(epilog="Example: dyn data add dogs-vs-cats ~/Downloads/train.zip")
 @name_argument
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @quiet_option

@@ -6,7 +6,7 @@ The light effect makes one class dark, the other bright (Tachet des Combes et al
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from dynamics_cli.kinds import (
     check_size,
     make_samples,
 )
-
-if TYPE_CHECKING:
-    from dynamics_cli.datasets.files.dogs_vs_cats import ImageSet
 
 Digit = Annotated[int, Field(ge=0, le=9)]
 
@@ -95,11 +92,12 @@ class Digits(Dataset):
         """
         self = self.resolve()  # noqa: PLW0642 - with the source that is used
         assert self.source != "auto"
-        mnist = load_mnist(self.source, digits=self.chosen(), parts=("train", "test") if self.test else ("train",))
-        x, y = self._rows(_first(mnist.train, self.per_class, "per_class", self.source))
+        train = load_mnist(self.source, "train", self.chosen())
+        x, y = self._rows(_first(train, self.per_class, "per_class", self.source))
         x_test, y_test = None, None
         if self.test:
-            x_test, y_test = self._rows(_first(mnist.test, self.test_per_class, "test_per_class", self.source))
+            test = load_mnist(self.source, "test", self.chosen())
+            x_test, y_test = self._rows(_first(test, self.test_per_class, "test_per_class", self.source))
         if self.center:
             mean = x.mean(axis=0)  # (784,)
             x -= mean
@@ -214,19 +212,20 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
         """
         from dynamics_cli.datasets.files.dogs_vs_cats import find_place, load_images, split_per_class
 
-        check_size(len(find_place().names), self.size**2)  # three colours in float32, and the bytes
-        found = load_images(self.size)
-        if self.images not in (None, found.key):
-            raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {found.key}")
-        train, test = split_per_class(found.labels, self.test_fraction, streams.seed)
-        y = 1.0 - 2.0 * found.labels.astype(np.float64)  # (n,)
-        return Samples(self._rows(found, train), y[train], self._rows(found, test), y[test])
+        place = find_place()
+        if self.images not in (None, place.key):
+            raise InputError(f"dataset.images names other images than those added, whose SHA-256 is {place.key}")
+        check_size(len(place.names), self.size**2)  # three colours in float32, and the bytes
+        images, labels = load_images(place, self.size), place.labels
+        train, test = split_per_class(labels, self.test_fraction, streams.seed)
+        y = 1.0 - 2.0 * labels.astype(np.float64)  # (n,)
+        rows = [self._rows(images[chosen], labels[chosen] == 1) for chosen in (train, test)]
+        return Samples(rows[0], y[train], rows[1], y[test])
 
-    def _rows(self, found: ImageSet, chosen: NDArray[np.int64]) -> Floats:
-        """Return the chosen images, flat, colour by colour (n, 3 size^2)."""
-        pixels = found.images[chosen]  # (n, size, size, 3)
+    def _rows(self, pixels: NDArray[np.uint8], dogs: NDArray[np.bool_]) -> Floats:
+        """Return images (n, size, size, 3) flat, colour by colour (n, 3 size^2)."""
         if self.light_effect:
-            pixels = light_effect(pixels, found.labels[chosen] == 1)
+            pixels = light_effect(pixels, dogs)
         rows = np.moveaxis(pixels, -1, 1).reshape(len(pixels), -1).astype(np.float32)
         rows /= np.float32(255)
         return rows  # type: ignore[return-value]

@@ -27,6 +27,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -139,15 +140,19 @@ def _load_room(room: str, text: str = ', kind="') -> None:
                 importlib.import_module(f"{name}.{file.stem}")
 
 
+def _named() -> list[Path]:
+    """Return the paths that `--with` and `DYN_WITH` name."""
+    return [Path(path) for path in os.environ.get(WITH, "").split(os.pathsep) if path]
+
+
 @cache
 def _load_named() -> None:
-    """Import what `DYN_WITH` names; bundled kinds first, so that a name that is taken is noticed."""
-    for path in filter(None, os.environ.get(WITH, "").split(os.pathsep)):
-        _load_bundled()
-        _load_path(Path(path))
+    for path in _named():
+        _load_path(path)
 
 
 def _load_bundled() -> None:
+    """Import all bundled kinds, before those of others, so that a name that is taken is noticed."""
     for room in dict.fromkeys(SECTIONS.values()):
         _load_room(room)
 
@@ -159,31 +164,26 @@ def use(path: str | Path) -> None:
         InputError: the file cannot be imported.
     """
     absolute = Path(path).absolute()
-    _load_bundled()
     _load_named()
     _load_path(absolute)
-    named = os.environ.get(WITH, "").split(os.pathsep)
-    if str(absolute) not in named:
-        os.environ[WITH] = os.pathsep.join(filter(None, [*named, str(absolute)]))
+    if absolute not in _named():
+        os.environ[WITH] = os.pathsep.join(map(str, [*_named(), absolute]))
 
 
 def _load_path(path: Path) -> None:
     """Import a file, a package (a paper may have kinds of its own), or the copies that a run directory keeps."""
+    _load_bundled()
     if (path / "__init__.py").is_file():
         load_package(path)
-        return
-    if path.is_dir():
+    elif path.is_dir():
         for copy in sorted((path / PARTS).glob("*-*")):
-            files = {
-                file.relative_to(copy).as_posix(): file.read_bytes() for file in copy.rglob("*.py") if file.is_file()
-            }
-            if not copy.name.endswith(f"-{Source('', files).sha256[:12]}"):
+            if not copy.name.endswith(f"-{Source('', _python_files(copy, copy)).sha256[:12]}"):
                 raise InputError(f"--with {path}: {copy} is not the source that was used: it is damaged, or was edited")
             main = copy / f"{copy.name.rpartition('-')[0]}.py"
             if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
                 _load_file(main)
-        return
-    _load_file(path)
+    else:
+        _load_file(path)
 
 
 def _load_file(path: Path) -> None:
@@ -196,22 +196,41 @@ def _load_file(path: Path) -> None:
     elif name in _SOURCES:
         return
     _SOURCES[name], _NEWEST[path] = source, name
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # for its local modules, last, so that they hide nothing
+    _look_in(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        _silently(lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
-        _check_local_modules(path, source)
-    except BaseException as error:  # also what exits at import
+        with _importing(path):
+            spec.loader.exec_module(sys.modules[name])
+            _check_local_modules(path, source)
+    except BaseException:
         forget(name)
         del sys.modules[name], _SOURCES[name], _NEWEST[path]
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise InputError(f"--with {path}: {_why(error)}") from error
+        raise
+
+
+def _look_in(folder: Path) -> None:
+    """Let local modules be found in a folder, last, so that they hide nothing."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+@contextlib.contextmanager
+def _importing(path: Path) -> Iterator[None]:
+    """Run code of others while stdout, which belongs to our data, is stderr; an exit is an error like any other.
+
+    Raises InputError: in place of whatever the code raises.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        why = str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
+        raise InputError(f"--with {path}: {why}") from error
 
 
 def _check_local_modules(path: Path, source: Source) -> None:
@@ -234,8 +253,7 @@ def kept_origin(directory: Path, kind: str) -> str | None:
 
 def loaded_packages() -> list[Path]:
     """Return the folders of packages that `--with` and `DYN_WITH` name."""
-    named = (Path(path) for path in os.environ.get(WITH, "").split(os.pathsep) if path)
-    return [path for path in named if (path / "__init__.py").is_file()]
+    return [path for path in _named() if (path / "__init__.py").is_file()]
 
 
 def load_package(path: Path) -> ModuleType:
@@ -249,18 +267,13 @@ def load_package(path: Path) -> ModuleType:
     root, name = path.parent, path.name
     while (root / "__init__.py").is_file():
         root, name = root.parent, f"{root.name}.{name}"
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
-    try:
-        package: ModuleType = _silently(lambda: importlib.import_module(name))
+    _look_in(root)
+    with _importing(path):
+        package = importlib.import_module(name)
         if (path / "kinds.py").is_file():
-            _silently(lambda: importlib.import_module(f"{name}.kinds"))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise InputError(f"--with {path}: {_why(error)}") from error
-    if Path(package.__file__ or "").parent.resolve() != path.resolve():
-        raise InputError(f"--with {path}: there is another package {name!r} ({package.__file__}); rename the folder")
+            importlib.import_module(f"{name}.kinds")
+        if Path(package.__file__ or "").parent.resolve() != path.resolve():
+            raise InputError(f"there is another package {name!r} ({package.__file__}); rename the folder")
     return package
 
 
@@ -270,18 +283,17 @@ def _local_files(path: Path) -> dict[str, bytes]:
     todo = [path]
     while todo:
         file = todo.pop()
-        name = file.relative_to(path.parent).as_posix()
-        if name in files:
+        relative = file.relative_to(path.parent)
+        if relative.as_posix() in files:
             continue
         try:
-            files[name] = file.read_bytes()
+            files[relative.as_posix()] = text = file.read_bytes()
+            tree = ast.parse(text)
         except OSError as error:
             raise InputError(f"--with {file}: it cannot be read ({error.strerror})") from error
-        try:
-            tree = ast.parse(files[name])
         except (SyntaxError, ValueError) as error:
             raise InputError(f"--with {file}: it is not Python: {_told(error)}") from error
-        for module in _imported(tree, file.relative_to(path.parent).parent.parts):
+        for module in _imported(tree, relative.parent.parts):
             places = [path.parent.joinpath(*module[: depth + 1]) for depth in range(len(module))]
             found = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
             todo += filter(Path.is_file, found)
@@ -301,34 +313,22 @@ def _imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ..
 
 @cache
 def _load_packages() -> None:
-    points = entry_points(group=GROUP)
-    if points:
-        _load_bundled()  # first, so that a name that is taken is noticed where it is taken
-    for point in points:
-        report_if_broken(point, lambda point=point: point.load())  # type: ignore[misc]
+    for point in entry_points(group=GROUP):
+        _load_bundled()
+        report_if_broken(point, point.load)
 
 
 def report_if_broken(point: EntryPoint, load: Callable[[], Any]) -> Any:
     """Return what `load` gives for the entry point of somebody's package; report it on stderr when it is broken."""
     try:
-        return _silently(load)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to our data
+            return load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also what exits at import
         owner = f"the package {point.dist.name}" if point.dist is not None else f"the entry point {point.value}"
         print(f"dyn: {owner} is left out, {point.value} cannot be used: {_told(error)}", file=sys.stderr)
         return None
-
-
-def _silently(work: Callable[[], Any]) -> Any:
-    """Do what runs code of others with stdout closed to it: that belongs to our data."""
-    with contextlib.redirect_stdout(sys.stderr):
-        return work()
-
-
-def _why(error: BaseException) -> str:
-    """Return why a file or a package could not be loaded."""
-    return str(error) if isinstance(error, InputError) else f"it cannot be imported: {_told(error)}"
 
 
 def _told(error: BaseException) -> str:
@@ -376,49 +376,46 @@ def source_of(cls: type[Kind]) -> Source | None:
     Raises:
         InputError: it has no source that could be read, as one that was typed into a console.
     """
-    name = cls.__module__
+    module = cls.__module__
     if (text := cls.__dict__.get("source_text")) is not None:
         return Source(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
     if not is_foreign(cls):
         return None
-    if name not in _SOURCES:
-        _SOURCES[name] = _package_source(name) or _file_source(cls)
-    return _SOURCES[name]
+    if module not in _SOURCES:
+        try:
+            file = Path(inspect.getsourcefile(cls) or "")
+            _SOURCES[module] = _installed_source(module, file) or _local_source(module, file)
+        except (OSError, TypeError) as error:  # nothing to read it from
+            raise InputError(
+                f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
+                "write it to a file"
+            ) from error
+    return _SOURCES[module]
 
 
-def _package_source(module: str) -> Source | None:
+def _installed_source(module: str, path: Path) -> Source | None:
     """Return all Python files of the installed package that has a module, None when no package has it."""
-    from importlib.metadata import packages_distributions
-
-    loaded = Path(getattr(sys.modules.get(module), "__file__", None) or "").resolve()
-    for owner in packages_distributions().get(module.partition(".")[0], ()):
-        distribution = importlib.metadata.distribution(owner)
+    for owner in metadata.packages_distributions().get(module.partition(".")[0], ()):
+        distribution = metadata.distribution(owner)
         files = [file for file in distribution.files or () if file.suffix == ".py" and ".." not in file.parts]
-        if loaded in {Path(str(file.locate())).resolve() for file in files}:
+        if path.resolve() in {Path(str(file.locate())).resolve() for file in files}:
             contents = {file.as_posix(): file.read_binary() for file in files}
             return Source(f"{owner} {distribution.version}", contents)
     return None  # also of a package that is installed in place: its folder stands for it
 
 
-def _file_source(cls: type[Any]) -> Source:
-    try:
-        path = Path(inspect.getsourcefile(cls) or "")
-        root = _package_root(cls.__module__, path)
-        if root is None:
-            return Source(path.name, _local_files(path))
-        files = sorted(root.rglob("*.py"))
-        return Source(root.name, {file.relative_to(root.parent).as_posix(): file.read_bytes() for file in files})
-    except (OSError, TypeError) as error:  # nothing to read it from
-        raise InputError(
-            f"{cls.__qualname__} has no source that can be read, so a run of it could not be told from another; "
-            "write it to a file"
-        ) from error
-
-
-def _package_root(module: str, path: Path) -> Path | None:
-    """Return the folder of the package that a module belongs to, None for a module of its own."""
+def _local_source(module: str, path: Path) -> Source:
+    """Return all Python files of the package that a module belongs to, or a module of its own with local modules."""
     depth = module.count(".") - (path.name != "__init__.py")
-    return path.parents[depth] if depth >= 0 else None
+    if depth < 0:
+        return Source(path.name, _local_files(path))
+    root = path.parents[depth]
+    return Source(root.name, _python_files(root, root.parent))
+
+
+def _python_files(folder: Path, root: Path) -> dict[str, bytes]:
+    """Return all Python files below a folder, by their names relative to `root`."""
+    return {file.relative_to(root).as_posix(): file.read_bytes() for file in folder.rglob("*.py") if file.is_file()}
 
 
 def foreign_sources(config: object) -> dict[str, Source]:

@@ -92,25 +92,22 @@ def test_what_cannot_move_says_why(write: Write, tmp_path: Path) -> None:
 
 
 def test_few_states_are_all_frames() -> None:
-    assert choose_frames(np.arange(10), lambda i: [np.zeros(1)], count=10) == list(range(10))
+    assert choose_frames(10, lambda i: [np.zeros(1)], count=10) == list(range(10))
 
 
 def test_frames_are_where_something_moves() -> None:
-    iterations = np.arange(1000)
-    jump = choose_frames(iterations, lambda i: [np.array([np.clip((i - 600) / 50, 0, 1)])], count=100)
+    jump = choose_frames(1000, lambda i: [np.array([np.clip((i - 600) / 50, 0, 1)])], count=100)
     assert (jump[0], jump[-1]) == (0, 999)
-    assert 80 <= len(jump) <= 100
+    assert len(jump) == 100
     assert sum(600 <= i <= 650 for i in jump) > 20  # 5 of 100 by time alone
     assert max(np.diff(jump)) < 60  # and nothing is left out for long
 
 
 def test_groups_that_hardly_move_do_not_draw_frames_to_them() -> None:
-    still = choose_frames(
-        np.arange(1000), lambda i: [np.array([1e-6 * np.sin(i)]), np.array([min(i / 100, 1.0)])], count=50
-    )
+    still = choose_frames(1000, lambda i: [np.array([1e-6 * np.sin(i)]), np.array([min(i / 100, 1.0)])], count=50)
     assert sum(i <= 100 for i in still) > 25
 
 
 def test_positions_that_are_not_finite_do_not_move() -> None:
-    frames = choose_frames(np.arange(300), lambda i: [np.array([np.nan if i % 2 else 1.0, np.inf])], count=30)
-    assert 20 <= len(frames) <= 30
+    frames = choose_frames(300, lambda i: [np.array([np.nan if i % 2 else 1.0, np.inf])], count=30)
+    assert len(frames) == 30

@@ -222,7 +222,13 @@ def test_runs_record_which_mnist_was_used(dyn: Dyn, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "ours"),
-    [("mnist", "t10k-images-idx3-ubyte"), ("dogs-vs-cats", "place.json"), ("dogs-vs-cats", "cache/0-64-v1/images.npy")],
+    [
+        ("mnist", "t10k-images-idx3-ubyte"),
+        *(
+            ("dogs-vs-cats", name)
+            for name in ("place.json", "cache/0-64-v1/images.npy", "cache/0-64-v1.npz", "cache/.lock")
+        ),
+    ],
 )
 def test_remove_deletes_no_file_of_others(name: str, ours: str, dyn: Dyn, data_home: Path) -> None:
     kept, own = data_home / name / ours, data_home / name / "notes" / "mine.txt"

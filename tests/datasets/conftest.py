@@ -4,16 +4,19 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dynamics_cli.datasets.files.mnist import Bytes, IdxFile, Part, header
+from dynamics_cli.datasets.files.mnist import Bytes, IdxFile
 
-Write = Callable[[Path], Path]
+
+def header(shape: tuple[int, ...]) -> bytes:
+    """Return the header of an IDX file of unsigned bytes."""
+    return bytes([0, 0, 8, len(shape)]) + b"".join(length.to_bytes(4, "big") for length in shape)
 
 
 @pytest.fixture
@@ -59,8 +62,8 @@ def toy_files(toy_arrays: dict[str, Bytes], toy_contents: dict[str, bytes]) -> l
 
 
 @pytest.fixture
-def toy_parts(toy_files: list[IdxFile]) -> dict[str, Part]:
-    return {"train": Part(toy_files[0], toy_files[1]), "test": Part(toy_files[2], toy_files[3])}
+def toy_parts(toy_files: list[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
+    return {"train": (toy_files[0], toy_files[1]), "test": (toy_files[2], toy_files[3])}
 
 
 def jpeg(colour: tuple[int, int, int] = (200, 100, 50), size: tuple[int, int] = (40, 30)) -> bytes:

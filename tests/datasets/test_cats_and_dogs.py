@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ import psutil
 import pytest
 
 from dynamics_cli.datasets.files import dogs_vs_cats
-from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images, remembered
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images
 from dynamics_cli.datasets.files.pictures import open_pictures
 from dynamics_cli.datasets.images import DogsVsCats
 from dynamics_cli.errors import DataMissingError, InputError
@@ -35,7 +34,7 @@ def test_rows_are_planes_of_colours_from_0_to_1(tmp_path: Path) -> None:
     assert data.y_test is not None
     assert (data.x.shape, data.x_test.shape, data.x.dtype) == ((9, 48), (3, 48), np.float32)
     assert (sorted(data.y), sorted(data.y_test)) == ([-1.0] * 6 + [1.0] * 3, [-1.0, -1.0, 1.0])
-    raw = load_images(4).images
+    raw = load_images(place, 4)
     rows = {tuple(row) for row in np.concatenate([data.x, data.x_test])}
     assert rows == {tuple(np.moveaxis(image, -1, 0).reshape(-1).astype(np.float32) / np.float32(255)) for image in raw}
 
@@ -58,31 +57,12 @@ def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pyte
         config().load(Streams(0))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"path": 3}, {"key": "../../x"}, {"key": "A" * 64}, {"key": None}, {"names": "cat.0.jpg"}, {"names": []},
-        {"names": ["../cat.0.jpg"]}, {"names": [1]}, {"more": 1},
-    ],
-)  # fmt: skip
-def test_a_note_that_was_not_written_like_this(change: dict[str, Any], tmp_path: Path, data_home: Path) -> None:
-    add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
-    note = data_home / "dogs-vs-cats" / "place.json"
-    note.write_text(json.dumps(json.loads(note.read_text()) | change))
-    with pytest.raises(InputError, match="is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
-        remembered()
-
-
 def test_a_path_that_is_too_long_is_no_longer_there(tmp_path: Path) -> None:
     place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
     assert dogs_vs_cats.is_there(place)
     assert not dogs_vs_cats.is_there(dogs_vs_cats.Place("x" * 5000, place.key, place.names))
-    with (
-        pytest.raises(InputError, match=r"cannot be read \(File name too long\)"),
-        open_pictures(tmp_path / ("x" * 5000)),
-    ):
-        pass
-    with pytest.raises(InputError, match="no such file or folder"), open_pictures(tmp_path / "none"):
+    too_long = pytest.raises(InputError, match=r"nor a complete zip archive \(.*File name too long")
+    with too_long, open_pictures(tmp_path / ("x" * 5000)):
         pass
 
 
@@ -110,5 +90,5 @@ def test_a_csv_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", denied)
-    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+    with pytest.raises(InputError, match=r"not a table of numbers \(Permission denied\)"):
         read_samples(path)

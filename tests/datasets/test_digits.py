@@ -24,16 +24,16 @@ def build(**settings: Any) -> Samples:
 
 def test_a_pair_is_ordered_by_class_and_labelled() -> None:
     data = build(digits=[1, 0])
-    raw = load_mnist("subset", digits=[0, 1])
+    raw, raw_test = load_mnist("subset", "train"), load_mnist("subset", "test")
     assert (data.x.shape, data.y.shape) == ((2000, 784), (2000,))
     assert data.x_test is not None
     assert data.y_test is not None
     assert (data.x_test.shape, data.y_test.shape) == ((400, 784), (400,))
     np.testing.assert_array_equal(data.y, np.repeat([1.0, -1.0], 1000))
     np.testing.assert_array_equal(data.y_test, np.repeat([1.0, -1.0], 200))
-    np.testing.assert_array_equal(data.x[:1000], raw.train[1].reshape(1000, 784) / 255)
-    np.testing.assert_array_equal(data.x[1000:], raw.train[0].reshape(1000, 784) / 255)
-    np.testing.assert_array_equal(data.x_test[200:], raw.test[0].reshape(200, 784) / 255)
+    np.testing.assert_array_equal(data.x[:1000], raw[1].reshape(1000, 784) / 255)
+    np.testing.assert_array_equal(data.x[1000:], raw[0].reshape(1000, 784) / 255)
+    np.testing.assert_array_equal(data.x_test[200:], raw_test[0].reshape(200, 784) / 255)
     assert (data.x.min(), data.x.max()) == (0.0, 1.0)
     np.testing.assert_array_equal(pair().load(Streams(7)).x, data.x)
 
@@ -85,9 +85,9 @@ def test_the_light_effect_separates_digits_by_brightness() -> None:
 
 def test_all_digits() -> None:
     data = Mnist(source="subset", per_class=3, test_per_class=2).load(Streams(0))
-    raw = load_mnist("subset")
+    raw = load_mnist("subset", "train")
     np.testing.assert_array_equal(data.y, np.repeat(np.arange(10.0), 3))
-    np.testing.assert_array_equal(data.x[12:15], raw.train[4][:3].reshape(3, 784) / 255)
+    np.testing.assert_array_equal(data.x[12:15], raw[4][:3].reshape(3, 784) / 255)
     assert data.x_test is not None
     assert data.x_test.shape == (20, 784)
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from dynamics_cli.datasets.files import mnist
-from dynamics_cli.datasets.files.mnist import Bytes, read_idx
+from dynamics_cli.datasets.files.mnist import Bytes
 from dynamics_cli.errors import DataMissingError, InputError
+
+from .build_subset import build_subset, write_subset
 
 # MD5 of the uncompressed files, as published by many that use them
 MD5 = {
@@ -18,6 +20,7 @@ MD5 = {
     "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
     "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
 }
+Parts = dict[str, tuple[mnist.IdxFile, mnist.IdxFile]]
 SUBSET_SHA256 = "84d1f17eef6cbcbfff07550bad232f71f751c1d474406956cb3686b16a7167b2"
 
 
@@ -31,7 +34,7 @@ def test_the_pinned_files_are_the_original_ones(shared: Path) -> None:
 
 
 def test_the_subset_is_built_byte_for_byte(shared: Path, tmp_path: Path) -> None:
-    mnist.build_subset(shared / "mnist", tmp_path / "again.npz")
+    build_subset(shared / "mnist", tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == mnist.SUBSET.read_bytes()
 
 
@@ -44,27 +47,20 @@ def test_the_subset_is_what_was_built() -> None:
 
 
 def test_the_subset_is_the_beginning_of_each_digit(shared: Path) -> None:
-    subset = mnist.load_mnist("subset")
-    for part, found, count in (("train", subset.train, 1000), ("t10k", subset.test, 200)):
-        images = read_idx(shared / "mnist" / f"{part}-images-idx3-ubyte.gz")
-        labels = read_idx(shared / "mnist" / f"{part}-labels-idx1-ubyte.gz")
-        for digit in range(10):
-            np.testing.assert_array_equal(found[digit], images[np.flatnonzero(labels == digit)[:count]])
-
-
-def test_the_subset_holds_all_digits() -> None:
-    subset = mnist.load_mnist("subset")
-    assert {digit: images.shape for digit, images in subset.train.items()} == dict.fromkeys(range(10), (1000, 28, 28))
-    assert {digit: images.shape for digit, images in subset.test.items()} == dict.fromkeys(range(10), (200, 28, 28))
-    assert list(mnist.load_mnist("subset", digits=[3, 8], parts=["train"]).train) == [3, 8]
-    assert mnist.load_mnist("subset", digits=[3], parts=["train"]).test == {}
+    mnist.add_mnist(shared / "mnist")
+    for part, count in (("train", 1000), ("test", 200)):
+        found, full = (mnist.load_mnist(source, part) for source in ("subset", "full"))
+        assert list(found) == list(range(10))
+        for digit, images in found.items():
+            assert images.shape == (count, 28, 28)
+            np.testing.assert_array_equal(images, full[digit][:count])
 
 
 def test_a_subset_written_and_read_is_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     images = {d: rng.integers(0, 3, (5, 28, 28), dtype=np.uint8) for d in (4, 7)}
     for name in ("a.npz", "b.npz"):
-        mnist.write_subset(tmp_path / name, {"train": images})
+        write_subset(tmp_path / name, {"train": images})
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     again = mnist.read_subset("train", [7, 4], tmp_path / "a.npz")
     assert list(again) == [7, 4]
@@ -76,7 +72,7 @@ def test_the_readme_of_the_subset_says_how_it_is_read() -> None:
     with np.load(mnist.SUBSET, allow_pickle=False) as arrays:
         images = np.zeros((1000, 784), np.uint8)
         images[np.unpackbits(arrays["train_3_ink"], axis=1).astype(bool)] = arrays["train_3_values"]
-    np.testing.assert_array_equal(images, mnist.load_mnist("subset", digits=[3]).train[3].reshape(1000, 784))
+    np.testing.assert_array_equal(images, mnist.load_mnist("subset", "train", [3])[3].reshape(1000, 784))
 
 
 @pytest.mark.parametrize("cut", [0, 100, 100_000])
@@ -97,7 +93,7 @@ def test_a_flipped_bit_in_the_subset_is_told(tmp_path: Path) -> None:
 def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:
     assert not mnist.is_there()
     with pytest.raises(DataMissingError) as caught:
-        mnist.load_mnist("full")
+        mnist.load_mnist("full", "train")
     assert str(data_home / "mnist") in str(caught.value)
     assert "`dyn data fetch mnist` downloads it" in str(caught.value)
     assert "`dyn data add mnist PATH`" in str(caught.value)
@@ -106,7 +102,7 @@ def test_the_full_set_that_is_missing_is_told(data_home: Path) -> None:
 @pytest.mark.parametrize("form", ["{}", "{}.gz", "dotted {}"])
 def test_added_files_are_read(
     form: str, tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_arrays: dict[str, Bytes],
-    toy_files: list[mnist.IdxFile], toy_parts: dict[str, mnist.Part],
+    toy_files: list[mnist.IdxFile], toy_parts: Parts,
 ) -> None:  # fmt: skip
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -119,17 +115,17 @@ def test_added_files_are_read(
         toy_contents
     )
     images, labels = toy_arrays["toy-images-idx3-ubyte"], toy_arrays["toy-labels-idx1-ubyte"]
-    found = mnist.read_full("train", [8, 3], toy_parts)
+    found = mnist.load_mnist("full", "train", [8, 3], toy_parts)
     assert list(found) == [8, 3]
     np.testing.assert_array_equal(found[3], images[labels == 3])
-    assert mnist.read_full("test", [0], toy_parts)[0].shape == (2, 28, 28)
+    assert mnist.load_mnist("full", "test", [0], toy_parts)[0].shape == (2, 28, 28)
 
 
 def test_what_is_not_mnist_is_not_added(
     tmp_path: Path, data_home: Path, toy_contents: dict[str, bytes], toy_files: list[mnist.IdxFile]
 ) -> None:
     mine = tmp_path / "mine"
-    with pytest.raises(InputError, match="is not a directory"):
+    with pytest.raises(InputError, match="holds no toy-images-idx3-ubyte or toy-images-idx3-ubyte.gz; the four"):
         mnist.add_mnist(mine, files=toy_files)
     mine.mkdir()
     with pytest.raises(InputError, match="holds no toy-images-idx3-ubyte or toy-images-idx3-ubyte.gz"):
@@ -137,12 +133,16 @@ def test_what_is_not_mnist_is_not_added(
     for name, content in toy_contents.items():
         (mine / name).write_bytes(content)
     wrong = mine / "toytest-labels-idx1-ubyte"  # the last one: nothing of the others may be kept
+    labels = toy_contents[wrong.name]
     for content, message in [
-        (toy_contents[wrong.name][:-1] + b"\7", "its contents are not those of MNIST's toytest-labels-idx1-ubyte"),
-        (toy_contents[wrong.name][:-1], "is cut short: its header claims 20 values, there are 19"),
-        (toy_contents["toy-labels-idx1-ubyte"], "holds 60 values, not 20"),
-        (toy_contents["toy-images-idx3-ubyte"], "wrong magic number 2051, 2049 is needed"),
-    ]:
+        (labels[:-1] + b"\7", "its contents have 28 bytes and SHA-256 .*; those of MNIST's toytest-labels"),
+        (labels[:-1], "its contents have 27 bytes"), (b"", "its contents have 0 bytes"),
+        (toy_contents["toy-labels-idx1-ubyte"], "its contents have 29 bytes"),
+        (gzip.compress(labels)[:-9], "Compressed file ended"),
+        (gzip.compress(labels)[:-8] + bytes(8), "CRC check failed"),
+        (b"\x1f\x8b" + labels, "it is a damaged gzip file"),
+        (gzip.compress(bytes(2**24)), "its contents have 29 bytes"),
+    ]:  # fmt: skip
         wrong.write_bytes(content)
         with pytest.raises(InputError, match=message) as caught:
             mnist.add_mnist(mine, files=toy_files)
@@ -151,7 +151,10 @@ def test_what_is_not_mnist_is_not_added(
 
 
 def test_a_flipped_bit_in_the_full_set_is_told(
-    tmp_path: Path, toy_contents: dict[str, bytes], toy_files: list[mnist.IdxFile], toy_parts: dict[str, mnist.Part]
+    tmp_path: Path,
+    toy_contents: dict[str, bytes],
+    toy_files: list[mnist.IdxFile],
+    toy_parts: Parts,
 ) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -161,5 +164,5 @@ def test_a_flipped_bit_in_the_full_set_is_told(
     content = bytearray(kept.read_bytes())
     content[1000] ^= 4
     kept.write_bytes(content)
-    with pytest.raises(InputError, match=r"toy-images-idx3-ubyte: its contents are not those of MNIST's"):
-        mnist.read_full("train", [0], toy_parts)
+    with pytest.raises(InputError, match=r"toy-images-idx3-ubyte: its contents have 47056 bytes"):
+        mnist.load_mnist("full", "train", [0], toy_parts)

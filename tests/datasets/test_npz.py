@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import warnings
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
-from dynamics_cli.datasets.files.archive import MAX_DIRECTORY, ArchiveError, open_archive
+from dynamics_cli.datasets.files.archive import MAX_READ, open_archive
 from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.errors import InputError
 from tests.fuzz.arrays import X, Y, archive, npy, of
@@ -55,15 +54,15 @@ def test_long_headers_and_comments(tmp_path: Path) -> None:
         ({f"{k}.npy": b"" for k in range(20)}, "no array 'x'; the file holds 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."),
         ({"x.npy": b"", "y.npy": Y}, "plain arrays (EOF: reading magic string, expected 8 bytes got 0)"),
         ({"x.npy": b"text, not an array", "y.npy": Y}, "plain arrays (the magic string is not correct"),
-        (
-            {"x.npy": npy("{}", version=(3, 0)), "y.npy": Y},
-            "plain arrays (arrays of version (3, 0) hold no plain numbers)",
-        ),
-        ({"x.npy": X[:-8], "y.npy": Y}, "x claims shape (3, 3) of float64, 72 bytes; there are 64"),
-        ({"x.npy": X + b"more", "y.npy": Y}, "x claims shape (3, 3) of float64, 72 bytes; there are 76"),
+        ({"x.npy": npy("{}", version=(9, 9)), "y.npy": Y}, "plain arrays (we only support format version"),
+        ({"x.npy": X[:-8], "y.npy": Y}, "plain arrays (EOF: reading array data, expected 72 bytes got 64)"),
+        ({"x.npy": X + b"more", "y.npy": Y}, "plain arrays (x.npy goes on after an array of shape (3, 3))"),
         ({"x.npy": of(np.array(["a"])), "y.npy": Y}, "x holds <U1, numbers are needed"),
         ({"x.npy": of(np.array([1j])), "y.npy": Y}, "x holds complex128, numbers are needed"),
-        ({"x.npy": of(np.array([{}]), allow_pickle=True), "y.npy": Y}, "plain arrays (x holds Python objects)"),
+        (
+            {"x.npy": of(np.array([{}]), allow_pickle=True), "y.npy": Y},
+            "plain arrays (Object arrays cannot be loaded when allow_pickle=False)",
+        ),
     ],
 )
 def test_members_that_are_no_numbers(members: dict[str, bytes], told: str, tmp_path: Path) -> None:
@@ -72,20 +71,15 @@ def test_members_that_are_no_numbers(members: dict[str, bytes], told: str, tmp_p
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_packings(packing: int, tmp_path: Path) -> None:
-    assert "x is packed in a way that is not read here" in refusal(
+    assert "'x.npy' is encrypted, or packed in a way that is not read here" in refusal(
         tmp_path / "a.npz", archive({"x.npy": X, "y.npy": Y}, packing)
     )
 
 
-def test_encrypted_and_twice(tmp_path: Path) -> None:
+def test_encrypted(tmp_path: Path) -> None:
     content = bytearray(archive({"x.npy": X, "y.npy": Y}))
     content[content.index(b"PK\x01\x02") + 8] |= 1
-    assert "x is encrypted" in refusal(tmp_path / "a.npz", bytes(content))
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as made, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for member, name in ((X, "x.npy"), (Y, "y.npy"), (Y, "x.npy")):
-            made.writestr(name, member)
-    assert "x is there twice" in refusal(tmp_path / "a.npz", (tmp_path / "a.npz").read_bytes())
+    assert "'x.npy' is encrypted" in refusal(tmp_path / "a.npz", bytes(content))
 
 
 def test_more_than_fits_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,20 +89,22 @@ def test_more_than_fits_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_tables_of_contents_that_are_too_long(tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    whole = archive({"x.npy": X})
-    end = whole.rindex(b"PK\x05\x06")
-    path.write_bytes(whole[: end + 12] + struct.pack("<I", MAX_DIRECTORY + 1) + whole[end + 16 :])
-    told = f"its table of contents takes {MAX_DIRECTORY + 1} bytes, at most {MAX_DIRECTORY} are read"
-    with pytest.raises(ArchiveError, match=told):
-        open_archive(path)
-    far = b"PK\x06\x06" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, 1, 1, MAX_DIRECTORY + 1, 0)
-    path.write_bytes(far + b"PK\x05\x06" + b"\xff" * 16 + b"\0\0")
-    with pytest.raises(ArchiveError, match=told):
-        open_archive(path)
+    path, long = tmp_path / "a.zip", MAX_READ + 1
+    near = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, long, 0, 0)
+    far = b"PK\x06\x06" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, 1, 1, long, 0)
+    far += b"PK\x06\x07" + struct.pack("<IQI", 0, long, 1)
+    far += b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 0, 0, 2**32 - 1, 0, 0)
+    for end in (near, far):
+        path.write_bytes(bytes(long) + end)
+        with (
+            pytest.raises(zipfile.BadZipFile, match=f"table of contents takes {long} bytes, at most"),
+            open_archive(path),
+        ):
+            pass
     for content in (b"", b"PK\x05\x06", b"no archive at all, yet longer than an end", b"PK\x05\x06" + b"x" * 3):
         path.write_bytes(content)
-        with pytest.raises(ArchiveError, match="File is not a zip file"):
-            open_archive(path)
-    with pytest.raises(ArchiveError, match="No such file"):
-        open_archive(tmp_path / "none")
+        with pytest.raises(zipfile.BadZipFile, match="File is not a zip file"), open_archive(path):
+            pass
+    for none in (tmp_path / "none", Path("/dev/zero")):
+        with pytest.raises(zipfile.BadZipFile, match="there is no such file"), open_archive(none):
+            pass

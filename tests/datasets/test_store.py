@@ -45,39 +45,6 @@ def test_offline(value: str, offline: bool, monkeypatch: pytest.MonkeyPatch) -> 
     assert store.is_offline() is offline
 
 
-def test_a_fresh_file_is_whole_or_not_there(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    with store.fresh_file(target) as handle:
-        handle.write(b"half")
-        assert not target.exists()
-    assert target.read_bytes() == b"half"
-
-    def interrupted() -> None:
-        with store.fresh_file(target) as handle:
-            handle.write(b"other")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert target.read_bytes() == b"half"
-    assert [path.name for path in tmp_path.iterdir() if path.name != "data-home"] == ["file"]
-
-
-def test_a_fresh_directory_is_whole_or_not_there(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with store.fresh_directory(tmp_path / "folder") as folder:
-            (folder / "a").write_bytes(b"a")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert list(tmp_path.iterdir()) == []
-    with store.fresh_directory(tmp_path / "folder") as folder:
-        (folder / "a").write_bytes(b"a")
-    assert (tmp_path / "folder" / "a").read_bytes() == b"a"
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
 def test_the_lock_makes_others_wait_and_clears_what_a_kill_left(tmp_path: Path) -> None:
     left = tmp_path / "place" / ".file.123.tmp"
     left.parent.mkdir()

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing, for whoever has atheris: `python -m tests.fuzz.guided ROOM [options of libFuzzer]`.
 
 Atheris is no dependency of the project: `pip install atheris` into an environment of your own that can import it.
-Rooms whose cases are the bytes of a file can be fuzzed in this way: configs, tables, arrays, digits.
+Rooms whose cases are the bytes of a file can be fuzzed in this way: configs, tables, arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOMS = ("configs", "tables", "arrays", "digits")
+ROOMS = ("configs", "tables", "arrays")
 
 
 def main(name: str, options: list[str]) -> None:

@@ -46,7 +46,7 @@ def _room(place: str) -> Callable[[], Room]:
 
 ROOMS: dict[str, Callable[[], Room]] = {
     "configs": _room("configs"), "large-configs": _room("configs:LargeRoom"), "plans": _room("plans"),
-    "tables": _room("tables"), "arrays": _room("arrays"), "digits": _room("digits"), "pictures": _room("pictures"),
+    "tables": _room("tables"), "arrays": _room("arrays"), "pictures": _room("pictures"),
     "run-directories": _room("run_directories"),
 }  # fmt: skip
 """name -> makes the room."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz import arrays, digits, pictures, tables
+from tests.fuzz import arrays, pictures, tables
 
 from .conftest import Fuzz
 
 FIXED = {
     "tables": len(tables.FIXED),
     "arrays": len(arrays.FIXED),
-    "digits": len(digits.FIXED),
     "pictures": pictures.FIXED,
 }
 

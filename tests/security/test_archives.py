@@ -43,7 +43,7 @@ def test_paths_do_not_escape(form: str, tmp_path: Path, place: Path) -> None:
     before = tree(tmp_path)
     result = dyn("data", "add", "dogs-vs-cats", archive, "--quiet")
     assert result.exit_code == 3
-    assert "leads out of the archive; the archive is refused" in result.stderr
+    assert "images are called cat.0.jpg or dog.0.jpg (in train/ or not), but there is" in result.stderr
     assert remembered() is None
     assert tree(tmp_path) == before
 
@@ -57,11 +57,11 @@ def test_links_are_not_followed(tmp_path: Path, place: Path) -> None:
     assert (tmp_path / "naive" / "train" / "cat.1.jpg").read_bytes() == b"a secret"
     result = dyn("data", "add", "dogs-vs-cats", archive, "--quiet")
     assert result.exit_code == 3
-    assert "is a link or a device" in result.stderr
+    assert "train/cat.1.jpg: not a JPEG" in result.stderr  # the name of the secret, not its contents
     folder = tmp_path / "naive" / "train"
     result = dyn("data", "add", "dogs-vs-cats", folder, "--quiet")
     assert result.exit_code == 3
-    assert "is a link; the folder must hold the pictures themselves" in result.stderr
+    assert "is a link or no file; the folder must hold the pictures themselves" in result.stderr
 
 
 def test_nothing_is_unpacked(place: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_bomb_of_pictures(place: Path) -> None:
         assert len(archive.read("train/cat.1.jpg")) == 64 * 2**20  # what a naive reader has in memory then
     result = dyn("data", "add", "dogs-vs-cats", "train.zip", "--quiet")
     assert result.exit_code == 3
-    assert f"train/cat.1.jpg: would unpack to {64 * 2**20} bytes" in result.stderr
+    assert f"train/cat.1.jpg: has more than {MAX_BYTES} bytes" in result.stderr
     assert MAX_BYTES < 64 * 2**20
 
 
@@ -123,4 +123,4 @@ def test_an_array_that_only_claims_to_be_large(place: Path) -> None:
     (place / "claim.npz").write_bytes(claim)
     result = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: claim.npz}")
     assert result.exit_code == 3
-    assert "x claims shape (1000000000000,) of float64, 8000000000000 bytes; there are 72" in result.stderr
+    assert "claim.npz: not a readable .npz file of plain arrays (" in result.stderr

@@ -43,7 +43,7 @@ def test_a_film_in_a_folder_with_a_shell_command_as_its_name(harm: Harm, place: 
     subprocess.run(f"cd {harm.path.parent} && true {name}", shell=True, check=True)
     assert harm.done
     for folder in (name, "$(touch ../pwned)", "-y"):
-        animate(shoot, [1], place / folder / "film")
+        animate(shoot, [1], place / folder / "film", 10)
         called = json.loads(ffmpeg.read_text())
         assert Path(called[-1]).parent == place / folder
         assert (place / folder / "film.mp4").read_bytes() == b"film"

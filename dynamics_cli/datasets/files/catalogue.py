@@ -14,7 +14,6 @@ from dynamics_cli.runs.store import files
 
 State = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
 
-
 _ABSENT = {"missing": "is not in", "incomplete": "is incomplete in", "moved": "is no longer at"}
 
 
@@ -102,37 +101,34 @@ def _named(name: str) -> Entry:
 
 
 def _subset() -> Entry:
-    path = mnist.SUBSET
-    return Entry("mnist-subset", "embedded", path, path.stat().st_size, mnist.ATTRIBUTION, "")
+    return Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
 
 
 def _mnist() -> Entry:
     directory = mnist.mnist_directory()
-    lacking = mnist.missing_files(directory, mnist.ALL_FILES)
-    state: State = "here"
-    if lacking:
-        state = "missing" if len(lacking) == len(mnist.ALL_FILES) else "incomplete"
-    how = mnist.HOW_TO_GET if lacking else ""
-    size, title = files.used(directory)[0], "MNIST: 60 000 training and 10 000 test images"
-    return Entry("mnist", state, directory, size, title, how)
+    lacking = len(mnist.missing_files(directory, mnist.ALL_FILES))
+    state: State = "missing" if lacking == len(mnist.ALL_FILES) else "incomplete" if lacking else "here"
+    title, how = "MNIST: 60 000 training and 10 000 test images", mnist.HOW_TO_GET if lacking else ""
+    return Entry("mnist", state, directory, files.used(directory)[0], title, how)
 
 
 def _dogs_vs_cats() -> Entry:
-    directory, title = dogs_vs_cats.directory(), "Kaggle's Dogs vs. Cats"
-    size = files.used(directory)[0]
+    directory, title, how = dogs_vs_cats.directory(), "Kaggle's Dogs vs. Cats", dogs_vs_cats.HOW_TO_GET
+    path: Path = directory
+    state: State = "missing"
     try:
         place = dogs_vs_cats.remembered()
+        if place is not None:
+            path, title = Path(place.path), f"{title}: {describe_counts(place)}"
+            state, how = ("here", "") if dogs_vs_cats.is_there(place) else ("moved", how)
     except DynError as error:
-        return Entry("dogs-vs-cats", "damaged", directory, size, title, str(error))
-    if place is None:
-        return Entry("dogs-vs-cats", "missing", directory, size, title, dogs_vs_cats.HOW_TO_GET)
-    here, title = dogs_vs_cats.is_there(place), f"{title}: {describe_counts(place)}"
-    how = "" if here else dogs_vs_cats.HOW_TO_GET
-    return Entry("dogs-vs-cats", "here" if here else "moved", Path(place.path), size, title, how)
+        state, how = "damaged", str(error)
+    return Entry("dogs-vs-cats", state, path, files.used(directory)[0], title, how)
 
 
 def describe_counts(place: dogs_vs_cats.Place) -> str:
     """Return the number of images of each class, e.g. `1001 cats and 1001 dogs of 12500 each`."""
-    cats, dogs = place.counts["cat"], place.counts["dog"]
+    dogs = int(place.labels.sum())
+    cats = len(place.names) - dogs
     whole = "" if cats == dogs == dogs_vs_cats.PER_CLASS else f" of {dogs_vs_cats.PER_CLASS} each"
     return f"{cats} cats and {dogs} dogs{whole}"

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import io
-import stat
 import struct
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from dynamics_cli.datasets.files.archive import ArchiveError, open_archive, why_unreadable
+from dynamics_cli.datasets.files.archive import open_archive
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.errors import ARCHIVE_DAMAGE
 
@@ -25,182 +24,96 @@ MAX_FILES = 100_000
 MAX_BYTES = 4 * 2**20
 """Size of the largest picture that is read."""
 MAX_TOTAL = 2 * 2**30
-"""Size of all pictures together."""
-MAX_RATIO = 100
-"""How many times its packed size a picture may have; JPEGs have one or two."""
+"""Size of all pictures of an archive together."""
 MAX_PIXELS = 2**22
 """Pixels of the largest picture that is decoded."""
-
-_FORMATS = ("JPEG",)
-"""Pillow's other decoders stay out of reach."""
 _NOISE = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
-"""What operating systems leave in folders and archives."""
+"""Names of files and folders that operating systems leave."""
 
 
-class UnreadablePictureError(Exception):
-    """The bytes of one picture cannot be read."""
+class PictureError(Exception):
+    """A picture cannot be read or decoded; the message says why."""
 
 
-@dataclass(frozen=True)
-class Pictures:
+class Pictures(NamedTuple):
     """Files by name, relative to the folder or archive, with `/` between folders."""
 
     names: list[str]
-    read: Callable[[str], bytes]
-    """Returns the bytes of one file; UnreadablePictureError when they cannot be read."""
+    open: Callable[[str], IO[bytes]]
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file; raise PictureError when they are damaged or too many."""
+        try:
+            with self.open(name) as handle:
+                data = handle.read(MAX_BYTES + 1)
+        except ARCHIVE_DAMAGE as error:
+            reason = getattr(error, "strerror", None) or error
+            raise PictureError(f"cannot be read: {str(reason) or type(error).__name__}") from error
+        if len(data) > MAX_BYTES:
+            raise PictureError(f"has more than {MAX_BYTES} bytes")
+        return data
 
 
 @contextlib.contextmanager
 def open_pictures(path: Path) -> Iterator[Pictures]:
-    """Open a folder or a zip archive.
+    """Open a folder or a zip archive; a name may be there twice.
 
-    Raises InputError: it is neither, is damaged, or holds what no collection of pictures does: links, names that lead
-    elsewhere, encrypted files, more than pictures need.
+    Raises InputError: it is neither, is damaged, or holds links, folders, or more files than a collection of pictures.
     """
-    try:
-        folder = _open_folder(path) if path.is_dir() else None
-        is_file = path.is_file()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    if folder is not None:
-        yield folder
-    elif is_file:
-        with _open_zip(path) as archive:
-            entries = _safe_entries(path, archive)
-
-            def read(name: str) -> bytes:
-                return _read_entry(archive, entries[name])
-
-            yield Pictures(list(entries), read)
-    else:
-        raise InputError(f"{path}: no such file or folder")
+    with contextlib.ExitStack() as stack:
+        try:
+            pictures = _in_folder(path) if path.is_dir() else _in_archive(path, stack.enter_context(open_archive(path)))
+        except ARCHIVE_DAMAGE as error:
+            raise InputError(
+                f"{path}: is neither a folder nor a complete zip archive ({str(error) or type(error).__name__}); "
+                "download it again, or give the folder it unpacks to"
+            ) from error
+        if len(pictures.names) > MAX_FILES:
+            raise InputError(f"{path}: holds {len(pictures.names)} files, at most {MAX_FILES} are read")
+        yield pictures
 
 
-def _open_folder(folder: Path) -> Pictures:
+def _in_archive(path: Path, archive: zipfile.ZipFile) -> Pictures:
+    if sum(entry.file_size for entry in archive.infolist()) > MAX_TOTAL:
+        raise InputError(f"{path}: unpacks to more than {MAX_TOTAL // 2**30} GiB; the archive is refused")
+    return Pictures([name for name in archive.namelist() if not _is_noise(name)], archive.open)
+
+
+def _in_folder(folder: Path) -> Pictures:
     inner = folder / "train"
     root = inner if inner.is_dir() and not inner.is_symlink() else folder
     files = sorted(path for path in root.iterdir() if not _is_noise(path.name))
-    if len(files) > MAX_FILES:
-        raise InputError(f"{root}: holds {len(files)} files, at most {MAX_FILES} are read")
     for path in files:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            kind = "a link" if path.is_symlink() else "a folder" if path.is_dir() else "no ordinary file"
-            raise InputError(f"{path}: is {kind}; the folder must hold the pictures themselves")
-
-    def read(name: str) -> bytes:
-        try:
-            with (root / name).open("rb") as handle:
-                data = handle.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise UnreadablePictureError(error.strerror or str(error)) from error
-        if len(data) > MAX_BYTES:
-            raise UnreadablePictureError(f"more than {MAX_BYTES} bytes")
-        return data
-
-    return Pictures([path.name for path in files], read)
-
-
-def _open_zip(path: Path) -> zipfile.ZipFile:
-    try:
-        return open_archive(path)
-    except ArchiveError as error:
-        raise InputError(
-            f"{path}: is not a complete zip archive ({error}); download it again, or give the folder it unpacks to"
-        ) from error
-
-
-def _safe_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    found = archive.infolist()
-    if len(found) > MAX_FILES:
-        raise InputError(f"{path}: holds {len(found)} files, at most {MAX_FILES} are read")
-    entries: dict[str, zipfile.ZipInfo] = {}
-    for entry in found:
-        name = entry.filename
-        if why := _unsafe(entry):
-            raise InputError(f"{path}: {name!r} {why}; the archive is refused")
-        if entry.is_dir() or any(_is_noise(part) for part in PurePosixPath(name).parts):
-            continue
-        if name in entries:
-            raise InputError(f"{path}: {name!r} is there twice; the archive is refused")
-        entries[name] = entry
-    if sum(entry.file_size for entry in entries.values()) > MAX_TOTAL:
-        raise InputError(f"{path}: unpacks to more than {MAX_TOTAL // 2**30} GiB; the archive is refused")
-    if sum(entry.compress_size for entry in entries.values()) > path.stat().st_size:
-        raise InputError(f"{path}: its files overlap; the archive is refused")
-    return entries
-
-
-def _unsafe(entry: zipfile.ZipInfo) -> str | None:
-    """Say why an entry has no place in an archive of pictures."""
-    name, mode = entry.filename, entry.external_attr >> 16
-    if not name:
-        return "is no name"
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in entry.orig_filename:
-        return "leads out of the archive"
-    if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a link or a device"
-    return why_unreadable(entry)
-
-
-def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    if entry.file_size > min(MAX_BYTES, MAX_RATIO * max(entry.compress_size, 1024)):
-        raise UnreadablePictureError(f"would unpack to {entry.file_size} bytes")
-    try:
-        with archive.open(entry) as handle:
-            data = handle.read(entry.file_size + 1)  # no more than the claimed size comes out
-    except ARCHIVE_DAMAGE as error:
-        raise UnreadablePictureError(f"damaged in the archive: {str(error) or type(error).__name__}") from error
-    if len(data) != entry.file_size:
-        raise UnreadablePictureError(f"damaged in the archive: {len(data)} bytes instead of {entry.file_size}")
-    return data
+        if path.is_symlink() or not path.is_file():
+            raise InputError(f"{path}: is a link or no file; the folder must hold the pictures themselves")
+    return Pictures([path.name for path in files], lambda name: (root / name).open("rb"))
 
 
 def _is_noise(name: str) -> bool:
-    return name in _NOISE or name.startswith("._")
-
-
-class NotAPictureError(Exception):
-    """The bytes are not a JPEG that can be decoded."""
+    return name.endswith("/") or any(part in _NOISE or part.startswith("._") for part in PurePosixPath(name).parts)
 
 
 @contextlib.contextmanager
 def quiet_pillow() -> Iterator[None]:
-    """Keep to itself what Pillow warns of while it reads pictures: odd metadata do not matter for pixels."""
+    """Ignore Pillow's warnings of odd metadata, which do not matter for pixels."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
         yield
 
 
-def check_jpeg(data: bytes) -> None:
-    """Decode a JPEG to its end, at the smallest scale that the format offers.
-
-    Raises NotAPictureError: it cannot be decoded; the message says why.
-    """
-    _decode(data, size=None)
-
-
 def decode_jpeg(data: bytes, size: int) -> NDArray[np.uint8]:
-    """Decode a JPEG and scale it to a square, whatever its aspect ratio: (size, size, 3), red, green, blue.
+    """Decode a JPEG to its end and scale it to a square, whatever its aspect ratio: (size, size, 3), red, green, blue.
 
-    Raises NotAPictureError: it cannot be decoded; the message says why.
+    Raises PictureError: it cannot be decoded; the message says why.
     """
-    return np.asarray(_decode(data, size), dtype=np.uint8)
-
-
-def _decode(data: bytes, size: int | None) -> Image.Image:
     try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+        with Image.open(io.BytesIO(data), formats=("JPEG",)) as image:  # Pillow's other decoders stay out of reach
             if image.width * image.height > MAX_PIXELS:
-                raise NotAPictureError(f"{image.width} x {image.height} pixels are too many")
+                raise PictureError(f"{image.width} x {image.height} pixels are too many")
             # the format scales by 1/2, 1/4 or 1/8 while it decodes; twice the size is left for a good reduction
-            image.draft("RGB", (1, 1) if size is None else (2 * size, 2 * size))
-            image.load()
-            colour = image.convert("RGB")
-            return colour if size is None else colour.resize((size, size), Image.Resampling.BILINEAR)
+            image.draft("RGB", (2 * size, 2 * size))
+            return np.asarray(image.convert("RGB").resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8)
     except UnidentifiedImageError as error:
-        raise NotAPictureError("not a JPEG") from error
-    except Image.DecompressionBombError as error:
-        raise NotAPictureError("too many pixels") from error
-    except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, struct.error) as error:
-        raise NotAPictureError(str(error) or type(error).__name__) from error
+        raise PictureError("not a JPEG") from error
+    except (OSError, ValueError, SyntaxError, ArithmeticError, struct.error, Image.DecompressionBombError) as error:
+        raise PictureError(str(error) or type(error).__name__) from error

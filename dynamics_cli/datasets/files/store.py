@@ -1,4 +1,4 @@
-"""Where data files live on this machine, and writing there so that a file is whole or not there at all."""
+"""Where data files live on this machine, and who may write there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs.store import files, locks
@@ -15,7 +14,6 @@ ROOT_VARIABLE = "DYN_DATA"
 OFFLINE_VARIABLE = "DYN_OFFLINE"
 LOCK = ".lock"
 """Held by the process that writes into a directory of data."""
-_ADVICE = f"set {ROOT_VARIABLE} to a directory that can be written"
 
 
 def data_root() -> Path:
@@ -43,39 +41,15 @@ def is_offline() -> bool:
 def locked(directory: Path, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
     """Make `directory` and be the only process that writes into it.
 
-    While another process is, `on_wait` is called once with a message and the call waits. What interrupted writers left
-    behind is deleted.
+    While another process is, `on_wait` is called once with a message and the call waits. Unfinished files of
+    interrupted writers are deleted.
 
-    Raises RunError: the directory, or what the block writes into it, cannot be written.
+    Raises RunError: the directory, or a file that the block writes into it, cannot be written.
     """
-    with files.os_errors_as_run_errors(directory, _ADVICE):
+    with files.os_errors_as_run_errors(directory, f"set {ROOT_VARIABLE} to a directory that can be written"):
         lock, _ = locks.acquire(directory, LOCK, on_wait=on_wait)
         try:
             files.remove_temporaries(directory)
             yield
         finally:
             lock.release()
-
-
-@contextlib.contextmanager
-def synced(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write, whose contents are on the disk when the block has ended."""
-    with path.open("wb") as handle:
-        yield handle
-        handle.flush()
-        files.sync(handle)
-
-
-@contextlib.contextmanager
-def fresh_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write that gets the name `path` when the block ends well, and disappears when it does not."""
-    with files.replacing(path) as temporary, synced(temporary) as handle:
-        yield handle
-
-
-@contextlib.contextmanager
-def fresh_directory(path: Path) -> Iterator[Path]:
-    """Yield a directory to fill that gets the name `path` when the block ends well, and disappears when it does not."""
-    with files.replacing(path) as temporary:
-        temporary.mkdir()
-        yield temporary
