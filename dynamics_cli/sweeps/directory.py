@@ -17,10 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
@@ -29,11 +30,50 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 SHARDS = "shards"
-COLUMNS = "columns.npz"
-"""The columns of the table as arrays."""
-SEALED = {"table": RESULTS, "columns": COLUMNS}
-"""Key of a checksum in `sweep.json` -> its file."""
-FIXED = ("job", "seed", "status", "path", "replica", "hash", "message")
+TABLE = {"table": RESULTS, "columns": "columns.npz"}
+"""Key of a checksum in `sweep.json` -> its file: the table, and its columns as arrays."""
+ENDINGS = ("complete", "diverged", "failed")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table that is neither a setting nor a measure."""
+
+    name: str
+    dtype: Any
+    """Objects, which may be long texts, are no part of `columns.npz`."""
+    empty: Any
+    """Its value for a job that has none."""
+    of: Callable[[Run], Any]
+    """Its value for a run, or its values for the runs that were trained together."""
+    final: bool = False
+    """Whether it is a number that pictures draw."""
+
+    def plain(self, value: Any) -> Any:
+        """Return a value, None for a number that is not there."""
+        return None if value == self.empty != "" else value
+
+
+def _place(run: Run) -> str:
+    return f"{run.path.parent.name}/{run.path.name}"
+
+
+def _losses(run: Run) -> list[float]:
+    return [math.nan if loss is None else loss for loss in run.info.get("replica_losses", [run.final_loss])]
+
+
+COLUMNS = (
+    Column("status", "U8", "", lambda run: run.info.get("replica_statuses", run.status)),
+    Column("iterations", np.int64, -1, lambda run: run.info.get("replica_iterations", run.iterations), final=True),
+    Column("final_loss", np.float64, math.nan, _losses, final=True),
+    Column("path", object, "", _place),
+    Column("replica", np.int32, -1, lambda run: [*range(len(run.info["replicas"]))] if "replicas" in run.info else -1),
+    Column("hash", object, "", lambda run: run.hash or ""),
+    Column("message", object, "", lambda run: ""),
+)
+"""Measures stand after the last final number."""
+MEASURES_AT = 1 + max(k for k, column in enumerate(COLUMNS) if column.final)
+FIXED = ("job", "seed", *(column.name for column in COLUMNS if not column.final))
 """Columns of a table that are neither settings nor final numbers."""
 FORMAT = 1
 _AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
@@ -116,7 +156,7 @@ def _placed(described: Mapping[str, Any], place: Callable[[str], str]) -> dict[s
 
 def table_seals(directory: Path) -> dict[str, str]:
     """Return the checksums of the table and its columns, which the description of the sweep keeps."""
-    return {key: hashlib.sha256(files.read(directory / name)).hexdigest() for key, name in SEALED.items()}
+    return {key: hashlib.sha256(files.read(directory / name)).hexdigest() for key, name in TABLE.items()}
 
 
 def shard_table(k: int, n: int) -> str:
@@ -184,7 +224,7 @@ def read_table(directory: Path, key: str = "table") -> bytes:
         RunError: there is none yet.
         CorruptRunError: it is not the table that the sweep wrote.
     """
-    path = directory / SEALED[key]
+    path = directory / TABLE[key]
     expected = read_sweep(directory).get(key)
     try:
         with unreadable_as_corrupt(path, _AGAIN, but=(FileNotFoundError,)):
@@ -204,7 +244,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
     Returns what is wrong, an empty list when nothing is.
     """
     findings = []
-    for key in SEALED:
+    for key in TABLE:
         try:
             if key in read_sweep(directory):  # without it the sweep has not ended yet
                 read_table(directory, key)

@@ -51,8 +51,7 @@ class Tasks(Sequence[Task]):
     """The tasks of a sweep, which its plan alone decides: first batches, then what is trained alone.
 
     Attributes:
-        task_of: (jobs,) the task of each job; -1 for one that no network can be trained with.
-        refused: the jobs of the latter kind, and why.
+        refused: jobs that no network can be trained with, and why.
         sizes: jobs of a batch, for each kind of batches.
     """
 
@@ -94,9 +93,6 @@ class Tasks(Sequence[Task]):
         if alone:
             self._parts.append(("jobs", np.sort(np.concatenate(alone)), 1))
         self._ends = list(itertools.accumulate(-(-len(numbers) // size) for _, numbers, size in self._parts))
-        self.task_of = np.full(len(planned), -1, np.int32)
-        for k, task in enumerate(self):
-            self.task_of[task.numbers] = k
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

@@ -258,9 +258,9 @@ def test_runs_of_another_sweep_are_not_taken_for_done(tmp_path):
 def sealed_as_failed(directory):
     """What a driver leaves that ends after the one that has trained what it could not."""
     planned, _ = sweep_of(directory, SHORT, GRID)
-    results = Results(planned, Tasks(planned))
+    results = Results(planned, Tasks(planned), directory)
     results.fail(np.arange(2), "its folder was deleted")
-    GrowingTable(results, directory, planned.described(), None).seal()
+    GrowingTable(results, planned.described(), None).write(seal=True)
 
 
 SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer.lr=0.01,0.02"]

@@ -90,8 +90,8 @@ def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
     tasks = Tasks(planned)
     both = replace(tasks[0], name="batches/000000", numbers=np.array([0, 1]))
     assert train(planned, both, tmp_path) == ""
-    results = Results(planned, tasks)
-    assert results.read(both, tmp_path)
+    results = Results(planned, tasks, tmp_path)
+    assert results.read(both)
     assert [result.path for result in results] == ["jobs/000000", "jobs/000001"]
 
 
