@@ -256,23 +256,10 @@ def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool
             except DynError as error:
                 yield number, str(error)
         left = [number for number in numbers if number not in batches] if batches else numbers
-        for k, why in run_in_processes(_Calls(directory, left), call=work, workers=workers):
+        for k, why in run_in_processes([(directory, number) for number in left], call=work, workers=workers):
             yield left[k], why
 
     return local
-
-
-class _Calls(Sequence[tuple[str, int]]):
-    """What workers are told, made when they are."""
-
-    def __init__(self, directory: str, numbers: Sequence[int]) -> None:
-        self._directory, self._numbers = directory, numbers
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, k: int) -> tuple[str, int]:  # type: ignore[override]
-        return self._directory, int(self._numbers[k])
 
 
 def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:

@@ -6,11 +6,11 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ Result = SimpleNamespace
 """How a job ended: `job`, `settings`, `seed`, `measures`, and what `COLUMNS` has."""
 
 
-class Results(Sequence[Result]):
+class Results:
     """How the jobs of a sweep that have ended did so, in their order; each is made when it is asked for.
 
     Attributes:
@@ -151,13 +151,9 @@ class Results(Sequence[Result]):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    @overload
-    def __getitem__(self, k: int) -> Result: ...
-    @overload
-    def __getitem__(self, k: slice) -> list[Result]: ...
-    def __getitem__(self, k: int | slice) -> Result | list[Result]:
+    def __getitem__(self, k: Any) -> Any:
         found = [Result(**record) for record in self._records(np.atleast_1d(self.numbers[k]))]
-        return found[0] if isinstance(k, int) else found
+        return found if isinstance(k, slice) else found[0]
 
     def __iter__(self) -> Iterator[Result]:
         return (Result(**record) for record in self._records(self.numbers))
