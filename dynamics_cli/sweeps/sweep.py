@@ -314,7 +314,7 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     results = Results(planned, tasks, directory)
     seconds, disk, messages = 0.0, 0.0, [message for _, message in tasks.refused]
     left = {number for number in range(len(tasks)) if not results.read(tasks[number])}
-    for together, numbers in tasks.kinds():  # of many jobs some stand for the others
+    for together, numbers in tasks.kinds:  # of many jobs some stand for the others
         some = numbers[: 1 if together else None : max(1, len(numbers) // LOOKED_AT)]
         jobs = {number: len(tasks[number].numbers) for number in numbers}
         for number in some:
@@ -325,7 +325,7 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
                 continue
             disk += one.disk_bytes * sum(jobs.values()) / len(some)
             seconds += one.seconds * sum(jobs[k] for k in left & jobs.keys()) / len(some)
-    batches = sum(len(numbers) for together, numbers in tasks.kinds() if together)
+    batches = sum(len(numbers) for together, numbers in tasks.kinds if together)
     refused = sum(len(numbers) for numbers, _ in tasks.refused)
     return SweepProspect(directory, len(planned), len(results) - refused, list(dict.fromkeys(messages)),
                          batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip
