@@ -16,8 +16,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from loky import ProcessPoolExecutor
-
 from dynamics_cli.config import RunConfig
 from dynamics_cli.config.registry import loaded_kinds
 from dynamics_cli.errors import DynError, RunError
@@ -143,6 +141,8 @@ class _Processes(ExitStack):
 
     def _idle(self) -> Executor:
         if not self.free:
+            from loky import ProcessPoolExecutor
+
             new = ProcessPoolExecutor(1, initializer=_begin, initargs=(self._stop,), env=_ONE_THREAD)
             self.callback(new.shutdown, kill_workers=True)
             self.free.append(new)
