@@ -185,12 +185,9 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
 
 
 def _show(done: Sweep, *, as_json: bool) -> None:
-    from dynamics_cli.sweeps.table import job_document
-
     ended = done.results.counts()
     if as_json:
-        jobs = [job_document(result, done.path) for result in done.results]
-        emit_json({"path": done.path, "table": done.table, **ended, "jobs": jobs})
+        emit_json({"path": done.path, "table": done.table, **ended, "jobs": [*done.results.documents()]})
         return
     summary = ", ".join(f"{count} {status}" for status, count in ended.items() if count)
     emit(pairs({"sweep": str(done.path), "table": str(done.table), "jobs": summary}))

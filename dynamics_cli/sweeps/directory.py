@@ -17,10 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Finding, is_locked, list_runs, load_run, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, load_run, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
@@ -29,12 +30,53 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
 SHARDS = "shards"
-COLUMNS = "columns.npz"
-"""The columns of the table as arrays."""
-SEALED = {"table": RESULTS, "columns": COLUMNS}
-"""Key of a checksum in `sweep.json` -> its file."""
-FIXED = ("job", "seed", "status", "path", "replica", "hash", "message")
+TABLE = {"table": RESULTS, "columns": "columns.npz"}
+"""Key of a checksum in `sweep.json` -> its file: the table, and its columns as arrays."""
+ENDINGS = ("complete", "diverged", "failed")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table that is neither a setting nor a measure."""
+
+    name: str
+    dtype: Any
+    """Objects, which may be long texts, are no part of `columns.npz`."""
+    empty: Any
+    """Its value for a job that has none."""
+    of: Callable[[Run], Any]
+    """Its value for a run, or its values for the runs that were trained together."""
+    final: bool = False
+    """Whether it is a number that pictures draw."""
+
+    def plain(self, value: Any) -> Any:
+        """Return a value, None for a number that is not there."""
+        return None if value == self.empty != "" else value
+
+
+def _place(run: Run) -> str:
+    return f"{run.path.parent.name}/{run.path.name}"
+
+
+def _losses(run: Run) -> list[float]:
+    return [math.nan if loss is None else loss for loss in run.info.get("replica_losses", [run.final_loss])]
+
+
+COLUMNS = (
+    Column("status", "U8", "", lambda run: run.info.get("replica_statuses", run.status)),
+    Column("iterations", np.int64, -1, lambda run: run.info.get("replica_iterations", run.iterations), final=True),
+    Column("final_loss", np.float64, math.nan, _losses, final=True),
+    Column("path", object, "", _place),
+    Column("replica", np.int32, -1, lambda run: [*range(len(run.info["replicas"]))] if "replicas" in run.info else -1),
+    Column("hash", object, "", lambda run: run.hash or ""),
+    Column("message", object, "", lambda run: ""),
+)
+"""Measures stand after the last final number."""
+MEASURES_AT = 1 + max(k for k, column in enumerate(COLUMNS) if column.final)
+FIXED = ("job", "seed", *(column.name for column in COLUMNS if not column.final))
 """Columns of a table that are neither settings nor final numbers."""
+_READ = ("job", "seed", "status", "path", "replica", "message")
+"""Columns that every table has, those of earlier versions too."""
 FORMAT = 1
 _AGAIN = "the runs are files of their own; the same `dyn sweep` again only reads them and writes the table"
 _TRAINED = "the same `dyn sweep` again trains what is missing"
@@ -116,7 +158,7 @@ def _placed(described: Mapping[str, Any], place: Callable[[str], str]) -> dict[s
 
 def table_seals(directory: Path) -> dict[str, str]:
     """Return the checksums of the table and its columns, which the description of the sweep keeps."""
-    return {key: hashlib.sha256(files.read(directory / name)).hexdigest() for key, name in SEALED.items()}
+    return {key: hashlib.sha256(files.read(directory / name)).hexdigest() for key, name in TABLE.items()}
 
 
 def shard_table(k: int, n: int) -> str:
@@ -144,12 +186,9 @@ def read_rows(directory: Path) -> list[dict[str, str]]:
         texts = {directory / RESULTS: read_table(directory).decode()}
     else:
         paths = [path for path in [directory / RESULTS, *sorted((directory / SHARDS).glob("*.csv"))] if path.exists()]
-        texts = {}
-        for path in paths:
-            with unreadable_as_corrupt(path, _AGAIN):
-                texts[path] = files.read(path).decode()
+        texts = {path: _read(path).decode() for path in paths}
     rows: dict[int, dict[str, str]] = {}
-    needed = {*FIXED, *(axis["key"] for axis in described["axes"]), *described.get("computed", {})} - {"hash"}
+    needed = {*_READ, *(axis["key"] for axis in described["axes"]), *described.get("computed", {})}
     for path, text in texts.items():
         for row in csv.DictReader(io.StringIO(text, newline="")):
             if not needed <= set(row) or None in row.values() or not _numbered(row):
@@ -184,18 +223,19 @@ def read_table(directory: Path, key: str = "table") -> bytes:
         RunError: there is none yet.
         CorruptRunError: it is not the table that the sweep wrote.
     """
-    path = directory / SEALED[key]
-    expected = read_sweep(directory).get(key)
-    try:
-        with unreadable_as_corrupt(path, _AGAIN, but=(FileNotFoundError,)):
-            data = files.read(path)
-    except FileNotFoundError as error:
+    path, expected = directory / TABLE[key], read_sweep(directory).get(key)
+    if not path.exists():
         if expected is None:
-            raise RunError(f"{directory} has no {path.name} yet: the sweep is not finished") from error
-        raise CorruptRunError(path, "it is missing", _AGAIN) from error
-    if hashlib.sha256(data).hexdigest() != expected:
+            raise RunError(f"{directory} has no {path.name} yet: the sweep is not finished")
+        raise CorruptRunError(path, "it is missing", _AGAIN)
+    if hashlib.sha256(data := _read(path)).hexdigest() != expected:
         raise CorruptRunError(path, "it is not the table that the sweep wrote; was it edited?", _AGAIN)
     return data
+
+
+def _read(path: Path) -> bytes:
+    with unreadable_as_corrupt(path, _AGAIN):
+        return files.read(path)
 
 
 def verify_sweep(directory: Path) -> list[Finding]:
@@ -204,7 +244,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
     Returns what is wrong, an empty list when nothing is.
     """
     findings = []
-    for key in SEALED:
+    for key in TABLE:
         try:
             if key in read_sweep(directory):  # without it the sweep has not ended yet
                 read_table(directory, key)
@@ -212,8 +252,8 @@ def verify_sweep(directory: Path) -> list[Finding]:
             findings.append(Finding.of(error, directory))
     wrong = {run.path: verify_run(run.path) for run in list_runs(directory)}
     with suppress(RunError):  # told above; or no job has ended yet
-        ended = [row for row in read_rows(directory) if row["path"] and row["status"] != "failed"]
-        for row in {(row["path"], row.get("hash")): row for row in ended}.values():  # each run once
+        ended = {(row["path"], row.get("hash")): row for row in read_rows(directory) if row["status"] != "failed"}
+        for row in ended.values():  # each run once
             if not wrong.setdefault(directory / row["path"], []):
                 try:
                     check_place(directory, row)
@@ -228,31 +268,31 @@ def sweep_summary(directory: Path) -> dict[str, Any]:
     Raises:
         RunError: it is not a sweep, or it is damaged.
     """
-    described = read_sweep(directory)
+    described, rows = read_sweep(directory), list[dict[str, str]]()
     try:
         rows = read_rows(directory)
     except CorruptRunError:
         raise
     except RunError:  # none has ended yet
-        rows = []
+        pass
     ended = Counter(row["status"] for row in rows)
     failures = Counter(row["message"] for row in rows if row["status"] == "failed")
     table = directory / (RESULTS if files.exists(directory / RESULTS) else SWEEP)
-    jobs, sealed = described.get("jobs", len(rows)), "table" in described
+    sealed = "table" in described
     running = not sealed and is_locked(directory)
     return {
         "path": directory,
-        "name": described.get("name", directory.name),
+        "name": described["name"],
         "status": "complete" if sealed else "running" if running else "unfinished",
-        "jobs": jobs,
+        "jobs": described["jobs"],
         "ended": len(rows),
-        **{status: ended[status] for status in ("complete", "diverged", "failed")},
-        "seeds": described.get("seeds", 1),
+        **{status: ended[status] for status in ENDINGS},
+        "seeds": described["seeds"],
         "settings": {axis["key"]: axis["values"] for axis in described["axes"]},
         "computed": described.get("computed", {}),
         "failures": dict(failures.most_common()),
         "running": {} if sealed else _running(directory),
-        "seconds_left": _seconds_left(directory, rows, jobs) if running else None,
+        "seconds_left": _seconds_left(directory, rows, described["jobs"]) if running else None,
         "modified": table.stat().st_mtime,
     }
 
@@ -316,7 +356,7 @@ def compare_sweeps(a: Path, b: Path) -> SweepComparison:
     common = [place for place in jobs[0] if place in jobs[1]]
     statuses = {
         status: (counted[0], counted[1])
-        for status in ("complete", "diverged", "failed")
+        for status in ENDINGS
         if any(counted := [sum(row["status"] == status for row in rows) for rows in tables])
     }
     names = [name for name in tables[0][0] if name in tables[1][0] and name not in (*FIXED, *keys[0], *keys[1])]

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -139,11 +139,13 @@ class PlannedSweep(Sequence[Job]):
         self.axes, self.lets, self.seeds, self.record = tuple(axes), tuple(lets), seeds, record
         self._source, self._overrides, self._settings = source, list(overrides), settings
         self._computed = Computed(lets, [axis.key for axis in axes])
+        self._origins = {axis.key: axis.origin for axis in axes} | {let.key: let.origin for let in lets}
         self.groups = grouped(axes)
         self.sizes = [len(group[0].values) for group in self.groups]
+        self.strides = [math.prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
+        self.points = math.prod(self.sizes)
         self.structural = [not all(axis.numeric for axis in group) for group in self.groups]
-        self._templates: dict[tuple[int, ...], _Template] = {}
-        self._last: tuple[int, tuple[dict[str, Any], RunConfig]] | None = None
+        self._at, self._template = lru_cache(1)(self._make), lru_cache(_TEMPLATES)(self._read_template)
         for point in () if checked else self._to_check():
             self._at(point)
 
@@ -154,16 +156,6 @@ class PlannedSweep(Sequence[Job]):
         for size, stride in zip(self.sizes, self.strides, strict=True):
             few = min(size, ONE_BY_ONE)
             yield from (stride * (k * (size - 1) // max(few - 1, 1)) for k in range(few))
-
-    @property
-    def points(self) -> int:
-        """Number of points of the grid."""
-        return math.prod(self.sizes)
-
-    @property
-    def strides(self) -> list[int]:
-        """How far apart, in points, two neighbouring values of each group of axes are."""
-        return [math.prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
 
     @property
     def keys(self) -> list[str]:
@@ -184,9 +176,8 @@ class PlannedSweep(Sequence[Job]):
             raise IndexError(number)
         number %= len(self)
         point, k = divmod(number, self.seeds)
-        computed, config = self._at(point)
-        config = config if k == 0 else config.model_copy(update={"seed": config.seed + k})
-        return Job(number, {**self._swept(point), **computed}, config)
+        settings, config = self._at(point)
+        return Job(number, dict(settings), config if k == 0 else config.model_copy(update={"seed": config.seed + k}))
 
     def cells(self, number: int) -> tuple[dict[str, Any], int | None]:
         """Return the settings of a job and its seed, without its config; no seed where it cannot be computed."""
@@ -194,49 +185,63 @@ class PlannedSweep(Sequence[Job]):
         settings = self._swept(point)
         try:
             if self.lets:
-                settings |= self._template(point).computed(settings)
-            seed = settings["seed"] if "seed" in settings else self._template(point).seed
+                settings |= self._computed.at(settings, self._template(self._outer(point)).written)
+            seed = settings["seed"] if "seed" in settings else self._template(self._outer(point)).config.seed
         except DynError:  # told by the job itself
             return settings, None
         return settings, int(seed) + k
 
-    def _places(self, point: int) -> list[int]:
-        return [point // stride % size for stride, size in zip(self.strides, self.sizes, strict=True)]
-
     def _swept(self, point: int) -> dict[str, Any]:
         """Return the swept settings of a point, in the order of the axes."""
-        chosen = {
-            axis.key: axis.values[k]
-            for group, k in zip(self.groups, self._places(point), strict=True)
-            for axis in group
-        }
+        places = zip(self.groups, self.strides, self.sizes, strict=True)
+        chosen = {axis.key: axis.values[point // stride % size] for group, stride, size in places for axis in group}
         return {axis.key: chosen[axis.key] for axis in self.axes}
 
-    def _at(self, point: int) -> tuple[dict[str, Any], RunConfig]:
-        """Return the computed settings of a point, and its config."""
-        if self._last is None or self._last[0] != point:
-            self._last = point, self._template(point).at(self._swept(point))
-        return self._last[1]
+    def _outer(self, point: int) -> int:
+        """Return the first point with the kinds, lists and words of another, which decide what keys there are."""
+        places = zip(self.structural, self.strides, self.sizes, strict=True)
+        return sum(point // stride % size * stride for structural, stride, size in places if structural)
 
-    def _template(self, point: int) -> _Template:
-        """Return what the configs of all points with the same kinds, lists and words are made of.
+    def _make(self, point: int) -> tuple[dict[str, Any], RunConfig]:
+        """Return the settings of a point, and its config: a template in which numbers are replaced.
 
-        These change what keys there are: they take the whole way through the reader.
+        Raises:
+            ConfigError: it is not valid; the message is that of the slow way, which knows better words.
         """
-        places = self._places(point)
-        outer = tuple(place for place, structural in zip(places, self.structural, strict=True) if structural)
-        if outer not in self._templates:
-            if len(self._templates) >= _TEMPLATES:
-                self._templates.clear()
-            first = {axis.key: axis.values[place if structural else 0]
-                     for group, place, structural in zip(self.groups, places, self.structural, strict=True)
-                     for axis in group}  # fmt: skip
-            fixed = {axis.key for group, one in zip(self.groups, self.structural, strict=True) if one for axis in group}
-            self._templates[outer] = _Template(
-                self._source, self._overrides, self._settings, {axis.key: first[axis.key] for axis in self.axes},
-                fixed, [*self.axes, *self.lets], self._computed, self.record,
-            )  # fmt: skip
-        return self._templates[outer]
+        template, settings = self._template(self._outer(point)), self._swept(point)
+        changes = {key: value for key, value in settings.items() if key not in template.fixed}
+        changes |= (computed := self._computed.at(settings, template.written))
+        settings |= computed
+        heads = {key.partition(".")[0] for key in changes} & template.plain.keys()
+        data = dict(template.config) | {head: template.plain[head] for head in heads}  # jobs share the other sections
+        try:
+            for key, value in changes.items():
+                _set(data, key.split("."), value)
+            config = RunConfig.model_validate(data)
+            if next(check_sections(dict(config)), None) is None:
+                return settings, config
+        except (ValidationError, LookupError, TypeError, ValueError):
+            pass
+        return settings, self._read(template.overrides, changes)
+
+    def _read_template(self, outer: int) -> _Template:
+        swept, groups = self._swept(outer), zip(self.groups, self.structural, strict=True)
+        numbers = {axis.key for group, structural in groups if not structural for axis in group}
+        fixed = {key: value for key, value in swept.items() if key not in numbers}
+        overrides: list[str | Assignment] = [*self._overrides, *self._assigned(fixed)]
+        written = written_config(self._source, overrides, **self._settings).data if self.lets else {}
+        # what the config leaves to the sweep may have no value before
+        changes = {key: value for key, value in swept.items() if key in numbers} | self._computed.at(swept, written)
+        config = self._read(overrides, changes)
+        return _Template(overrides, {*fixed}, written, config, to_plain(config))
+
+    def _assigned(self, settings: Mapping[str, Any]) -> list[Assignment]:
+        return [assignment(key, value, self._origins[key]) for key, value in settings.items()]
+
+    def _read(self, overrides: Sequence[str | Assignment], changes: Mapping[str, Any]) -> RunConfig:
+        changed: list[str | Assignment] = [*overrides, *self._assigned(changes)]
+        config = load_config(self._source, changed, swept=True, **self._settings)
+        return config if self.record == "config" else light(config, 1 if self.record == "ends" else LIGHT_LOSSES)
 
     def first_of_each_kind(self) -> Iterator[RunConfig]:
         """Yield a config for each combination of values that are not numbers."""
@@ -306,69 +311,17 @@ def planned_again(described: Mapping[str, Any]) -> PlannedSweep:
     return PlannedSweep(described["config"], (), axes, lets=lets, checked=True, **more)
 
 
+@dataclass(frozen=True)
 class _Template:
     """A config in which numbers are replaced without reading it again."""
 
-    def __init__(
-        self,
-        source: Any,
-        overrides: Sequence[str],
-        settings: Mapping[str, Any],
-        first: Mapping[str, Any],
-        fixed: set[str],
-        origins: Sequence[Axis | Let],
-        computed: Computed,
-        record: str,
-    ) -> None:
-        """Read the config at its `first` point; the settings that are `fixed` stay as they are there."""
-        self._origins = {one.key: one.origin for one in origins}
-        self._first, self._fixed, self._computed, self._record = first, fixed, computed, record
-        self._source, self._settings = source, settings
-        outer = {key: value for key, value in first.items() if key in fixed}
-        self._overrides: list[str | Assignment] = [*overrides, *self._assignments(outer)]
-        self._written = written_config(source, self._overrides, **settings).data if computed.lets else {}
-        # what the config leaves to the sweep may have no value before
-        self._config = self._read(self._changes(first))
-        self._plain = to_plain(self._config)
-        self.seed = self._config.seed
-
-    def _assignments(self, point: Mapping[str, Any]) -> list[Assignment]:
-        return [assignment(key, value, self._origins[key]) for key, value in point.items()]
-
-    def computed(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the computed settings at a point."""
-        return self._computed.at(point, self._written)
-
-    def _changes(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        swept = {key: value for key, value in point.items() if key not in self._fixed}
-        return {**swept, **self.computed(point)}
-
-    def at(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], RunConfig]:
-        """Return the computed settings at a point, and its config.
-
-        Raises:
-            ConfigError: it is not valid; the message is that of the slow way, which knows better words.
-
-        """
-        changes = self._changes(point)
-        computed = {key: changes[key] for key in self._computed.lets}
-        if point == self._first:
-            return computed, self._config
-        heads = {key.partition(".")[0] for key in changes} & self._plain.keys()
-        data = dict(self._config) | {head: self._plain[head] for head in heads}  # jobs share the other sections
-        try:
-            for key, value in changes.items():
-                _set(data, key.split("."), value)
-            config = RunConfig.model_validate(data)
-            valid = next(check_sections(dict(config)), None) is None
-        except (ValidationError, LookupError, TypeError, ValueError):
-            valid = False
-        return computed, config if valid else self._read(changes)
-
-    def _read(self, changes: Mapping[str, Any]) -> RunConfig:
-        overrides: list[str | Assignment] = [*self._overrides, *self._assignments(changes)]
-        config = load_config(self._source, overrides, swept=True, **self._settings)
-        return config if self._record == "config" else light(config, 1 if self._record == "ends" else LIGHT_LOSSES)
+    overrides: list[str | Assignment]
+    fixed: set[str]
+    """Settings that are assigned by them."""
+    written: dict[str, Any]
+    """The config as it is written, without defaults; nothing where no setting is computed."""
+    config: RunConfig
+    plain: dict[str, Any]
 
 
 def light(config: RunConfig, losses: int = LIGHT_LOSSES) -> RunConfig:

@@ -79,8 +79,8 @@ class JobArray:
 
     def left(self) -> list[int]:
         """Return the parts that hold tasks which are not done."""
-        results = Results(self.planned, self.tasks)
-        todo = [k for k in range(len(self.tasks)) if not results.read(self.tasks[k], self.directory)]
+        results = Results(self.planned, self.tasks, self.directory)
+        todo = [k for k in range(len(self.tasks)) if not results.read(self.tasks[k])]
         return sorted({k % self.parts + 1 for k in todo})
 
     def queue(self) -> Counter[str]:

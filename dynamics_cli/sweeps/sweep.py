@@ -65,7 +65,7 @@ class Sweep:
     @property
     def rows(self) -> Table:
         """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
-        return self.results.rows(self.path)
+        return self.results.rows()
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
         """Return the runs of jobs with these settings, such as `{"optimizer.lr": 0.1}`; by default of all that ran.
@@ -143,14 +143,14 @@ def run_sweep(
     tasks = Tasks(planned, known_sweep(directory, described))
     described["batches"] = tasks.sizes
     claim(directory, described, planned)
-    results = Results(planned, tasks)
-    growing = GrowingTable(results, directory, described, shard)
+    results = Results(planned, tasks, directory)
+    growing = GrowingTable(results, described, shard)
     k, n = shard or (1, 1)
     mixed: list[str] = []
     with ExitStack() as stack:
         with suppress(LockedRunError):  # of another driver: each trains what the other does not
             stack.enter_context(run_lock(directory, wait=False))  # says that somebody works here
-        todo = [number for number in range(k - 1, len(tasks), n) if not results.read(tasks[number], directory)]
+        todo = [number for number in range(k - 1, len(tasks), n) if not results.read(tasks[number])]
         if shard is None and todo:
             growing.unseal()
         if report is not None:
@@ -159,8 +159,8 @@ def run_sweep(
         try:
             for number, why in _run(planned, tasks, todo, directory, engine or _engine(planned, tasks, workers, here)):
                 task = tasks[number]
-                if not results.read(task, directory, known=not why) or why:
-                    results.fail(task.numbers[results.status[task.numbers] == 0], why or "its run is not there")
+                if not results.read(task, known=not why) or why:
+                    results.fail(task.numbers, why or "its run is not there", task.name)
                 mixed += _of_resumption(directory / task.name)
                 growing.grow()
                 if report is not None:
@@ -171,7 +171,7 @@ def run_sweep(
         if shard is not None:
             growing.write()
         elif todo or not growing.sealed():
-            growing.seal()
+            growing.write(seal=True)
     if mixed and messages is not None:
         messages(f"note: {mixed[0]}{f' ({len(mixed) - 1} more such notes)' if mixed[1:] else ''}")
     return Sweep(directory, results, growing.path)
@@ -256,23 +256,10 @@ def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool
             except DynError as error:
                 yield number, str(error)
         left = [number for number in numbers if number not in batches] if batches else numbers
-        for k, why in run_in_processes(_Calls(directory, left), call=work, workers=workers):
+        for k, why in run_in_processes([(directory, number) for number in left], call=work, workers=workers):
             yield left[k], why
 
     return local
-
-
-class _Calls(Sequence[tuple[str, int]]):
-    """What workers are told, made when they are."""
-
-    def __init__(self, directory: str, numbers: Sequence[int]) -> None:
-        self._directory, self._numbers = directory, numbers
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, k: int) -> tuple[str, int]:  # type: ignore[override]
-        return self._directory, int(self._numbers[k])
 
 
 def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:
@@ -324,10 +311,10 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     described = planned.described()
     directory = sweep_directory(described, out)
     tasks = Tasks(planned, known_sweep(directory, described))
-    results = Results(planned, tasks)
+    results = Results(planned, tasks, directory)
     seconds, disk, messages = 0.0, 0.0, [message for _, message in tasks.refused]
-    left = {number for number in range(len(tasks)) if not results.read(tasks[number], directory)}
-    for together, numbers in tasks.kinds():  # of many jobs some stand for the others
+    left = {number for number in range(len(tasks)) if not results.read(tasks[number])}
+    for together, numbers in tasks.kinds:  # of many jobs some stand for the others
         some = numbers[: 1 if together else None : max(1, len(numbers) // LOOKED_AT)]
         jobs = {number: len(tasks[number].numbers) for number in numbers}
         for number in some:
@@ -338,7 +325,7 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
                 continue
             disk += one.disk_bytes * sum(jobs.values()) / len(some)
             seconds += one.seconds * sum(jobs[k] for k in left & jobs.keys()) / len(some)
-    batches = sum(len(numbers) for together, numbers in tasks.kinds() if together)
+    batches = sum(len(numbers) for together, numbers in tasks.kinds if together)
     refused = sum(len(numbers) for numbers, _ in tasks.refused)
     return SweepProspect(directory, len(planned), len(results) - refused, list(dict.fromkeys(messages)),
                          batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip

@@ -6,8 +6,7 @@ A worker is told a directory and a number, wherever it is: `sweep.json` there sa
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -47,13 +46,13 @@ class Task:
     """The jobs, in their order."""
 
 
-class Tasks(Sequence[Task]):
+class Tasks(list[Task]):
     """The tasks of a sweep, which its plan alone decides: first batches, then what is trained alone.
 
     Attributes:
-        task_of: (jobs,) the task of each job; -1 for one that no network can be trained with.
-        refused: the jobs of the latter kind, and why.
+        refused: jobs that no network can be trained with, and why.
         sizes: jobs of a batch, for each kind of batches.
+        kinds: tasks that need equally much, by their places, and whether they are batches; last jobs trained alone.
     """
 
     def __init__(self, planned: PlannedSweep, known: Mapping[str, Any] | None = None) -> None:
@@ -82,37 +81,23 @@ class Tasks(Sequence[Task]):
                 continue
             groups.setdefault(key, []).append(numbers)
             first.setdefault(key, problem)
-        self._parts: list[tuple[str, Numbers, int]] = []
+        self.sizes: list[int] = []
+        self.kinds: list[tuple[bool, range]] = []
         sizes = iter((known or {}).get("batches", ()))
         for key, found in groups.items():
             if (total := sum(map(len, found))) == 1:
                 alone += found
             else:  # sweeps that know no sizes were cut by memory alone
-                size = next(sizes, 0) or batch_size(first[key], total, timed=known is None)
-                self._parts.append(("batches", np.sort(np.concatenate(found)), size))
-        self.sizes = [size for _, _, size in self._parts]
+                self.sizes.append(next(sizes, 0) or batch_size(first[key], total, timed=known is None))
+                self._cut("batches", found, self.sizes[-1])
         if alone:
-            self._parts.append(("jobs", np.sort(np.concatenate(alone)), 1))
-        self._ends = list(itertools.accumulate(-(-len(numbers) // size) for _, numbers, size in self._parts))
-        self.task_of = np.full(len(planned), -1, np.int32)
-        for k, task in enumerate(self):
-            self.task_of[task.numbers] = k
+            self._cut("jobs", alone, 1)
 
-    def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
-
-    def __getitem__(self, k: int) -> Task:  # type: ignore[override]  # a slice is a range of numbers
-        if not 0 <= k < len(self):
-            raise IndexError(k)
-        part = bisect_right(self._ends, k)
-        folder, numbers, size = self._parts[part]
-        first = size * (k - (self._ends[part - 1] if part else 0))
-        return Task(f"{folder}/{numbers[first]:06d}", numbers[first : first + size])
-
-    def kinds(self) -> Iterator[tuple[bool, range]]:
-        """Yield the tasks of each kind of batches, which need equally much, and last those of jobs trained alone."""
-        for (folder, _, _), first, end in zip(self._parts, [0, *self._ends], self._ends, strict=False):
-            yield folder == "batches", range(first, end)
+    def _cut(self, folder: str, found: Sequence[Numbers], size: int) -> None:
+        numbers, before = np.sort(np.concatenate(found)), len(self)
+        parts = (numbers[k : k + size] for k in range(0, len(numbers), size))
+        self.extend(Task(f"{folder}/{part[0]:06d}", part) for part in parts)
+        self.kinds.append((folder == "batches", range(before, len(self))))
 
 
 def alike(planned: PlannedSweep) -> Sequence[Numbers]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Dyn
+from tests.cli.conftest import CONFIG, Dyn
 
 GRID = ["--grid", "initialization.scale=0.1:1:log:3", "--grid", "optimizer.lr=0.01,0.02"]
 
@@ -27,12 +26,6 @@ def test_a_sweep_writes_a_table_and_says_where(dyn: Dyn, place: Path) -> None:
         f"table  outputs/sweeps/{directory.name}/results.csv\n"
         "jobs   12 complete\n"
     )
-    with (directory / "results.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(float(r["initialization.scale"]), float(r["optimizer.lr"]), int(r["seed"])) for r in rows[:4]] == [
-        (0.1, 0.01, 0), (0.1, 0.01, 1), (0.1, 0.02, 0), (0.1, 0.02, 1),
-    ]  # fmt: skip
-    assert {row["status"] for row in rows} == {"complete"}
 
 
 def test_json(dyn: Dyn, place: Path) -> None:
@@ -45,18 +38,19 @@ def test_json(dyn: Dyn, place: Path) -> None:
     assert dyn("sweep", "toy.yaml", "--grid", "architecture.width=2,4", "--json").out == answer.out
 
 
-def test_failed_jobs_give_exit_code_6(dyn: Dyn, place: Path) -> None:
-    (place / "sgd.yaml").write_text(
-        (place / "toy.yaml")
-        .read_text()
-        .replace("{kind: gd, lr: 0.01, iterations: 30}", "{kind: sgd, lr: 0.01, epochs: 3}")
-    )
-    answer = dyn("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3", "--seeds", 2, "--quiet")
+def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn: Dyn, place: Path) -> None:
+    (place / "sgd.yaml").write_text(CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1"))
+    answer = dyn("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s")
     assert answer.code == 6
     assert answer.err == (
-        "Error: 2 of 4 jobs failed, the first: optimizer.batch_size is 3, the training set has 2 samples\n"
+        "Error: 4 of 6 jobs failed, the first: optimizer.batch_size is 3, the training set has 2 samples\n"
     )
-    assert "2 complete, 2 failed" in answer.out
+    assert "2 complete, 4 failed" in answer.out
+    assert dyn("show", "s").out.endswith(
+        "failures\n"
+        "  2 x optimizer.batch_size is 3, the training set has 2 samples\n"
+        "  2 x optimizer.batch_size is 4, the training set has 2 samples\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,14 +66,6 @@ def test_mistakes(dyn: Dyn, arguments: list[str], code: int, message: str) -> No
     answer = dyn("sweep", "toy.yaml", *arguments)
     assert answer.code == code
     assert message in answer.err
-
-
-def test_another_sweep_is_not_overwritten(dyn: Dyn, place: Path) -> None:
-    assert dyn("sweep", "toy.yaml", "--seeds", 2, "--out", "here").code == 0
-    answer = dyn("sweep", "toy.yaml", "--seeds", 3, "--out", "here")
-    assert (answer.code, answer.err.splitlines()[-1]) == (
-        2, "Error: here holds another sweep; give --out another directory",
-    )  # fmt: skip
 
 
 def test_replicas(dyn: Dyn, place: Path) -> None:
@@ -108,8 +94,4 @@ def test_pictures_of_a_sweep(dyn: Dyn, place: Path) -> None:
     files = dyn("plot", "s", "--json").json["files"]
     assert [Path(file).name for file in files] == ["phase.png", "curve.png", "losses.png", "spread.png"]
     assert all(Path(file).stat().st_size > 5000 for file in files)
-    wrong = dyn("plot", "s", "--panel", "phse")
-    assert (wrong.code, "did you mean 'phase'" in wrong.err) == (2, True)
-    wrong = dyn("plot", "s", "--measure", "final_los")
-    assert (wrong.code, "did you mean 'final_loss'" in wrong.err) == (2, True)
     assert dyn("plot", "s", "--animate").code == 2

@@ -1,4 +1,4 @@
-"""Sweeps in pieces: killed workers, shards, unfinished sweeps that are looked into, plans, job arrays."""
+"""Sweeps in pieces: shards, unfinished sweeps that are looked into, plans, job arrays."""
 
 from __future__ import annotations
 
@@ -9,45 +9,11 @@ from pathlib import Path
 import pytest
 
 from dynamics_cli.sweeps import sweep as sweeps
-from dynamics_cli.sweeps.directory import read_rows
 
 from .conftest import CONFIG, ROOT, Dyn
 
 README = ROOT / "README.md"
 GRID = ["--grid", "architecture.width=2,4,8", "--grid", "optimizer.lr=0.01:1:log:3", "--seeds", 2]
-KILLER = '''
-import os, pathlib, signal
-from dynamics_cli.kinds import Measure
-
-class Killer(Measure, kind="killer"):
-    """Kills its process at the first state, as a system without memory does."""
-
-    times: int
-
-    def measure(self, state):
-        tries = pathlib.Path(f"tries-{self.times}")
-        tries.touch()
-        if len(tries.read_text()) < self.times:
-            tries.write_text(tries.read_text() + "x")
-            os.kill(os.getpid(), signal.SIGKILL)
-        return 1.0
-'''
-
-
-def test_a_killed_worker_costs_one_more_try_and_no_other_job(shell: Dyn, place: Path) -> None:
-    (place / "parts.py").write_text(KILLER)
-    grid = "record.measures=" + ",".join(f"[{{kind: killer, times: {times}}}]" for times in (0, 1, 9))
-    arguments = ["--with", "parts.py", "sweep", "toy.yaml", "--grid", grid, "--seeds", 2, "--out", "s", "--workers", 1]
-    answer = shell(*arguments, "--record", "config")
-    assert "Traceback" not in answer.err
-    assert (answer.code, answer.err.strip().splitlines()[-1]) == (
-        6, "Error: 2 of 6 jobs failed, the first: its process was killed 2 times, as by a system that runs out of "
-        "memory: try fewer --workers",
-    )  # fmt: skip
-    rows = read_rows(place / "s")
-    assert [row["status"] for row in rows] == ["complete"] * 4 + ["failed"] * 2
-    assert [len((place / f"tries-{times}").read_text()) for times in (0, 1, 9)] == [0, 1, 2]
-    assert {row["path"] for row in rows} == {f"batches/{k:06d}" for k in (0, 2, 4)}
 
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
@@ -111,16 +77,6 @@ def test_shards_make_the_same_table(dyn: Dyn, place: Path) -> None:
     assert not (place / "s/shards").exists()
     wrong = dyn(*sweep, "--shard", "4/3")
     assert (wrong.code, "K from 1 to N" in wrong.err) == (2, True)
-
-
-def test_failures_are_counted_by_their_messages(dyn: Dyn, place: Path) -> None:
-    (place / "sgd.yaml").write_text(CONFIG.replace("kind: gd, lr: 0.01, iterations: 30", "kind: sgd, lr: 1, epochs: 1"))
-    assert dyn("sweep", "sgd.yaml", "--grid", "optimizer.batch_size=1,3,4", "--seeds", 2, "--out", "s").code == 6
-    assert dyn("show", "s").out.endswith(
-        "failures\n"
-        "  2 x optimizer.batch_size is 3, the training set has 2 samples\n"
-        "  2 x optimizer.batch_size is 4, the training set has 2 samples\n"
-    )
 
 
 def test_a_dry_run_says_what_there_is_to_do(dyn: Dyn, place: Path) -> None:

@@ -38,7 +38,7 @@ def test_computed_values_may_name_each_other_in_any_order():
     lets = [parse_let("a = 2 * b"), parse_let("b = initialization.scale + c"), parse_let("c=1")]
     assert Computed(lets).at({}, WRITTEN) == {"a": 3.0, "b": 1.5, "c": 1}
     with pytest.raises(UsageError, match="round in a circle: a <- b <- a"):
-        Computed([Let("a", "b"), Let("b", "a")])
+        Computed([Let("a", "b"), Let("b", "a")]).at({}, {})
     with pytest.raises(UsageError, match="a gets its value twice"):
         Computed([Let("a", "1")], ["a"])
 
@@ -48,6 +48,8 @@ def test_work_is_bounded():
     doubled = [Let(f"k{k + 1}", f"k{k} + k{k}") for k in range(1000)]
     assert Computed(doubled).at({"k0": 1e-300}, {})["k1000"] == 2.0**1000 * 1e-300
     assert value_of("round(1, -10**9)") == 0
+    with pytest.raises(UsageError, match="recursion"):
+        Computed([Let(f"k{k}", f"k{k + 1} + 1") for k in range(1000)]).at({"k1000": 1}, {})
     with pytest.raises(UsageError, match="k10 = k9 [*] k9: gives inf"):
         Computed([Let(f"k{k + 1}", f"k{k} * k{k}") for k in range(64)]).at({"k0": 3}, {})
 

@@ -29,8 +29,6 @@ from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 from tests.sweeps.test_grid import BASE
 
-CSV_DATA = {"kind": "points", "x": [[-1.0, 0.5], [0.3, 1.0], [2.0, -1.0]], "y": [-1.0, 1.0, 1.0]}
-
 
 def sweep_of(directory, overrides=(), grid=(), **options):
     axes = [parse_axis(text) for text in grid]
@@ -130,34 +128,7 @@ def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
     assert [sorted(result.measures) for result in sweep.results] == [[], [], ["test_loss"], ["test_loss"]]
 
 
-def test_a_failing_job_does_not_stop_the_others(tmp_path):
-    base = {**BASE, "dataset": {**CSV_DATA}}
-    jobs, sweep = sweep_of(
-        tmp_path / "s",
-        [],
-        ["optimizer.batch_size=1,2,7"],
-        base={**base, "optimizer": {"kind": "sgd", "lr": 0.01, "epochs": 5}},
-        seeds=2,
-    )
-    assert [r.status for r in sweep.results] == ["complete"] * 4 + ["failed"] * 2
-    assert "batch_size is 7, the training set has 3 samples" in sweep.results[-1].message
-    assert len(jobs) == 6
-
-
-def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
-    deep = [
-        "architecture={kind: fully_connected, widths: [4], centered: true}",
-        "backend=autograd",
-        "initialization={kind: default_scaled}",
-        "optimizer.iterations=20",
-    ]
-    with ThreadPoolExecutor(1) as executor:
-        _, sweep = sweep_of(tmp_path / "s", deep, ["optimizer.lr=0.01,0.02"], executor=executor)
-        assert [r.path for r in sweep.results] == ["jobs/000000", "jobs/000001"]
-        assert all(run_of(sweep, r).status == "complete" for r in sweep.results)
-
-
-def test_spawned_processes_give_the_same_numbers(tmp_path):
+def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alike(tmp_path):
     deep = [
         "architecture={kind: fully_connected, widths: [4], centered: true}",
         "backend=autograd",
@@ -167,7 +138,8 @@ def test_spawned_processes_give_the_same_numbers(tmp_path):
     with ThreadPoolExecutor(1) as executor:
         _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], executor=executor)
     _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=2)
-    assert [r.final_loss for r in here.results] == [r.final_loss for r in there.results]
+    assert [(r.path, r.final_loss) for r in here.results] == [(r.path, r.final_loss) for r in there.results]
+    assert [(r.path, r.status) for r in here.results] == [(f"jobs/00000{k}", "complete") for k in range(2)]
 
 
 def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):
@@ -245,22 +217,12 @@ def test_a_sweep_knows_its_runs(tmp_path, attack, wrong):
         draw_sweep(SweepTable(tmp_path / "s"), "losses")
 
 
-def test_runs_of_another_sweep_are_not_taken_for_done(tmp_path):
-    for name, scale in (("s", 0.1), ("other", 0.3)):
-        sweep_of(tmp_path / name, [f"initialization.scale={scale}"], ["optimizer.lr=0.01,0.02"])
-    exchange(tmp_path / "s/batches/000000", tmp_path / "other/batches/000000")
-    (tmp_path / "s/sweep.json").unlink()
-    _, again = sweep_of(tmp_path / "s", ["initialization.scale=0.1"], ["optimizer.lr=0.01,0.02"])
-    assert {result.status for result in again.results} == {"failed"}
-    assert "holds a run of another config" in again.results[0].message
-
-
 def sealed_as_failed(directory):
     """What a driver leaves that ends after the one that has trained what it could not."""
     planned, _ = sweep_of(directory, SHORT, GRID)
-    results = Results(planned, Tasks(planned))
+    results = Results(planned, Tasks(planned), directory)
     results.fail(np.arange(2), "its folder was deleted")
-    GrowingTable(results, directory, planned.described(), None).seal()
+    GrowingTable(results, planned.described(), None).write(seal=True)
 
 
 SHORT, GRID = ["optimizer.iterations=20"], ["architecture.width=2,3", "optimizer.lr=0.01,0.02"]

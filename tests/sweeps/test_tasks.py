@@ -70,12 +70,13 @@ def test_a_worker_needs_a_directory_and_a_number(tmp_path):
     assert verify_sweep(tmp_path / "s") == []
 
 
-def test_more_than_ten_thousand_jobs_take_no_batch_of_another_sweep(tmp_path):
-    of = [api.plan_sweep(BASE, {"initialization.scale": "0.1:1:104"}, overrides=["optimizer.iterations=2"], seeds=100,
-                         seed=seed, record="ends") for seed in (0, 7)]  # fmt: skip
+@pytest.mark.parametrize(("points", "seeds"), [(2, 2), (104, 100)])
+def test_a_sweep_of_any_size_takes_no_batch_of_another(tmp_path, points, seeds):
+    of = [api.plan_sweep(BASE, {"initialization.scale": f"0.1:1:{points}"}, overrides=["optimizer.iterations=2"],
+                         seeds=seeds, seed=seed, record="ends") for seed in (0, 7)]  # fmt: skip
     own = run_sweep(of[0], out=tmp_path)
     began = time.monotonic()
-    assert (len(own.results), verify_sweep(tmp_path)) == (10_400, [])
+    assert (len(own.results), verify_sweep(tmp_path)) == (points * seeds, [])
     assert time.monotonic() - began < 10
     shutil.rmtree(tmp_path / "batches/000000")
     train(of[1], Tasks(of[1])[0], tmp_path)
@@ -90,8 +91,8 @@ def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
     tasks = Tasks(planned)
     both = replace(tasks[0], name="batches/000000", numbers=np.array([0, 1]))
     assert train(planned, both, tmp_path) == ""
-    results = Results(planned, tasks)
-    assert results.read(both, tmp_path)
+    results = Results(planned, tasks, tmp_path)
+    assert results.read(both)
     assert [result.path for result in results] == ["jobs/000000", "jobs/000001"]
 
 

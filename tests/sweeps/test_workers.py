@@ -1,0 +1,37 @@
+"""Processes that train: killed ones, faults, order."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from dynamics_cli.sweeps.workers import KILLED, run_in_processes
+
+
+def dies(directory: str, name: str, times: int) -> str:
+    """Kill this process the first few times."""
+    tries = Path(directory) / name
+    done = len(tries.read_text()) if tries.exists() else 0
+    tries.write_text("x" * (done + 1))
+    if done < times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ""
+
+
+def fails() -> str:
+    raise ZeroDivisionError("of this task")
+
+
+def test_a_killed_task_is_tried_once_more_and_costs_no_other(tmp_path: Path) -> None:
+    times = [9, 0, 1, 0, 1, 0]
+    todo = [(str(tmp_path), str(k), count) for k, count in enumerate(times)]
+    assert dict(run_in_processes(todo, call=dies, workers=2)) == {0: KILLED, **dict.fromkeys(range(1, 6), "")}
+    assert [len((tmp_path / str(k)).read_text()) for k in range(6)] == [2, 1, 2, 1, 2, 1]
+
+
+def test_a_fault_of_the_program_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError, match="of this task"):
+        list(run_in_processes([()], call=fails, workers=1))
