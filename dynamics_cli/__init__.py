@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dynamics_cli.api import *  # noqa: F403
+    from dynamics_cli.config.describe import explain, list_kinds
+    from dynamics_cli.config.registry import use
+    from dynamics_cli.pages.make import page
+    from dynamics_cli.reproduction.reproduce import reproduce
 
 __version__ = "0.1.0"
 # fmt: off
@@ -38,6 +42,14 @@ __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
     "sweep", "train", "use", "verify",
 ]
 # fmt: on
+_ELSEWHERE = {
+    "explain": "config.describe",
+    "list_kinds": "config.describe",
+    "page": "pages.make",
+    "reproduce": "reproduction.reproduce",
+    "use": "config.registry",
+}  # fmt: skip
+"""Where functions stand that `dynamics_cli.api` would only forward to."""
 
 
 def __getattr__(name: str) -> "Any":
@@ -45,7 +57,9 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("dynamics_cli.api"), name)  # when first used, so that `dyn --help` stays light
+    return getattr(
+        import_module(f"dynamics_cli.{_ELSEWHERE.get(name, 'api')}"), name
+    )  # when first used, so that `dyn --help` stays light
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ Before anything is validated, `--set section.key=value` and settings change thes
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +17,8 @@ from dynamics_cli.config.errors import Path, Problem, key_text
 from dynamics_cli.config.nodes import MAX_DEPTH, TOO_DEEP, read_text
 from dynamics_cli.config.source import Origin, Source, merge
 from dynamics_cli.config.text import SECTIONS, show
+from dynamics_cli.errors import UsageError
+from dynamics_cli.text import jsonable
 
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
@@ -184,6 +187,17 @@ def _refuse(path: Path, message: str, source: Source) -> None:
 
 SET = "--set"
 SETTINGS = "<settings>"
+Overrides = Mapping[str, Any] | Iterable[str]
+"""Changes of settings: `{"seed": 3, "optimizer.lr": 0.1}` or `["seed=3", "optimizer.lr=0.1"]`."""
+
+
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return changes of settings as `--set` takes them: `key=value`, the value as YAML."""
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
+    if isinstance(overrides, Mapping):  # JSON is YAML, and leaves no text that could be read as something else
+        return [f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in overrides.items()]
+    return list(overrides)
 
 
 class Assignment(NamedTuple):
