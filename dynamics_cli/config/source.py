@@ -27,7 +27,7 @@ class Origin:
 class Source:
     """Plain data (mappings, lists, texts, numbers, booleans, None), where each value comes from, and what was wrong."""
 
-    data: dict[str, Any]
+    data: Any
     origins: dict[Path, Origin]
     problems: list[Problem] = field(default_factory=list)
     broken: set[Path] = field(default_factory=set)
@@ -49,6 +49,17 @@ class Source:
         """Return a problem with the value at `path`."""
         origin = self.origin(path)
         return Problem(origin.file, origin.line, key_text(path), message)
+
+    def refuse(self, path: Path, message: str) -> None:
+        """Note a problem with the value at `path`, which validation passes over."""
+        self.problems.append(self.problem(path, message))
+        self.broken.add(path)
+
+    def give_up(self, message: str, line: int | None) -> Source:
+        """Note why nothing can be read, and return itself."""
+        self.data, self.readable = {}, False
+        self.problems.append(Problem(self.origins[()].file, line, "", message))
+        return self
 
     def assign(self, path: tuple[str, ...], value: object, origin: Origin) -> None:
         """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
