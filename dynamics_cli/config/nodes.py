@@ -22,9 +22,7 @@ MAX_DEPTH = 20
 MAX_VALUES = 50_000
 """Values in a config, keys included; what takes more belongs into a data file. Reading so many takes about a second."""
 SPARE = 1_000
-"""Values that a text may hold beyond that: a config at the limit can be read back with its defaults written out."""
-MAX_ALIASED = 100_000
-"""Values that aliases may stand for, all of them together; a few lines can otherwise stand for billions."""
+"""Values that a text with its aliases may hold beyond that: a config at the limit reads back with its defaults."""
 MAX_DIGITS = 400
 """Characters of an integer; a float has no more, and converting many between bases takes quadratic time."""
 LARGE = 20_000
@@ -137,9 +135,8 @@ class _Reader:
     def __init__(self, source: Source, has_lines: bool) -> None:
         self._source, self._has_lines = source, has_lines
         self._of_text = source.origins[()]
-        self._seen: set[int] = set()
         self._inside: set[int] = set()
-        self._aliased = 0
+        self._count = 0
 
     def _note(self, path: Path, node: Node) -> None:
         line = node.start_mark.line + 1 if self._has_lines else None
@@ -149,38 +146,36 @@ class _Reader:
         line = node.start_mark.line + 1 if self._has_lines else None
         self._source.problems.append(Problem(self._of_text.file, line, key_text(path), message))
 
-    def convert(self, node: Node, path: Path, in_alias: bool = False) -> Any:
+    def convert(self, node: Node, path: Path) -> Any:
         """Return the plain data of `node`, noting the origin of every value below it."""
         self._note(path, node)
-        in_alias = in_alias or id(node) in self._seen
-        self._aliased += in_alias
+        self._count += 1
         if id(node) in self._inside:
             return self._source.refuse(path, "an alias stands for the value that it is part of")
         if len(path) > MAX_DEPTH:
             return self._source.refuse(path, TOO_DEEP)
-        if self._aliased > MAX_ALIASED:
-            if self._aliased == MAX_ALIASED + 1:
-                self._source.refuse(path, f"aliases stand for more than {MAX_ALIASED} values; write the data to a file")
+        if self._count > MAX_VALUES + SPARE:  # a few lines of aliases can stand for billions
+            if self._source.readable:
+                self._source.refuse(path, TOO_MANY)
                 self._source.readable = False
             return None
-        self._seen.add(id(node))
         self._inside.add(id(node))
-        value = self._converted(node, path, in_alias)
+        value = self._converted(node, path)
         self._inside.discard(id(node))
         return value
 
-    def _converted(self, node: Node, path: Path, in_alias: bool) -> Any:
+    def _converted(self, node: Node, path: Path) -> Any:
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, MappingNode) and kind == "map":
-            return self._mapping(node, path, in_alias)
+            return self._mapping(node, path)
         if isinstance(node, SequenceNode) and kind == "seq":
-            return [self.convert(item, (*path, place), in_alias) for place, item in enumerate(node.value)]
+            return [self.convert(item, (*path, place)) for place, item in enumerate(node.value)]
         if isinstance(node, ScalarNode) and kind in ("null", "bool", "int", "float", "str"):
             return self._scalar(node, kind, path)
         tag = node.tag.replace(_TAG, "!!")
         return self._source.refuse(path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
 
-    def _mapping(self, node: MappingNode, path: Path, in_alias: bool) -> dict[str, Any]:
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         lines: dict[str, int] = {}
         for key_node, value_node in node.value:
@@ -196,7 +191,7 @@ class _Reader:
                 self._complain(key_node, (*path, key), "merge keys are not supported; use extends")
                 continue
             lines[key] = key_node.start_mark.line + 1
-            mapping[key] = self.convert(value_node, (*path, key), in_alias)
+            mapping[key] = self.convert(value_node, (*path, key))
             self._note((*path, key), key_node)  # the line of the key, not that of the value
         return mapping
 

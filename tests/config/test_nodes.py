@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.config.nodes import LARGE, MAX_ALIASED, read_text
+from dynamics_cli.config.nodes import LARGE, TOO_MANY, read_text
 from dynamics_cli.config.source import Source
 
 
@@ -125,7 +125,7 @@ def test_alias_bomb() -> None:
     assert time.monotonic() - start < 20
     assert not reading.readable
     (problem,) = reading.problems
-    assert problem.message == f"aliases stand for more than {MAX_ALIASED} values; write the data to a file"
+    assert problem.message == TOO_MANY
 
 
 @given(st.text())
