@@ -193,7 +193,7 @@ def apply(source: Source, overrides: Iterable[str | Assignment]) -> None:
     given = [one if isinstance(one, Assignment) else _assignment(one, source) for one in overrides]
     read = [one for one in given if one is not None]
     for path, value, origin in sorted(read, key=lambda one: one.path[-1] != "kind"):
-        _assign(source, path, deepcopy(value), origin)
+        source.assign(path, deepcopy(value), origin)
 
 
 def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
@@ -201,7 +201,7 @@ def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
     given = plain({key: value for key, value in settings.items() if value is not None}, SETTINGS)
     source.problems += given.problems
     for key, value in given.data.items():
-        _assign(source, (key,), value, given.origin((key,)))
+        source.assign((key,), value, given.origin((key,)))
     source.broken |= given.broken
 
 
@@ -219,12 +219,3 @@ def _assignment(text: str, source: Source) -> Assignment | None:
         ]
         return None
     return Assignment(path, reading.data, Origin(SET, None, FilePath.cwd()))
-
-
-def _assign(source: Source, path: tuple[str, ...], value: object, origin: Origin) -> None:
-    try:
-        source.assign(path, value, origin)
-    except TypeError as error:
-        blocking = error.args[0]
-        message = f"{key_text(blocking)} is not a section with keys"
-        source.problems.append(Problem(origin.file, None, key_text(path), message))

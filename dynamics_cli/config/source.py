@@ -64,17 +64,16 @@ class Source:
     def assign(self, path: tuple[str, ...], value: object, origin: Origin) -> None:
         """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
 
-        A number stands for the place of a value that a list has.
-
-        Raises:
-            TypeError: when something on the way is not a section; its argument is the path of that thing.
+        A number stands for the place of a value that a list has. Something on the way that is no section is a problem.
         """
         section: Any = self.data
         place: Path = ()
         for depth, part in enumerate(path):
             in_list = isinstance(section, list) and part.isdecimal() and int(part) < len(section)
             if not in_list and not isinstance(section, dict):
-                raise TypeError(place)
+                told = f"{key_text(place)} is not a section with keys"
+                self.problems.append(Problem(origin.file, None, key_text(path), told))
+                return
             key: Any = int(part) if in_list else part
             place = (*place, key)
             if depth == len(path) - 1:
