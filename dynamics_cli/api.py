@@ -845,26 +845,6 @@ def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
 # --- data files
 
 
-def list_data() -> Table:
-    """Return the data sets that are files, missing ones included: name, state, path, size, description, how to get."""
-    from dynamics_cli.datasets.files import catalogue
-
-    return Table(map(asdict, catalogue.list_data()))
-
-
-def find_data(name: str) -> Path:
-    """Return where a data set is.
-
-    Raises:
-        UsageError: there is none of this name.
-        DataMissingError: it is not here; the message says how to get it.
-        InputError: what is here is damaged.
-    """
-    from dynamics_cli.datasets.files import catalogue
-
-    return catalogue.find_data(name).path
-
-
 def fetch_data(
     name: str,
     *,
@@ -918,13 +898,3 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None, me
     if messages is not None:
         messages(f"{describe_counts(place)}, all readable")
     return Path(place.path)
-
-
-def remove_data(name: str) -> int:
-    """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
-
-    Raises UsageError: there is none of this name, or it is a part of dyn.
-    """
-    from dynamics_cli.datasets.files import catalogue
-
-    return catalogue.remove_data(name)
