@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dynamics_cli.api import *  # noqa: F403
+    from dynamics_cli.config.describe import explain, list_kinds
+    from dynamics_cli.kinds.registry import use
+    from dynamics_cli.datasets.files.catalogue import find_data, list_data, remove_data
+    from dynamics_cli.pages.make import page
+    from dynamics_cli.reproduction.reproduce import reproduce
 
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
@@ -39,6 +44,17 @@ __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
     "sweep", "train", "use", "verify",
 ]
 # fmt: on
+_ELSEWHERE = {
+    "explain": "config.describe",
+    "find_data": "datasets.files.catalogue",
+    "list_data": "datasets.files.catalogue",
+    "list_kinds": "config.describe",
+    "page": "pages.make",
+    "remove_data": "datasets.files.catalogue",
+    "reproduce": "reproduction.reproduce",
+    "use": "kinds.registry",
+}
+"""Where functions stand that `dynamics_cli.api` would only forward to."""
 
 
 def __getattr__(name: str) -> "Any":
@@ -46,7 +62,8 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("dynamics_cli.api"), name)  # when first used, so that `dyn --help` stays light
+    # when first used, so that `dyn --help` stays light
+    return getattr(import_module(f"dynamics_cli.{_ELSEWHERE.get(name, 'api')}"), name)
 
 
 def __dir__() -> list[str]:

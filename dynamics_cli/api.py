@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -28,22 +27,18 @@ if TYPE_CHECKING:
 
     from dynamics_cli.analysis import Prediction
     from dynamics_cli.config import RunConfig
-    from dynamics_cli.pages import Page
+    from dynamics_cli.config.reader import Overrides
     from dynamics_cli.plotting.time_axis import LogAxes
-    from dynamics_cli.reproduction.obtain import ProgressDisplay
-    from dynamics_cli.reproduction.reproduce import FigureResult
     from dynamics_cli.runs import Finding, Run
     from dynamics_cli.runs.compare import Comparison
     from dynamics_cli.sweeps.directory import SweepComparison
     from dynamics_cli.sweeps.grid import Axis
     from dynamics_cli.sweeps.jobs import PlannedSweep
-    from dynamics_cli.sweeps.slurm import JobArray
     from dynamics_cli.sweeps.sweep import Sweep, SweepProspect
     from dynamics_cli.training.loop import Progress
     from dynamics_cli.training.prospect import Prospect
 
     Config = RunConfig | str | os.PathLike[str] | Mapping[str, Any]
-    Overrides = Mapping[str, Any] | Iterable[str]
     Which = Run | str | Path
     Drawn = Which | Sweep | Sequence[Which]
     Messages = Callable[[str], None]
@@ -74,6 +69,7 @@ def load_config(config: Config, overrides: Overrides = (), **options: Any) -> Ru
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config import load_config as load
     from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.config.reader import override_texts
 
     changes = override_texts(overrides)
     if isinstance(config, RunConfig):
@@ -115,15 +111,6 @@ def _similar_file(path: Path) -> str:
         return ""
     close = difflib.get_close_matches(path.stem, beside, n=1)
     return f" (did you mean {str(beside[close[0]])!r}?)" if close else ""
-
-
-def override_texts(overrides: Overrides) -> list[str]:
-    """Return changes of settings as `--set` takes them: `key=value`, the value as YAML."""
-    if isinstance(overrides, str):
-        raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
-    if isinstance(overrides, Mapping):  # JSON is YAML, and leaves no text that could be read as something else
-        return [f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in overrides.items()]
-    return list(overrides)
 
 
 # --- training
@@ -249,27 +236,19 @@ def sweep(
     from dynamics_cli.sweeps.sweep import by_dask, by_executor, run_sweep
 
     planned = plan_sweep(
-        config,
-        grid,
-        together=together,
-        let=let,
-        seeds=seeds,
-        overrides=overrides,
-        record=record,
-        messages=messages,
+        config, grid, together=together, let=let, seeds=seeds, overrides=overrides, record=record, messages=messages,
         **settings,
-    )
-    total = len(planned) if shard is None else None
-    engine = by_executor(executor) if executor is not None else by_dask(scheduler, messages) if scheduler else None
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
-    return run_sweep(
-        planned, out=None if out is None else Path(out), shard=shard, engine=engine, workers=workers, report=report,
-        messages=messages,
     )  # fmt: skip
+    total = len(planned) if shard is None else None
+    return run_sweep(
+        planned,
+        out=None if out is None else Path(out),
+        shard=shard,
+        engine=by_executor(executor) if executor is not None else by_dask(scheduler, messages) if scheduler else None,
+        workers=workers,
+        report=None if progress is None else lambda done: progress(done, total),
+        messages=messages,
+    )
 
 
 def plan_sweep_needs(
@@ -282,25 +261,6 @@ def plan_sweep_needs(
     from dynamics_cli.sweeps.sweep import prospect
 
     return prospect(plan_sweep(config, grid, **plan), None if out is None else Path(out))
-
-
-def job_array(
-    config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, command: Sequence[str],
-    out: str | Path | None = None, parts: int | None = None, at_once: int | None = None, workers: int = 1,
-    limits: Mapping[str, str | None] | None = None, **plan: Any,
-) -> JobArray:  # fmt: skip
-    """Return the Slurm job array of a sweep, to be submitted or looked at: `dyn sweep --engine slurm`.
-
-    `command` is the command line of the sweep after `dyn`; the others are those of `sweep` and of `JobArray`.
-
-    Raises as `sweep`.
-    """
-    from dynamics_cli.sweeps.slurm import JobArray
-
-    return JobArray(
-        plan_sweep(config, grid, **plan), command, out=None if out is None else Path(out), parts=parts,
-        at_once=at_once, workers=workers, limits=limits,
-    )  # fmt: skip
 
 
 def plan_sweep(
@@ -321,6 +281,7 @@ def plan_sweep(
     """
     from dynamics_cli.config import RunConfig
     from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.config.reader import override_texts
     from dynamics_cli.sweeps.expressions import parse_let
     from dynamics_cli.sweeps.grid import zipped
     from dynamics_cli.sweeps.jobs import PlannedSweep, read_sweep_section
@@ -347,20 +308,6 @@ def plan_sweep(
     if messages is not None:
         messages(too_much)
     return plan(record="light")
-
-
-def sweep_section(
-    config: str | os.PathLike[str] | Mapping[str, Any], overrides: Overrides = ()
-) -> dict[str, Any] | None:
-    """Return the section `sweep` of a config that `sweep` and not `train` takes; None of another.
-
-    Raises ConfigError: it cannot be read, or the section is not valid.
-    """
-    from dynamics_cli.config.load import load_sweep
-
-    source = config if isinstance(config, Mapping) else config_file(os.fspath(config))
-    section, _ = load_sweep(source, override_texts(overrides))
-    return None if section is None else section.model_dump(exclude_unset=True)
 
 
 def _axes(grid: Mapping[str, Any] | Iterable[str], option: str = "--grid") -> list[Axis]:
@@ -430,6 +377,8 @@ def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepCompari
 
 def _sweep(which: Sweep | str | Path) -> Path:
     """Return the directory of what can only be a sweep."""
+    from dynamics_cli.sweeps.find import sweep_directory
+
     return sweep_directory(which, alone=True) or Path(str(which))
 
 
@@ -542,9 +491,9 @@ def plot(
     """
     panels = [panel] if isinstance(panel, str) else list(panel or ())
     iterations = [] if at is None else [at] if isinstance(at, int) else list(at)
+    asked = Drawing(panels, iterations, measure, columns or {}, where or {}, contours, log, x_scale)
     drawn = {}
-    options: dict[str, Any] = {"measure": measure, "columns": columns, "where": where, "contours": contours, "log": log}
-    for stem, figure in pictures(run, panels, iterations, **options, x_scale=x_scale):
+    for stem, figure in pictures(run, asked):
         drawn[stem] = figure
         if out is not None:
             from dynamics_cli.plotting.style import save
@@ -554,47 +503,49 @@ def plot(
     return next(iter(drawn.values())) if one else drawn
 
 
-def pictures(
-    run: Drawn,
-    panels: Sequence[str] = (),
-    iterations: Sequence[int] = (),
-    *,
-    measure: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    where: Mapping[str, Any] | None = None,
-    contours: bool = False,
-    log: LogAxes | None = None,
-    x_scale: str | None = None,
-    messages: Messages | None = None,
-) -> Iterator[tuple[str, Figure]]:
+@dataclass(frozen=True)
+class Drawing:
+    """Which pictures are drawn, and how: the arguments of `plot`, `panel` and `at` as sequences."""
+
+    panels: Sequence[str] = ()
+    iterations: Sequence[int] = ()
+    measure: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    contours: bool = False
+    log: LogAxes | None = None
+    x_scale: str | None = None
+
+
+def pictures(run: Drawn, asked: Drawing, messages: Messages | None = None) -> Iterator[tuple[str, Figure]]:
     """Draw panels of a run, several runs or a sweep one after the other, each with the name of its file; see `plot`.
 
     Nothing is drawn of a damaged run. `messages` is told of an iteration whose state was not recorded.
     """
-    if isinstance(run, list | tuple) or x_scale is not None:
-        if iterations or columns or where or contours:
-            raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
-        several = run if isinstance(run, list | tuple) else [run]
-        yield from _overlays([_overlaid_run(one) for one in several], panels, log, x_scale)
-        return
-    directory = sweep_directory(run)
-    if directory is not None:
-        if iterations:
-            raise UsageError("a sweep has no states to show")
-        yield from _pictures_of_sweep(directory, panels, measure, columns or {}, where or {}, contours, log)
-        return
-    if columns or where or contours:
-        raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
-    from dynamics_cli.analysis import check_panel, draw_panel, panels_of
+    from dynamics_cli.sweeps.find import sweep_directory
 
-    # all is checked before the first picture, so that there is none of a damaged run
-    loaded = _opened(run, whole=True)
-    for name in panels:
-        check_panel(loaded, name, log)
-    states = _states(loaded, iterations, messages) or [None]
-    for name in dict.fromkeys(panels) or [spec.name for spec in panels_of(loaded) if spec.by_default]:
-        for state in states:
-            yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, log)
+    of_table = asked.columns or asked.where or asked.contours
+    if isinstance(run, list | tuple) or asked.x_scale is not None:
+        if asked.iterations or of_table:
+            raise UsageError("at goes with one run; x, y, color, where and contours go with one sweep")
+        yield from _overlays(run if isinstance(run, list | tuple) else [run], asked)
+    elif (directory := sweep_directory(run)) is not None:
+        if asked.iterations:
+            raise UsageError("a sweep has no states to show")
+        yield from _pictures_of_sweep(directory, asked)
+    elif of_table:
+        raise UsageError("x, y, color, where and contours go with the table of a sweep; a run has none")
+    else:
+        from dynamics_cli.analysis import check_panel, draw_panel, panels_of
+
+        # all is checked before the first picture, so that there is none of a damaged run
+        loaded = _opened(run, whole=True)
+        for name in asked.panels:
+            check_panel(loaded, name, asked.log)
+        states = _states(loaded, asked.iterations, messages) or [None]
+        for name in dict.fromkeys(asked.panels) or [spec.name for spec in panels_of(loaded) if spec.by_default]:
+            for state in states:
+                yield (name if state is None else f"{name}-{state}"), draw_panel(loaded, name, state, asked.log)
 
 
 def _overlaid_run(which: Any) -> Run:
@@ -602,18 +553,19 @@ def _overlaid_run(which: Any) -> Run:
 
     Raises UsageError: it is a sweep.
     """
+    from dynamics_cli.sweeps.find import sweep_directory
+
     if (directory := sweep_directory(which)) is not None:
         raise UsageError(f"{directory} is a sweep; runs are drawn together, a sweep is drawn alone")
     return _opened(which)
 
 
-def _overlays(
-    runs: Sequence[Run], panels: Sequence[str], log: LogAxes | None, x_scale: str | None
-) -> Iterator[tuple[str, Figure]]:
+def _overlays(which: Sequence[Any], asked: Drawing) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.analysis.overlay import draw_overlay, overlaid
     from dynamics_cli.config.dump import to_plain
     from dynamics_cli.sweeps.expressions import evaluate
 
+    runs, x_scale = [_overlaid_run(one) for one in which], asked.x_scale
     for run in runs:
         run.check_all()
     units = [evaluate(x_scale, to_plain(run.config), "--x-scale") for run in runs] if x_scale is not None else []
@@ -621,7 +573,7 @@ def _overlays(
         if unit <= 0:
             raise UsageError(f"--x-scale = {x_scale}: it is {unit:g} in {run.path.name}, and must be above 0")
     known = overlaid(runs)
-    for name in panels:
+    for name in asked.panels:
         if name not in known:
             raise UsageError(
                 f"no panel {name!r} of all these runs{did_you_mean(name, known)}; they have {', '.join(known)}"
@@ -629,31 +581,29 @@ def _overlays(
     places = [f"{run.path.absolute()}{getattr(run, 'replica', '')}" for run in runs]
     places += [] if x_scale is None else [x_scale]
     digits = hashlib.sha256("\n".join(places).encode()).hexdigest()[:10]
-    for name in dict.fromkeys(panels) or known:
-        yield f"{runs[0].config.name}-{name}-{digits}", draw_overlay(runs, name, log, units=units, unit=x_scale or "")
+    for name in dict.fromkeys(asked.panels) or known:
+        picture = draw_overlay(runs, name, asked.log, units=units, unit=x_scale or "")
+        yield f"{runs[0].config.name}-{name}-{digits}", picture
 
 
-def _pictures_of_sweep(
-    directory: Path, panels: Sequence[str], measure: str | None, columns: Mapping[str, str], where: Mapping[str, Any],
-    contours: bool, log: LogAxes | None,
-) -> Iterator[tuple[str, Figure]]:  # fmt: skip
+def _pictures_of_sweep(directory: Path, asked: Drawing) -> Iterator[tuple[str, Figure]]:
     from dynamics_cli.sweeps.pictures import SweepTable, draw_columns, draw_sweep, pictures_of, usual_measure
 
     def written(text: object) -> str:
         return re.sub("[^A-Za-z0-9_.+-]+", "_", str(text))
 
-    results = SweepTable(directory, log, where=where, contours=contours)
-    said = "".join(f"-{key}={written(value)[:40]}" for key, value in where.items())
-    if columns:
-        if panels:
+    results = SweepTable(directory, asked.log, where=asked.where, contours=asked.contours)
+    said = "".join(f"-{key}={written(value)[:40]}" for key, value in asked.where.items())
+    if columns := asked.columns:
+        if asked.panels:
             raise UsageError(
-                f"the panel {panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color draw"
-                " any columns of final numbers where no panel is named"
+                f"the panel {asked.panels[0]} has its own axes; --where KEY=VALUE narrows it, and --x, --y and --color"
+                " draw any columns of final numbers where no panel is named"
             )
-        yield written("-".join(columns.values())) + said, draw_columns(results, **columns, measure=measure)
+        yield written("-".join(columns.values())) + said, draw_columns(results, **columns, measure=asked.measure)
         return
-    for name in panels or pictures_of(results):
-        chosen = measure or usual_measure(results, name)
+    for name in asked.panels or pictures_of(results):
+        chosen = asked.measure or usual_measure(results, name)
         stem = name if chosen == "final_loss" else f"{name}-{written(chosen)}"
         yield stem + said, draw_sweep(results, name, chosen)
 
@@ -667,13 +617,6 @@ def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> l
             messages(f"no state was recorded at iteration {wanted}; the nearest, {nearest}, is shown")
         states.setdefault(nearest, wanted)
     return list(states.values())
-
-
-def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
-    """Return the directory of a sweep, None for what is none; see `sweeps.find.sweep_directory`."""
-    from dynamics_cli.sweeps.find import sweep_directory
-
-    return sweep_directory(which, alone=alone)
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
@@ -698,6 +641,8 @@ def list_panels(run: Drawn) -> Table:
 
         names = overlaid([_overlaid_run(one) for one in run])
         return Table({"name": name, "description": f"{name.replace('_', ' ')} of all runs"} for name in names)
+    from dynamics_cli.sweeps.find import sweep_directory
+
     directory = sweep_directory(run)
     if directory is not None:
         from dynamics_cli.sweeps.pictures import SweepTable, pictures_of
@@ -728,74 +673,7 @@ def animate(run: Which, out: str | Path | None = None, *, progress: Counted | No
     return animate_run(loaded, Path(folder) / "animation", progress)
 
 
-def page(*what: Which | Sweep | FigureResult, runs: bool = False) -> Page:
-    """Return one HTML file that shows everything of runs, sweeps, figures and papers, offline: `dyn page`.
-
-    Args:
-        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
-            of `reproduce`, JSON files beside figures, keys of papers; several runs are laid over one another. By
-            default all papers.
-        runs: embed the runs of figures too.
-
-    Returns:
-        The page; `save(path)` writes it, and a notebook shows it.
-
-    Raises:
-        UsageError: there is nothing of this name, or nothing to show of it.
-        RunError: something is damaged.
-    """
-    from dynamics_cli.pages import page_of
-
-    return page_of(what, runs=runs)
-
-
 # --- figures of papers
-
-
-def reproduce(
-    figure: str,
-    *,
-    variant: str | None = None,
-    preset: str = "default",
-    overrides: Overrides = (),
-    seeds: int = 1,
-    device: str | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    formats: Sequence[str] = ("pdf", "png"),
-    progress: ProgressDisplay | None = None,
-    messages: Messages | None = None,
-) -> FigureResult:
-    """Train or reuse the runs of a figure, check its claims, draw it, write picture and JSON: `dyn reproduce`.
-
-    Args:
-        figure: such as `boursier2022-fig2` (see `list_figures`).
-        variant: one of the figure's variants, such as `flow`.
-        preset: `default`, or `full` where the figure has one.
-        overrides: changes to all configs of the figure, as `load_config` takes them.
-        seeds: number of seeds in which the claims are checked; the first one is drawn.
-        device: replaces the device of the configs.
-        out: folder of the files; by default `outputs/figures`.
-        force: train again even what is finished.
-        formats: of the picture: `pdf`, `png`, `svg`.
-        progress: shows the progress of training runs.
-        messages: told what a user may want to know.
-
-    Returns:
-        The result; `rows` has one row a claim, `files` what was written.
-
-    Raises:
-        UsageError: there is no such figure, variant, preset or format.
-        ConfigError: the overrides do not fit.
-        DataMissingError: data that the figure needs are not there.
-        RunError: a run cannot go on, or a file cannot be written.
-    """
-    from dynamics_cli.reproduction.reproduce import reproduce_figure
-
-    return reproduce_figure(
-        figure, variant=variant, preset=preset, overrides=override_texts(overrides), seeds=seeds, device=device,
-        out=out, force=force, formats=formats, progress=progress, messages=messages,
-    )  # fmt: skip
 
 
 def verify(*paths: str | Path) -> Table:
@@ -810,20 +688,38 @@ def verify(*paths: str | Path) -> Table:
 
     Raises RunError: there is no such file, nor a run of this name.
     """
+    from dynamics_cli.reproduction.document import verify_figure
+    from dynamics_cli.runs import verify_run
+    from dynamics_cli.runs.store import layout
+    from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
+
+    remembered = cache(verify_run)  # runs that several of them share are checked once
+
+    def check_run(path: Path) -> list[Finding]:
+        return remembered(path.absolute())
+
+    def row(path: Path) -> dict[str, Any]:
+        if is_sweep(path):
+            findings = verify_sweep(path)
+        elif path.is_dir() or path.name == layout.INFO:
+            path = path if path.is_dir() else path.parent
+            findings = check_run(path)
+        else:
+            findings = verify_figure(path, check_run)
+        return {"path": path, "intact": not findings, "findings": [asdict(finding) for finding in findings]}
+
+    return Table(map(row, [_verified(path) for path in paths] if paths else _everything()))
+
+
+def _verified(path: str | Path) -> Path:
+    """Return the run directory, the directory of a sweep or the JSON file that is meant by `path`."""
     from dynamics_cli.runs.named import is_there, run_directory
-    from dynamics_cli.sweeps.find import run_of_job
+    from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
-    def target(path: str | Path) -> Path:
-        if is_there(path):
-            return Path(path)
-        run = run_of_job(path)
-        return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
-
-    checks = _checks([target(path) for path in paths] if paths else _everything())
-    return Table(
-        {"path": path, "intact": not findings, "findings": [asdict(finding) for finding in findings]}
-        for path, findings in ((path, check()) for path, check in list(checks))
-    )
+    if is_there(path):
+        return Path(path)
+    run = run_of_job(path)
+    return run.path if run is not path else sweep_directory(path) or run_directory(os.fspath(path))
 
 
 def _everything() -> list[Path]:
@@ -835,28 +731,6 @@ def _everything() -> list[Path]:
     sweeps = [path for path in sorted((root / "sweeps").glob("*")) if is_sweep(path)]
     runs = [run.path for run in list_runs(root) if not any(run.path.is_relative_to(sweep) for sweep in sweeps)]
     return [*runs, *sweeps, *list_figures(root / "figures")]
-
-
-def _checks(targets: Iterable[Path]) -> Iterator[tuple[Path, Callable[[], list[Finding]]]]:
-    """Return each target with the function that checks it; runs that several of them share are checked once."""
-    from dynamics_cli.reproduction.document import verify_figure
-    from dynamics_cli.runs import verify_run
-    from dynamics_cli.runs.store import layout
-    from dynamics_cli.sweeps.directory import is_sweep, verify_sweep
-
-    remembered = cache(verify_run)
-
-    def check_run(path: Path) -> list[Finding]:
-        return remembered(path.absolute())
-
-    for target in targets:
-        if is_sweep(target):
-            yield target, partial(verify_sweep, target)
-        elif target.is_dir() or target.name == layout.INFO:
-            directory = target if target.is_dir() else target.parent
-            yield directory, partial(check_run, directory)
-        else:
-            yield target, partial(verify_figure, target, check_run)
 
 
 # --- what there is
@@ -899,36 +773,6 @@ def _title(path: Path) -> str:
     return ""
 
 
-def list_kinds(section: str | None = None) -> Table:
-    """Return the kinds that a config can name: section, kind, where it comes from, what it is: `dyn list kinds`.
-
-    Raises UsageError: there is no such section.
-    """
-    from dynamics_cli.config.describe import kind_rows
-
-    return Table(kind_rows(section))
-
-
-def explain(kind: str) -> str:
-    """Return what a kind does, its keys, and a config that uses it: `dyn explain`.
-
-    Raises UsageError: there is no such kind; the message names the closest one.
-    """
-    from dynamics_cli.config.describe import explain
-
-    return explain(kind)
-
-
-def use(path: str | Path) -> None:
-    """Load kinds of your own: a Python file, the folder of a paper, or the copies in a run directory: `dyn --with`.
-
-    Raises InputError: it cannot be imported.
-    """
-    from dynamics_cli.kinds.registry import use
-
-    use(path)
-
-
 def list_datasets() -> Table:
     """Return the kinds of data set that a config can name, with their keys."""
     return _with_keys("dataset")
@@ -940,12 +784,12 @@ def list_architectures() -> Table:
 
 
 def _with_keys(section: str) -> Table:
-    from dynamics_cli.config.describe import described_keys, kind_rows
+    from dynamics_cli.config.describe import described_keys, list_kinds
     from dynamics_cli.kinds import get_kind
 
     return Table(
         {"kind": one["kind"], "description": one["what"], "keys": described_keys(get_kind(section, one["kind"]))}
-        for one in kind_rows(section)
+        for one in list_kinds(section)
     )
 
 
@@ -1001,26 +845,6 @@ def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
 # --- data files
 
 
-def list_data() -> Table:
-    """Return the data sets that are files, missing ones included: name, state, path, size, description, how to get."""
-    from dynamics_cli.datasets.files import catalogue
-
-    return Table(map(asdict, catalogue.list_data()))
-
-
-def find_data(name: str) -> Path:
-    """Return where a data set is.
-
-    Raises:
-        UsageError: there is none of this name.
-        DataMissingError: it is not here; the message says how to get it.
-        InputError: what is here is damaged.
-    """
-    from dynamics_cli.datasets.files import catalogue
-
-    return catalogue.find_data(name).path
-
-
 def fetch_data(
     name: str,
     *,
@@ -1074,13 +898,3 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None, me
     if messages is not None:
         messages(f"{describe_counts(place)}, all readable")
     return Path(place.path)
-
-
-def remove_data(name: str) -> int:
-    """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
-
-    Raises UsageError: there is none of this name, or it is a part of dyn.
-    """
-    from dynamics_cli.datasets.files import catalogue
-
-    return catalogue.remove_data(name)

@@ -34,8 +34,9 @@ def compare(run_a: str, run_b: str, plot: Path | None, as_json: bool) -> None:
     over the iterations that both runs recorded, divided by the largest absolute value there.
     """
     from dynamics_cli import api
+    from dynamics_cli.sweeps.find import sweep_directory
 
-    sweeps = [api.sweep_directory(one) for one in (run_a, run_b)]
+    sweeps = [sweep_directory(one) for one in (run_a, run_b)]
     if any(sweeps):
         if not all(sweeps) or plot is not None:
             raise click.UsageError("a sweep is compared with a sweep, without --plot")

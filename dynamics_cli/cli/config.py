@@ -60,9 +60,10 @@ def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> 
 def _problems(file: str, overrides: tuple[str, ...]) -> list[Problem]:
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError
+    from dynamics_cli.config.load import load_sweep
 
     try:
-        if api.sweep_section(file, overrides) is not None:
+        if load_sweep(api.config_file(file), overrides)[0] is not None:
             api.plan_sweep(file, overrides=overrides)
         else:
             read_config(file, overrides)

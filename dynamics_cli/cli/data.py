@@ -35,9 +35,9 @@ def data() -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List data sets, missing ones included."""
-    from dynamics_cli import api
+    from dynamics_cli.datasets.files.catalogue import list_data
 
-    found = api.list_data()
+    found = list_data()
     if as_json:
         emit_json(found)
         return
@@ -99,9 +99,9 @@ def add(name: str, path: Path, quiet: bool) -> None:
 @json_option
 def path(name: str, as_json: bool) -> None:
     """Print where data set NAME is; exit code 4 when it is not here."""
-    from dynamics_cli import api
+    from dynamics_cli.datasets.files.catalogue import find_data
 
-    place = api.find_data(name)
+    place = find_data(name)
     emit_either({"name": name, "path": place}, str(place), as_json=as_json)
 
 
@@ -114,7 +114,7 @@ def remove(name: str, quiet: bool) -> None:
     That is downloads, copies, decoded images and the remembered place. Files of your own that were added with
     `dyn data add` stay where they are.
     """
-    from dynamics_cli import api
+    from dynamics_cli.datasets.files.catalogue import remove_data
 
-    freed = api.remove_data(name)
+    freed = remove_data(name)
     say(f"{name}: {size(freed)} freed" if freed else f"{name}: there was nothing to remove", quiet=quiet)

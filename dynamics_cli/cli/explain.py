@@ -9,10 +9,10 @@ from dynamics_cli.cli.output import emit
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from dynamics_cli.config.describe import WHOLE, kind_rows
+    from dynamics_cli.config.describe import WHOLE, list_kinds
     from dynamics_cli.kinds.registry import SECTIONS
 
-    names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in kind_rows())]
+    names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in list_kinds())]
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
@@ -24,6 +24,6 @@ def explain(kind: str) -> None:
     KIND is `section.kind`, or the kind alone where only one section has it; `dyn list kinds` lists them. A section,
     such as `record`, `sweep` or `dataset`, is explained with all its keys, and `config` with those of a whole config.
     """
-    from dynamics_cli import api
+    from dynamics_cli.config import describe
 
-    emit(api.explain(kind))
+    emit(describe.explain(kind))

@@ -72,9 +72,9 @@ def kinds(section: str | None, as_json: bool) -> None:
 
     Of all sections, or of one; `dyn explain SECTION.KIND` says more.
     """
-    from dynamics_cli import api
+    from dynamics_cli.config.describe import list_kinds
 
-    found = api.list_kinds(section)
+    found = list_kinds(section)
     rows = [[f"{one['section']}.{one['kind']}", one["from"], one["what"]] for one in found]
     emit_either(found, text_table(["kind", "from", "what it is"], rows), as_json=as_json)
 

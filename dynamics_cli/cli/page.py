@@ -56,10 +56,11 @@ def page(
         raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")
     if live and len(what) != 1:
         raise click.UsageError("--live follows one run")
-    from dynamics_cli.pages import page_of, pages_folder
+    from dynamics_cli.pages import page as page_of
+    from dynamics_cli.pages import pages_folder
 
     def write(every: float = 0.0) -> tuple[Path, bool]:
-        made = page_of(what, runs=runs, live=every)
+        made = page_of(*what, runs=runs, live=every)
         return made.save(output or pages_folder() / f"{made.name}.html"), bool(made.live)
 
     file, goes_on = write(every if live else 0.0)

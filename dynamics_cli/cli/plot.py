@@ -87,10 +87,10 @@ def plot(
     from dynamics_cli import api
     from dynamics_cli.runs import named
     from dynamics_cli.runs.store import layout
-    from dynamics_cli.sweeps.find import run_of_job
+    from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
     columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
-    sweep = api.sweep_directory(runs[0]) if len(runs) == 1 else None
+    sweep = sweep_directory(runs[0]) if len(runs) == 1 else None
     if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
         what = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
         raise click.UsageError(f"{what}: --at, --animate and --theory go with a run")
@@ -116,9 +116,9 @@ def plot(
     predicted = api.predictions(drawn, anyway) if theory and not isinstance(drawn, Path | list) else []
     files += _draw_theories(predicted, folder, formats, message)
     if panels or iterations or columns or not (animate or theory):
-        options: dict[str, Any] = {"measure": measure, "columns": columns, "log": log, "x_scale": x_scale}
-        options |= {"where": dict(text.split("=", 1) for text in where), "contours": contours, "messages": message}
-        for stem, figure in api.pictures(drawn, panels, iterations, **options):
+        settings = dict(text.split("=", 1) for text in where)
+        asked = api.Drawing(panels, iterations, measure, columns, settings, contours, log, x_scale)
+        for stem, figure in api.pictures(drawn, asked, message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path | list):
         with CountBar("frames", shown=not (quiet or as_json)) as bar:

@@ -35,9 +35,9 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is job k.
     """
     from dynamics_cli import api
-    from dynamics_cli.sweeps.find import run_of_job
+    from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
-    if not os.path.isfile(run_or_config) and (sweep := api.sweep_directory(run_or_config)):  # noqa: PTH113 - as below
+    if not os.path.isfile(run_or_config) and (sweep := sweep_directory(run_or_config)):  # noqa: PTH113 - as below
         if overrides:
             raise click.UsageError("--set changes a config; a sweep is what it is")
         found = api.describe_sweep(sweep)
@@ -71,10 +71,11 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain
+    from dynamics_cli.config.load import load_sweep
     from dynamics_cli.training.problem import label_moments
 
     moments = ""
-    if (section := api.sweep_section(text, overrides)) is None:
+    if (section := load_sweep(api.config_file(text), overrides)[0]) is None:
         config = read_config(text, overrides)
         plain, jobs = to_plain(config), ""
         if not as_json and (labels := label_moments(config)) is not None:
@@ -85,7 +86,7 @@ def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> Non
             config = read_config(text, overrides, swept=True)
         except ConfigError:
             config = planned[0].config
-        plain = {**to_plain(config), "sweep": section}
+        plain = {**to_plain(config), "sweep": section.model_dump(exclude_unset=True)}
         jobs = f"# points x seeds: {planned.points} x {planned.seeds} = {len(planned)} jobs, which `dyn sweep` trains"
     emit_either(plain, f"{to_yaml(plain, terminal_width())}{jobs}{moments}".rstrip("\n"), as_json=as_json)
 

@@ -94,10 +94,12 @@ def sweep(
         if dry_run:
             _show_needs(api.plan_sweep_needs(config, grid, out=out, **planned), as_json=as_json)
             return
+        from dynamics_cli.sweeps.slurm import JobArray
+
         parts, at_once = _array(of_slurm.pop("array"))
-        job_array = api.job_array(
-            config, grid, command=_command(config, grid, planned), out=out, parts=parts, at_once=at_once,
-            workers=workers or 1, limits=of_slurm, **planned,
+        job_array = JobArray(
+            api.plan_sweep(config, grid, **planned), _command(config, grid, planned), out=out, parts=parts,
+            at_once=at_once, workers=workers or 1, limits=of_slurm,
         )  # fmt: skip
         if status:
             show_sweep(api.describe_sweep(job_array.directory), as_json=as_json, queue=job_array.queue())

@@ -16,6 +16,7 @@ from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.registry import SECTIONS, one_of, source_of
 from dynamics_cli.kinds.tracing import obstacle
+from dynamics_cli.text import Table
 
 PLAIN = """\
 name: example
@@ -28,19 +29,19 @@ optimizer: {kind: gd, lr: 1.0e-2, iterations: 1000}
 """The config of two points that examples change."""
 
 
-def kind_rows(section: str | None = None) -> list[dict[str, str]]:
-    """Return section, name, first sentence and origin of all kinds, or of those of one section.
+def list_kinds(section: str | None = None) -> Table:
+    """Return the kinds that a config can name: section, kind, where it comes from, what it is: `dyn list kinds`.
 
     Raises:
         UsageError: there is no such section.
     """
     if section is not None and section not in SECTIONS:
         raise UsageError(f"no section {section!r}{did_you_mean(section, SECTIONS)}; there are {', '.join(SECTIONS)}")
-    return [
+    return Table(
         {"section": of, "kind": name, "from": _origin(cls), "what": _sentence(cls)}
         for of in ([section] if section else SECTIONS)
         for name, cls in all_kinds(of).items()
-    ]
+    )
 
 
 WHOLE: dict[str, type[Section]] = {"config": RunConfig, "record": Record, "sweep": SweepSection}
@@ -73,16 +74,16 @@ def find_explained(name: str) -> type[Section] | str:
     raise UsageError(f"no section or kind {name!r}{close}; `dyn list kinds` lists them, `dyn --with FILE` adds others")
 
 
-def explain(name: str) -> str:
-    """Return what a kind or a section does, its keys with their types and defaults, and a config that uses it.
+def explain(kind: str) -> str:
+    """Return what a kind or a section does, its keys with types and defaults, and a config with it: `dyn explain`.
 
     Raises:
-        UsageError: there is no such kind or section.
+        UsageError: there is no such kind or section; the message names the closest one.
     """
-    cls = find_explained(name)
+    cls = find_explained(kind)
     if isinstance(cls, str):
         return _explain_kinds(cls)
-    title, origin = name, []
+    title, origin = kind, []
     if issubclass(cls, Kind):
         title = f"{cls.section}.{cls.model_fields['kind'].default}"
         panel = getattr(cls, "panel", "")

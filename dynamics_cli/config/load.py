@@ -100,7 +100,8 @@ def self_contained(
     plain = written_config(source, overrides, **settings)
     plain.data.pop(SWEEP, None)
     _make_paths_absolute(plain)
-    return plain.data
+    data: dict[str, Any] = plain.data
+    return data
 
 
 def load_sweep(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -15,16 +15,14 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from dynamics_cli.config.errors import Path, Problem, key_text
-from dynamics_cli.config.source import Origin
+from dynamics_cli.config.source import Origin, Source
 
 MAX_DEPTH = 20
 """Levels of nesting in a config; the schema needs five."""
 MAX_VALUES = 50_000
 """Values in a config, keys included; what takes more belongs into a data file. Reading so many takes about a second."""
 SPARE = 1_000
-"""Values that a text may hold beyond that: a config at the limit can be read back with its defaults written out."""
-MAX_ALIASED = 100_000
-"""Values that aliases may stand for, all of them together; a few lines can otherwise stand for billions."""
+"""Values that a text with its aliases may hold beyond that: a config at the limit reads back with its defaults."""
 MAX_DIGITS = 400
 """Characters of an integer; a float has no more, and converting many between bases takes quadratic time."""
 LARGE = 20_000
@@ -108,122 +106,100 @@ def _without_tabs(text: str) -> str:
     return text.replace("\t", " ")  # a tab inside a text is written \t in valid JSON
 
 
-@dataclass
-class Reading:
-    """What came out of one YAML text."""
-
-    value: Any = None
-    origins: dict[Path, Origin] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    broken: set[Path] = field(default_factory=set)
-    readable: bool = True
-    """False when the text is no YAML at all."""
-
-
-def read_text(text: str, file: str, directory: FilePath, has_lines: bool = True) -> Reading:
+def read_text(text: str, file: str, directory: FilePath, has_lines: bool = True) -> Source:
     """Read one YAML (or JSON) document; `file` names it in messages, its relative paths belong to `directory`."""
-    reader = _Reader(file, directory, has_lines)
+    source = Source(None, {(): Origin(file, 1 if has_lines else None, directory)})
+    line = None
     try:
         node = _compose(text)
-    except _LimitError as error:
-        reader.complain_at(error, str(error.problem))
     except yaml.MarkedYAMLError as error:
         told = ", ".join(part for part in (error.context, error.problem) if part)
-        reader.complain_at(error, f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else ""))
+        if not isinstance(error, _LimitError):
+            told = f"not valid YAML: {told}" + (" (indent with spaces)" if "'\\t'" in told else "")
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
     except yaml.reader.ReaderError as error:
+        told = f"not valid YAML: the character #x{error.character:04x} is not allowed"
         line = text[: error.position].count("\n") + 1
-        reader.complain(line, (), f"not valid YAML: the character #x{error.character:04x} is not allowed")
-        reader.reading.readable = False
     except (ValueError, OverflowError):  # PyYAML converts the code of an escape such as "\UFFFFFFFF" unchecked
-        reader.complain(None, (), "not valid YAML: a text holds an escape that is no character")
-        reader.reading.readable = False
+        told = "not valid YAML: a text holds an escape that is no character"
     else:
-        reader.reading.value = None if node is None else reader.convert(node, ())
-    return reader.reading
+        source.data = None if node is None else _Reader(source, has_lines).convert(node, ())
+        return source
+    return source.give_up(told, line if has_lines else None)
 
 
 class _Reader:
-    """Turns the nodes of one text into plain data."""
+    """Turns the nodes of one text into plain data, and notes the line of every value."""
 
-    def __init__(self, file: str, directory: FilePath, has_lines: bool) -> None:
-        self.file, self.directory, self.has_lines = file, directory, has_lines
-        self.reading = Reading()
-        self._seen: set[int] = set()
+    def __init__(self, source: Source, has_lines: bool) -> None:
+        self._source, self._has_lines = source, has_lines
+        self._of_text = source.origins[()]
         self._inside: set[int] = set()
-        self._aliased = 0
+        self._count = 0
 
-    def complain_at(self, error: yaml.MarkedYAMLError, message: str) -> None:
-        mark = error.problem_mark or error.context_mark
-        self.complain(None if mark is None else mark.line + 1, (), message)
-        self.reading.readable = False
+    def _note(self, path: Path, node: Node) -> None:
+        line = node.start_mark.line + 1 if self._has_lines else None
+        self._source.origins[path] = replace(self._of_text, line=line)
 
-    def complain(self, line: int | None, path: Path, message: str) -> None:
-        self.reading.problems.append(Problem(self.file, line if self.has_lines else None, key_text(path), message))
+    def _complain(self, node: Node, path: Path, message: str) -> None:
+        line = node.start_mark.line + 1 if self._has_lines else None
+        self._source.problems.append(Problem(self._of_text.file, line, key_text(path), message))
 
-    def note(self, path: Path, line: int) -> None:
-        self.reading.origins[path] = Origin(self.file, line if self.has_lines else None, self.directory)
-
-    def convert(self, node: Node, path: Path, in_alias: bool = False) -> Any:
+    def convert(self, node: Node, path: Path) -> Any:
         """Return the plain data of `node`, noting the origin of every value below it."""
-        self.note(path, node.start_mark.line + 1)
-        in_alias = in_alias or id(node) in self._seen
-        self._aliased += in_alias
+        self._note(path, node)
+        self._count += 1
         if id(node) in self._inside:
-            return self._refuse(node, path, "an alias stands for the value that it is part of")
+            return self._source.refuse(path, "an alias stands for the value that it is part of")
         if len(path) > MAX_DEPTH:
-            return self._refuse(node, path, TOO_DEEP)
-        if self._aliased > MAX_ALIASED:
-            if self._aliased == MAX_ALIASED + 1:
-                self._refuse(node, path, f"aliases stand for more than {MAX_ALIASED} values; write the data to a file")
-                self.reading.readable = False
+            return self._source.refuse(path, TOO_DEEP)
+        if self._count > MAX_VALUES + SPARE:  # a few lines of aliases can stand for billions
+            if self._source.readable:
+                self._source.refuse(path, TOO_MANY)
+                self._source.readable = False
             return None
-        self._seen.add(id(node))
         self._inside.add(id(node))
-        value = self._converted(node, path, in_alias)
+        value = self._converted(node, path)
         self._inside.discard(id(node))
         return value
 
-    def _converted(self, node: Node, path: Path, in_alias: bool) -> Any:
+    def _converted(self, node: Node, path: Path) -> Any:
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, MappingNode) and kind == "map":
-            return self._mapping(node, path, in_alias)
+            return self._mapping(node, path)
         if isinstance(node, SequenceNode) and kind == "seq":
-            return [self.convert(item, (*path, place), in_alias) for place, item in enumerate(node.value)]
+            return [self.convert(item, (*path, place)) for place, item in enumerate(node.value)]
         if isinstance(node, ScalarNode) and kind in ("null", "bool", "int", "float", "str"):
             return self._scalar(node, kind, path)
         tag = node.tag.replace(_TAG, "!!")
-        return self._refuse(node, path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
+        return self._source.refuse(path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
 
-    def _mapping(self, node: MappingNode, path: Path, in_alias: bool) -> dict[str, Any]:
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         lines: dict[str, int] = {}
         for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
             if not isinstance(key_node, ScalarNode) or key_node.tag != f"{_TAG}str":
                 told = key_node.value if isinstance(key_node, ScalarNode) else "a collection"
-                self.complain(line, path, f"a key must be a text, not {told} (put it in quotes if it is meant)")
+                self._complain(key_node, path, f"a key must be a text, not {told} (put it in quotes if it is meant)")
                 continue
             key = _joined(key_node.value)
             if key in mapping:
-                self.complain(line, (*path, key), f"duplicate key (first on line {lines[key]})")
+                self._complain(key_node, (*path, key), f"duplicate key (first on line {lines[key]})")
                 continue
             if key == "<<":
-                self.complain(line, (*path, key), "merge keys are not supported; use extends")
+                self._complain(key_node, (*path, key), "merge keys are not supported; use extends")
                 continue
-            lines[key] = line
-            mapping[key] = self.convert(value_node, (*path, key), in_alias)
-            self.note((*path, key), line)  # the line of the key, not that of the value
+            lines[key] = key_node.start_mark.line + 1
+            mapping[key] = self.convert(value_node, (*path, key))
+            self._note((*path, key), key_node)  # the line of the key, not that of the value
         return mapping
 
     def _scalar(self, node: ScalarNode, kind: str, path: Path) -> Any:
         try:
             return _value(node.value, kind)
         except (ValueError, KeyError):  # an explicit tag that does not fit, or a number of too many digits
-            return self._refuse(node, path, f"{node.value[:60]!r} cannot be read as a YAML {kind}")
-
-    def _refuse(self, node: Node, path: Path, message: str) -> None:
-        self.complain(node.start_mark.line + 1, path, message)
-        self.reading.broken.add(path)
+            return self._source.refuse(path, f"{node.value[:60]!r} cannot be read as a YAML {kind}")
 
 
 def _value(text: str, kind: str) -> Any:

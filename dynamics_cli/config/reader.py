@@ -5,10 +5,12 @@ Before anything is validated, `--set section.key=value` and settings change thes
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -16,6 +18,8 @@ from dynamics_cli.config.errors import Path, Problem, key_text
 from dynamics_cli.config.nodes import MAX_DEPTH, TOO_DEEP, read_text
 from dynamics_cli.config.source import Origin, Source, merge
 from dynamics_cli.config.text import SECTIONS, show
+from dynamics_cli.errors import UsageError
+from dynamics_cli.text import jsonable
 
 MAPPING = "<config>"
 """The file name of a config that is a mapping."""
@@ -46,37 +50,38 @@ def read_mapping(mapping: Mapping[str, object]) -> Source:
 
 def plain(mapping: Mapping[str, object], name: str) -> Source:
     """Take plain data from a mapping, called `name` in messages, without following `extends`."""
-    source = _empty(name, None, FilePath.cwd())
+    source = Source({}, {(): Origin(name, None, FilePath.cwd())})
     source.data = _plain(mapping, (), source)
-    return source
-
-
-def _empty(file: str, line: int | None, directory: FilePath) -> Source:
-    return Source(data={}, origins={(): Origin(file, line, directory)})
-
-
-def _unreadable(file: str, message: str, line: int | None = None) -> Source:
-    source = _empty(file, line, FilePath())
-    source.problems.append(Problem(file, line, "", message))
-    source.readable = False
     return source
 
 
 def _read_file(path: FilePath) -> Source:
     """Read one file alone."""
+    source = Source({}, {(): Origin(str(path), None, path.absolute().parent)})
+    told, line = "", None
     try:
         text = _contents(path).decode("utf-8-sig")
     except FileNotFoundError:
-        return _unreadable(str(path), NO_SUCH_FILE)
+        told = NO_SUCH_FILE
     except IsADirectoryError:
-        return _unreadable(str(path), "is a directory, not a config file")
+        told = "is a directory, not a config file"
     except UnicodeDecodeError as error:
+        told = f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})"
         line = error.object[: error.start].count(b"\n") + 1
-        return _unreadable(str(path), f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})", line)
     except (OSError, ValueError) as error:  # ValueError: a name with a null character, or `_contents`
-        told = error.strerror if isinstance(error, OSError) else error
-        return _unreadable(str(path), f"cannot be read: {told}")
-    return _parse(text, path)
+        told = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+    else:
+        source = read_text(text, str(path), path.absolute().parent)
+        source.origins[()] = replace(source.origins[()], line=1)  # not that of the first key, below comments
+        if isinstance(source.data, dict):
+            return source
+        if source.problems:
+            source.data, source.readable = {}, False
+        elif source.data is None:
+            told = f"is empty; needed are {SECTIONS}"
+        else:
+            told, line = f"must be a mapping of {SECTIONS}, not {show(source.data)}", 1
+    return source.give_up(told, line) if told else source
 
 
 def _contents(path: FilePath) -> bytes:
@@ -91,23 +96,6 @@ def _contents(path: FilePath) -> bytes:
     return data
 
 
-def _parse(text: str, path: FilePath) -> Source:
-    directory = path.absolute().parent
-    reading = read_text(text, str(path), directory)
-    if not reading.problems and reading.value is None:
-        return _unreadable(str(path), f"is empty; needed are {SECTIONS}")
-    if not reading.problems and not isinstance(reading.value, dict):
-        return _unreadable(str(path), f"must be a mapping of {SECTIONS}, not {show(reading.value)}", 1)
-    whole = {(): Origin(str(path), 1, directory)}
-    return Source(
-        data=reading.value if isinstance(reading.value, dict) else {},
-        origins=reading.origins | whole,
-        problems=reading.problems,
-        broken=reading.broken,
-        readable=reading.readable and isinstance(reading.value, dict),
-    )
-
-
 def _with_parents(source: Source, chain: list[FilePath]) -> Source:
     """Merge `source` over what it extends; `chain` holds the files that led here, to refuse a cycle."""
     if "extends" not in source.data:
@@ -116,27 +104,22 @@ def _with_parents(source: Source, chain: list[FilePath]) -> Source:
     if ("extends",) in source.broken:
         return source
     if not isinstance(extends, str) or not extends or "\0" in extends:
-        source.problems.append(
-            source.problem(("extends",), f"must be the path of one config file (a text), not {show(extends)}")
-        )
-        source.readable = False
-        return source
-    origin = source.origin(("extends",))
-    # shown as the child was named: relative where that was
-    named = FilePath(origin.file).parent / extends if origin.line is not None else FilePath(extends)
-    resolved = _resolved(origin.directory / extends)
-    if resolved in chain:
-        source.problems.append(source.problem(("extends",), f"extending {named} would go round in a circle"))
-        source.readable = False
-        return source
-    if len(chain) >= MAX_CHAIN:
-        source.problems.append(source.problem(("extends",), f"more than {MAX_CHAIN} files extend one another"))
-        source.readable = False
-        return source
-    parent = _read_file(named)
-    if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
-        parent.problems = [source.problem(("extends",), f"there is no file {named}")]
-    return merge(_with_parents(parent, [*chain, resolved]), source)
+        wrong = f"must be the path of one config file (a text), not {show(extends)}"
+    else:
+        origin = source.origin(("extends",))
+        # shown as the child was named: relative where that was
+        named = FilePath(origin.file).parent / extends if origin.line is not None else FilePath(extends)
+        resolved = _resolved(origin.directory / extends)
+        if resolved not in chain and len(chain) < MAX_CHAIN:
+            parent = _read_file(named)
+            if not parent.readable and parent.problems[0].message == NO_SUCH_FILE:
+                parent.problems = [source.problem(("extends",), f"there is no file {named}")]
+            return merge(_with_parents(parent, [*chain, resolved]), source)
+        circle = f"extending {named} would go round in a circle"
+        wrong = circle if resolved in chain else f"more than {MAX_CHAIN} files extend one another"
+    source.refuse(("extends",), wrong)
+    source.readable = False
+    return source
 
 
 def _resolved(path: FilePath) -> FilePath:
@@ -150,7 +133,7 @@ def _resolved(path: FilePath) -> FilePath:
 def _plain(value: object, path: Path, source: Source) -> Any:
     """Return `value` of plain types only, noting what cannot be."""
     if len(path) > MAX_DEPTH:
-        return _refuse(path, TOO_DEEP, source)
+        return source.refuse(path, TOO_DEEP)
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy, a tensor
         value = value.tolist()
     told = f"a {type(value).__name__} is not allowed: a config holds only plain values"
@@ -165,7 +148,7 @@ def _plain(value: object, path: Path, source: Source) -> Any:
             return value
         case FilePath():
             return str(value)
-    return _refuse(path, told, source)
+    return source.refuse(path, told)
 
 
 def _items(mapping: Mapping[Any, object], path: Path, source: Source) -> Iterator[tuple[str, Any]]:
@@ -177,13 +160,19 @@ def _items(mapping: Mapping[Any, object], path: Path, source: Source) -> Iterato
             source.problems.append(Problem(origin.file, None, key_text(path), f"a key must be a text, not {show(key)}"))
 
 
-def _refuse(path: Path, message: str, source: Source) -> None:
-    source.problems.append(source.problem(path, message))
-    source.broken.add(path)
-
-
 SET = "--set"
 SETTINGS = "<settings>"
+Overrides = Mapping[str, Any] | Iterable[str]
+"""Changes of settings: `{"seed": 3, "optimizer.lr": 0.1}` or `["seed=3", "optimizer.lr=0.1"]`."""
+
+
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return changes of settings as `--set` takes them: `key=value`, the value as YAML."""
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides are a mapping or a list, not the text {overrides!r}")
+    if isinstance(overrides, Mapping):  # JSON is YAML, and leaves no text that could be read as something else
+        return [f"{key}={json.dumps(jsonable(value), ensure_ascii=False)}" for key, value in overrides.items()]
+    return list(overrides)
 
 
 class Assignment(NamedTuple):
@@ -204,7 +193,7 @@ def apply(source: Source, overrides: Iterable[str | Assignment]) -> None:
     given = [one if isinstance(one, Assignment) else _assignment(one, source) for one in overrides]
     read = [one for one in given if one is not None]
     for path, value, origin in sorted(read, key=lambda one: one.path[-1] != "kind"):
-        _assign(source, path, deepcopy(value), origin)
+        source.assign(path, deepcopy(value), origin)
 
 
 def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
@@ -212,7 +201,7 @@ def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
     given = plain({key: value for key, value in settings.items() if value is not None}, SETTINGS)
     source.problems += given.problems
     for key, value in given.data.items():
-        _assign(source, (key,), value, given.origin((key,)))
+        source.assign((key,), value, given.origin((key,)))
     source.broken |= given.broken
 
 
@@ -229,13 +218,4 @@ def _assignment(text: str, source: Source) -> Assignment | None:
             for problem in reading.problems
         ]
         return None
-    return Assignment(path, reading.value, Origin(SET, None, FilePath.cwd()))
-
-
-def _assign(source: Source, path: tuple[str, ...], value: object, origin: Origin) -> None:
-    try:
-        source.assign(path, value, origin)
-    except TypeError as error:
-        blocking = error.args[0]
-        message = f"{key_text(blocking)} is not a section with keys"
-        source.problems.append(Problem(origin.file, None, key_text(path), message))
+    return Assignment(path, reading.data, Origin(SET, None, FilePath.cwd()))

@@ -27,7 +27,7 @@ class Origin:
 class Source:
     """Plain data (mappings, lists, texts, numbers, booleans, None), where each value comes from, and what was wrong."""
 
-    data: dict[str, Any]
+    data: Any
     origins: dict[Path, Origin]
     problems: list[Problem] = field(default_factory=list)
     broken: set[Path] = field(default_factory=set)
@@ -50,20 +50,30 @@ class Source:
         origin = self.origin(path)
         return Problem(origin.file, origin.line, key_text(path), message)
 
+    def refuse(self, path: Path, message: str) -> None:
+        """Note a problem with the value at `path`, which validation passes over."""
+        self.problems.append(self.problem(path, message))
+        self.broken.add(path)
+
+    def give_up(self, message: str, line: int | None) -> Source:
+        """Note why nothing can be read, and return itself."""
+        self.data, self.readable = {}, False
+        self.problems.append(Problem(self.origins[()].file, line, "", message))
+        return self
+
     def assign(self, path: tuple[str, ...], value: object, origin: Origin) -> None:
         """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
 
-        A number stands for the place of a value that a list has.
-
-        Raises:
-            TypeError: when something on the way is not a section; its argument is the path of that thing.
+        A number stands for the place of a value that a list has. Something on the way that is no section is a problem.
         """
         section: Any = self.data
         place: Path = ()
         for depth, part in enumerate(path):
             in_list = isinstance(section, list) and part.isdecimal() and int(part) < len(section)
             if not in_list and not isinstance(section, dict):
-                raise TypeError(place)
+                told = f"{key_text(place)} is not a section with keys"
+                self.problems.append(Problem(origin.file, None, key_text(path), told))
+                return
             key: Any = int(part) if in_list else part
             place = (*place, key)
             if depth == len(path) - 1:

@@ -70,12 +70,6 @@ def parameter_norm_squared(W: ArrayLike, a: ArrayLike) -> Floats:
     return np.asarray(np.sum(norms(hidden) ** 2 + output**2, axis=-1))
 
 
-def path_norm(W: ArrayLike, a: ArrayLike) -> Floats:
-    """Return `sum_j |a_j| ||w_j||`: at least the variation norm of h, half of `||theta||^2` when balanced (Eq. 8)."""
-    hidden, output = as_network(W, a, batched=True)
-    return np.asarray(np.sum(norms(hidden) * np.abs(output), axis=-1))
-
-
 def relative_movement(W: ArrayLike, W_0: ArrayLike) -> Floats:
     """Return `||w_j - w_j^0|| / ||w_j^0||` `(..., m)`: small in the lazy regime (Boursier et al. 2022, Appendix A).
 

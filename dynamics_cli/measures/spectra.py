@@ -1,6 +1,9 @@
-"""Eigenvalues, singular values of a hidden layer and its picture in the plane of the leading ones."""
+"""Eigenvalues, singular values of layers and their balance, and a layer in the plane of its leading directions."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,6 +81,11 @@ def project(W: ArrayLike, basis: ArrayLike) -> Floats:
         raise ValueError(f"W has dimension {weights.shape[-1]} but the basis {rows.shape[-1]}")
     result: Floats = weights @ rows.T
     return result
+
+
+def imbalances(matrices: Sequence[Floats]) -> Floats:
+    """Return `||W_{l+1}^T W_{l+1} - W_l W_l^T||_F` (L - 1,) of matrices that follow each other, inputs first."""
+    return np.array([np.linalg.norm(b.T @ b - a @ a.T) for a, b in pairwise(matrices)])
 
 
 def effective_rank(values: ArrayLike) -> float:

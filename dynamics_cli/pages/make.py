@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamics_cli.errors import RunError, UsageError, did_you_mean
 from dynamics_cli.pages.document import Page, tag
@@ -19,6 +19,10 @@ from dynamics_cli.runs.named import is_there, load_run, run_names
 from dynamics_cli.sweeps.directory import read_sweep, sweep_summary
 from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
+if TYPE_CHECKING:
+    from dynamics_cli.reproduction.reproduce import FigureResult
+    from dynamics_cli.sweeps.sweep import Sweep
+
 Part = tuple[str, Any]
 """What something is - `run`, `sweep`, `figure` or `paper` - and the run, the directory, the JSON, or the key."""
 
@@ -28,14 +32,21 @@ def pages_folder() -> Path:
     return outputs_root() / "pages"
 
 
-def page_of(what: Sequence[Any] = (), *, runs: bool = False, live: float = 0.0) -> Page:
-    """Return the page of runs, sweeps, figures and papers; by default of all papers (see `api.page`).
+def page(*what: Run | Sweep | FigureResult | str | Path, runs: bool = False, live: float = 0.0) -> Page:
+    """Return one HTML file that shows everything of runs, sweeps, figures and papers, offline: `dyn page`.
 
-    `runs` embeds those of figures. `live` are the seconds after which the page will be written again, if what it
-    shows goes on; the page's own `live` is 0 if it does not.
+    Args:
+        what: runs as `load_run` takes them, sweeps or their directories, ids of figures that were reproduced, results
+            of `reproduce`, JSON files beside figures, keys of papers; several runs are laid over one another. By
+            default all papers.
+        runs: embed the runs of figures too.
+        live: seconds after which the page will be written again if a run goes on; its own `live` is 0 if none does.
+
+    Returns:
+        The page; `save(path)` writes it, and a notebook shows it.
 
     Raises:
-        UsageError: there is nothing of this name.
+        UsageError: there is nothing of this name, or nothing to show of it.
         RunError: something is damaged, or not there.
     """
     parts = [_found(one) for one in what] or [("paper", key) for key in catalogue.papers()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from dynamics_cli.datasets.teachers import Teacher
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Architecture, Floats, Measure, Parameters, PositiveInt, Problem, Sections, State
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
-from dynamics_cli.measures.spectra import effective_rank, stable_rank
+from dynamics_cli.measures.spectra import effective_rank, imbalances, stable_rank
 from dynamics_cli.recording.derivatives import features_of
 
 
@@ -253,8 +253,7 @@ class Balancedness(Measure, kind="balancedness"):
 
     def measure(self, state: State) -> Floats:
         """Return the distances (L - 1,)."""
-        W = matrices(state.problem, state.parameters)
-        return np.array([np.linalg.norm(b.T @ b - a @ a.T) for a, b in pairwise(W)])
+        return imbalances(matrices(state.problem, state.parameters))
 
 
 class OfNeurons(Measure):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from dynamics_cli.text import number, text_table
 Kind = Literal["claim", "theory", "finding"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order of tables."""
+_LARGEST = sys.float_info.max
 Verdict = Literal["reproduced", "not reproduced", "shown"]
 
 
@@ -39,6 +41,14 @@ class Interval:
         above = self.low is None or measured >= self.low
         below = self.high is None or measured <= self.high
         return math.isfinite(measured) and above and below
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The ends as JSON has them: the largest floats for infinite ones; none where no number fits (NaN)."""
+        low, high = (end if end is None else float(end) for end in (self.low, self.high))
+        if low == math.inf or high == -math.inf or any(end is not None and math.isnan(end) for end in (low, high)):
+            return None, None
+        return None if low is None else max(low, -_LARGEST), None if high is None else min(high, _LARGEST)
 
     def __str__(self) -> str:
         if self.text:
@@ -110,6 +120,10 @@ class Claim:
     """The measured number; None where it is not finite."""
     verdict: Verdict
     kind: Kind = "claim"
+    low: float | None = None
+    """The least number that `expected` takes for reproduced, itself included; None where there is no limit."""
+    high: float | None = None
+    """The largest; with neither end, as without a prediction, no number is taken for it."""
     always: str = ""
     """Why no null of `dyn audit` can make it fail, in a sentence; empty of claims that some null must make fail."""
 
@@ -125,10 +139,10 @@ def claim(
 
     `always` says in a sentence why no null of `dyn audit` can make the claim fail, such as a conserved quantity.
     """
-    value = float(measured)
+    value, (low, high) = float(measured), expected.ends
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
-    finite = value if math.isfinite(value) else None
-    return Claim(id, statement, source, str(expected), finite, verdict, always=always)
+    known = value if math.isfinite(value) else None
+    return Claim(id, statement, source, str(expected), known, verdict, low=low, high=high, always=always)
 
 
 def theory(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:
@@ -150,6 +164,13 @@ class SeedOutcome:
     """Seed offset: 0 for the seeds that the configs name, k for those plus k."""
     measured: float | None
     verdict: Verdict
+    low: float | None = None
+    """As those of the claim; a theory may predict another number of each seed."""
+    high: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, the seed as `offset`."""
+        return {"offset" if name == "seed" else name: value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -190,18 +211,21 @@ class ClaimOverSeeds:
         if len(self.outcomes) > 1:
             document["seeds"] = len(self.outcomes)
             document["held"] = None if self.first.kind == "finding" else self.reproduced
-            document["per_seed"] = [
-                {"offset": one.seed, "measured": one.measured, "verdict": one.verdict} for one in self.outcomes
-            ]
+            document["per_seed"] = [one.as_dict() for one in self.outcomes]
         return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
-        """Return what `as_dict` wrote."""
+        """Return what `as_dict` wrote, or an earlier version of it, which did not say the ends of intervals."""
         first = Claim(**{one.name: document[one.name] for one in fields(Claim) if one.name in document})
-        alone = [{"offset": 0, "measured": first.measured, "verdict": first.verdict}]
-        each = document.get("per_seed", alone)
-        return cls(first, tuple(SeedOutcome(one["offset"], one["measured"], one["verdict"]) for one in each))
+        each = document.get("per_seed", [{**document, "offset": 0}])
+        return cls(
+            first,
+            tuple(
+                SeedOutcome(one["offset"], one["measured"], one["verdict"], one.get("low"), one.get("high"))
+                for one in each
+            ),
+        )
 
 
 def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:
@@ -224,7 +248,7 @@ def over_seeds(claims: Mapping[int, Sequence[Claim]]) -> list[ClaimOverSeeds]:
 def _outcome(seed: int, claim: Claim | None, first: Claim) -> SeedOutcome:
     if claim is None:
         return SeedOutcome(seed, None, "shown" if first.kind == "finding" else "not reproduced")
-    return SeedOutcome(seed, claim.measured, claim.verdict)
+    return SeedOutcome(seed, claim.measured, claim.verdict, claim.low, claim.high)
 
 
 def claims_table(claims: Sequence[ClaimOverSeeds], *, width: int | None = None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dynamics_cli.config.reader import Overrides, override_texts
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
@@ -71,19 +72,19 @@ class FigureResult:
         }  # fmt: skip
 
 
-def reproduce_figure(
-    figure_id: str, *, variant: str | None = None, preset: str = "default", overrides: Sequence[str] = (),
+def reproduce(
+    figure: str, *, variant: str | None = None, preset: str = "default", overrides: Overrides = (),
     seeds: int = 1, device: str | None = None, out: str | Path | None = None, force: bool = False,
     formats: Sequence[str] = ("pdf", "png"), progress: ProgressDisplay | None = None,
     messages: Messages | None = None, source: RunSource | None = None,
 ) -> FigureResult:  # fmt: skip
-    """Train or reuse the runs of a figure, check its claims, draw it, and write picture and JSON.
+    """Train or reuse the runs of a figure, check its claims, draw it, write picture and JSON: `dyn reproduce`.
 
     Args:
-        figure_id: such as `boursier2022-fig2`.
-        variant: one of the figure's variants, such as `flow`; its files are named `<figure_id>-<variant>`.
+        figure: such as `boursier2022-fig2` (see `list_figures`).
+        variant: one of the figure's variants, such as `flow`; its files are named `<figure>-<variant>`.
         preset: `default`, or `full` where the figure has one.
-        overrides: changes to all configs of the figure, as `--set` takes them.
+        overrides: changes to all configs of the figure, as `load_config` takes them.
         seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first one is drawn.
         device: replaces the device of the configs.
         out: folder of the files; by default `figures` below the root of outputs.
@@ -92,6 +93,9 @@ def reproduce_figure(
         progress: shows the progress of training runs.
         messages: told what a user may want to know.
         source: gives the runs instead of one made of `device`, `force`, `progress` and `messages`.
+
+    Returns:
+        The result; `rows` has one row a claim, `files` what was written.
 
     Raises:
         UsageError: there is no such figure, variant, preset or format.
@@ -103,46 +107,46 @@ def reproduce_figure(
     from dynamics_cli.plotting.style import save, style
 
     began = time.monotonic()
-    figure = load_figure(figure_id)
+    chosen, changes = load_figure(figure), override_texts(overrides)
     if variant is not None:
-        figure = figure.as_variant(variant)
-    _check(figure, preset, seeds, formats)
+        chosen = chosen.as_variant(variant)
+    _check(chosen, preset, seeds, formats)
     if source is None:
         source = RunSource(device, force, progress, messages)
-        _say_cost(figure, source, preset, overrides, seeds)
+        _say_cost(chosen, source, preset, changes, seeds)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
 
-    runs = _obtain(figure, source, preset, overrides)
-    with _of_changed_runs(figure, overrides):
-        evidence = figure.evidence({one.role: one.run for one in runs})
-        claims = {0: figure.claims(evidence)}
+    runs = _obtain(chosen, source, preset, changes)
+    with _of_changed_runs(chosen, changes):
+        evidence = chosen.evidence({one.role: one.run for one in runs})
+        claims = {0: chosen.claims(evidence)}
         with style():  # also what a figure draws without a panel of ours
-            drawing = figure.draw(evidence)
-        table = figure.table(evidence) if figure.table is not None else None
-        remarks = figure.remarks(evidence) if figure.remarks is not None else []
+            drawing = chosen.draw(evidence)
+        table = chosen.table(evidence) if chosen.table is not None else None
+        remarks = chosen.remarks(evidence) if chosen.remarks is not None else []
 
     offsets = range(1, seeds)
-    others = source.obtain_seeds(figure.wanted(preset, first_seed=False), overrides, offsets) if figure.configs else []
+    others = source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, offsets) if chosen.configs else []
     for offset, more in zip(offsets, others or [[] for _ in offsets], strict=True):
-        with _of_changed_runs(figure, overrides):
-            evidence = figure.evidence({one.role: one.run for one in more})
-            claims[offset] = figure.claims(evidence)
-            found = figure.remarks(evidence) if figure.remarks is not None else []
+        with _of_changed_runs(chosen, changes):
+            evidence = chosen.evidence({one.role: one.run for one in more})
+            claims[offset] = chosen.claims(evidence)
+            found = chosen.remarks(evidence) if chosen.remarks is not None else []
         runs += more
         remarks += [f"seed + {offset}: {remark}" for remark in found]
     joined = over_seeds(claims)
     if messages is not None:
         for remark in remarks:
-            messages(f"{figure.id}: {remark}")
+            messages(f"{chosen.id}: {remark}")
 
-    about = _about(figure, joined, remarks)
-    about |= {"preset": preset, "overrides": list(overrides), "seeds": seeds, "provenance": provenance()}
-    with _of_changed_runs(figure, overrides), alone_in(folder):
-        written = save(drawing, folder / figure.id, formats)
+    about = _about(chosen, joined, remarks)
+    about |= {"preset": preset, "overrides": changes, "seeds": seeds, "provenance": provenance()}
+    with _of_changed_runs(chosen, changes), alone_in(folder):
+        written = save(drawing, folder / chosen.id, formats)
         if table is not None:
-            written.append(files.save_csv(folder / f"{figure.id}.csv", *table))
-        written.append(write_document(folder / f"{figure.id}.json", about, written, runs))
-    return FigureResult(figure.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
+            written.append(files.save_csv(folder / f"{chosen.id}.csv", *table))
+        written.append(write_document(folder / f"{chosen.id}.json", about, written, runs))
+    return FigureResult(chosen.id, written, claims[0], runs, joined, table, remarks, time.monotonic() - began)
 
 
 def reproduce_figures(
@@ -152,7 +156,7 @@ def reproduce_figures(
     """Reproduce several figures one by one, and name each; one that fails gives its error, and the next one follows.
 
     Long runs are trained first, side by side;
-    those that figures share are trained once, even under `force`. Options are those of `reproduce_figure`. An
+    those that figures share are trained once, even under `force`. Options are those of `reproduce`. An
     interruption by a signal ends everything.
     """
     source, figure_ids = RunSource(device, force, progress, messages), list(figure_ids)
@@ -164,7 +168,7 @@ def reproduce_figures(
     source.prepare((one.wanted(preset) for one in _figures(figure_ids, variant, **options)), overrides)
     for figure_id in figure_ids:
         try:
-            result: FigureResult | DynError = reproduce_figure(
+            result: FigureResult | DynError = reproduce(
                 figure_id, variant=variant, source=source, messages=messages, **options
             )
         except Interrupted:

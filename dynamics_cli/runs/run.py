@@ -107,7 +107,7 @@ class Run:
 
     def page(self) -> Any:
         """Return everything that the run can show as one HTML file, a `pages.Page`, which notebooks show too."""
-        return import_module("dynamics_cli.pages").page_of([self])  # above this room: only when it is asked for
+        return import_module("dynamics_cli.pages").page(self)  # above this room: only when it is asked for
 
     @cached_property
     def config(self) -> RunConfig:

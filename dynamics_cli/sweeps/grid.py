@@ -112,7 +112,7 @@ def _value(text: str, written: str) -> Any:
     reading = read_text(written, "--grid", Path.cwd(), has_lines=False)
     if reading.problems:
         raise UsageError(f"{text!r}: {reading.problems[0].message}")
-    return reading.value
+    return reading.data
 
 
 def zipped(axes: Sequence[Axis]) -> list[Axis]:

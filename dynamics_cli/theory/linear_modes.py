@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.integrate import solve_ivp
 
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
+from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 
 TOLERANCE = 0.05
@@ -86,7 +86,7 @@ def read_setting(run: Any) -> Setting:
         found.append(f"inputs are uncorrelated along the modes: {part:.2g} of their second moment is not")
     if (part := _size(product[0] - A * strengths[0] @ B.T, product[0])) > TOLERANCE:
         found.append(f"the network starts along the modes: {part:.2g} of W_N ... W_1 does not")
-    gap = max(float(np.linalg.norm(b.T @ b - a @ a.T)) for a, b in pairwise(first))
+    gap = float(imbalances(first).max())
     if (part := gap / max(float(np.linalg.norm(W)) ** 2 for W in first)) > TOLERANCE:
         found.append(f"layers are balanced: they differ by {part:.2g} of their squares")
     if (strengths[0] <= 0).any():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.measures.classification import sign_accuracy
 from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
 
@@ -40,7 +39,7 @@ def outside(groups: Groups) -> float:
 
 def accuracy(groups: Groups) -> float:
     """Return the share of training points that the last network classifies."""
-    return float(sign_accuracy(outputs(groups.data.x, *groups.network, groups.alpha), groups.data.y))
+    return float(np.mean(outputs(groups.data.x, *groups.network, groups.alpha) * groups.data.y > 0))
 
 
 def share_of_directions(groups: Groups) -> float:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.measures.classification import normalised_margin, smoothed_margin
 from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 
@@ -99,6 +98,12 @@ def plain_margin(groups: Groups, predicted: agreement.Directions) -> float:
     return float((y * scores).min() / np.linalg.norm(means.joint) * np.linalg.norm(predicted.joint))
 
 
+def smoothed_margin(loss: kit.Floats) -> kit.Floats:
+    """Return `log(1 / (exp(L) - 1))` of summed logistic losses `L`, infinite for a loss of 0 (Eq. 6)."""
+    with np.errstate(divide="ignore"):
+        return -loss - np.log(-np.expm1(-loss))  # of exp(L) - 1 = exp(L) (1 - exp(-L)), safe for large L
+
+
 def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
     """Return both margins at every recorded state of a run, with what theory says of them."""
     x, y, k = groups.data.x, groups.data.y, groups.W.shape[1]
@@ -108,8 +113,8 @@ def margins(groups: Groups, predicted: agreement.Directions) -> Margins:
     norm = np.sqrt(np.sum(H**2, axis=(-2, -1)))
     return Margins(
         iterations=groups.iterations,
-        normalised=normalised_margin(h, y, norm),
-        smoothed=smoothed_margin(loss, norm),
+        normalised=(y * h).min(axis=-1) / norm,
+        smoothed=smoothed_margin(loss) / norm,
         late=np.logical_or.accumulate(loss < np.log(2)),
         largest=agreement.largest_margin(predicted, groups.v, k),
         needed=agreement.margin_of_assumption_3(x, groups.alpha, groups.v, k),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.measures.classification import sign_accuracy
 from dynamics_cli.measures.least_distance import InfeasibleError
 from dynamics_cli.measures.two_layer import outputs
 
@@ -160,7 +159,7 @@ def claims_of_9(e: Outlier) -> list[kit.Claim]:
     """Compare accuracy, agreement and shares with Appendix J."""
     groups = e.plane.groups
     x, y = groups.data.x, groups.data.y
-    accuracy = float(sign_accuracy(outputs(x, *groups.network, groups.alpha), y))
+    accuracy = float(np.mean(outputs(x, *groups.network, groups.alpha) * y > 0))
     wrong = e.patterns[1] != -y  # neurons u should classify like -y
     outlier = np.flatnonzero(y > 0)[-1]
     cosine, kkt, consistent = NAN, NAN, False

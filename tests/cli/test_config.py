@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.config import json_schema
-from dynamics_cli.config.describe import WHOLE, kind_rows
+from dynamics_cli.config.describe import WHOLE, list_kinds
 from dynamics_cli.kinds import all_kinds
 from dynamics_cli.kinds.registry import SECTIONS
 
@@ -41,7 +41,7 @@ def example_of(dyn: Dyn, name: str, file: Path) -> str:
 
 
 def test_every_example_that_is_explained_is_valid(dyn: Dyn, place: Path) -> None:
-    names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in kind_rows())]
+    names = [*WHOLE, *SECTIONS, *(f"{one['section']}.{one['kind']}" for one in list_kinds())]
     for name in names:
         example_of(dyn, name, place / f"{name}.yaml")
     answer = dyn("config", "check", *(f"{name}.yaml" for name in names))

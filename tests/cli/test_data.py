@@ -40,7 +40,7 @@ def entry(dyn: Dyn, name: str) -> dict[str, Any]:
 
 
 def test_names_are_those_of_the_catalogue() -> None:
-    assert tuple(item.name for item in list_data()) == NAMES
+    assert tuple(item["name"] for item in list_data()) == NAMES
 
 
 def test_list_says_what_is_missing_and_how_to_get_it(dyn: Dyn, data_home: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_dumped_config_reads_back_as_itself(data: dict[str, Any]) -> None:
     config = load_config(data, check_files_exist=False)
     text = to_yaml(config)
     assert load_config(yaml.safe_load(text), check_files_exist=False) == config
-    assert load_config(read_text(text, "config.yaml", Path()).value, check_files_exist=False) == config
+    assert load_config(read_text(text, "config.yaml", Path()).data, check_files_exist=False) == config
     assert to_yaml(load_config(yaml.safe_load(text), check_files_exist=False)) == text
 
 

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics_cli._bundled import bundled_configs
-from dynamics_cli.config.nodes import LARGE, MAX_ALIASED, Reading, read_text
+from dynamics_cli.config.nodes import LARGE, TOO_MANY, read_text
+from dynamics_cli.config.source import Source
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> Source:
     return read_text(text, "a.yaml", Path())
 
 
@@ -38,8 +39,8 @@ def messages(text: str) -> list[str]:
 def test_scalars(text: str, value: Any) -> None:
     reading = read(f"a: {text}\n")
     assert reading.problems == []
-    assert reading.value["a"] == value
-    assert type(reading.value["a"]) is type(value)
+    assert reading.data["a"] == value
+    assert type(reading.data["a"]) is type(value)
 
 
 def test_long_texts_are_read_as_short_ones() -> None:
@@ -48,7 +49,7 @@ def test_long_texts_are_read_as_short_ones() -> None:
         text = path.read_text(encoding="utf-8")
         short, long = read(text), read(text + "#" * LARGE)
         assert not short.problems
-        assert (long.value, long.origins) == (short.value, short.origins)
+        assert (long.data, long.origins) == (short.data, short.origins)
     last = LARGE // 5
     (problem,) = read("- 1e3\n" * last + "- [1\n").problems
     assert problem.line == last + 2
@@ -58,7 +59,7 @@ def test_long_texts_are_read_as_short_ones() -> None:
 
 
 def test_nan() -> None:
-    assert math.isnan(read("a: .nan").value["a"])
+    assert math.isnan(read("a: .nan").data["a"])
 
 
 def test_lines_of_keys_and_items() -> None:
@@ -68,7 +69,7 @@ def test_lines_of_keys_and_items() -> None:
 
 
 def test_aliases_stand_for_their_values() -> None:
-    assert read("a: &x [1, 2]\nb: *x\nc: [*x, *x]\n").value == {"a": [1, 2], "b": [1, 2], "c": [[1, 2], [1, 2]]}
+    assert read("a: &x [1, 2]\nb: *x\nc: [*x, *x]\n").data == {"a": [1, 2], "b": [1, 2], "c": [[1, 2], [1, 2]]}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_alias_bomb() -> None:
     assert time.monotonic() - start < 20
     assert not reading.readable
     (problem,) = reading.problems
-    assert problem.message == f"aliases stand for more than {MAX_ALIASED} values; write the data to a file"
+    assert problem.message == TOO_MANY
 
 
 @given(st.text())
@@ -155,10 +156,10 @@ def test_json_reads_as_itself(value: dict[str, Any]) -> None:
     if "inf" not in text:
         reading = read(text)
         assert reading.problems == []
-        assert reading.value == json.loads(text)
+        assert reading.data == json.loads(text)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.text() | st.floats(allow_nan=False) | st.integers()))
 def test_agrees_with_the_usual_dump(value: dict[str, Any]) -> None:
     # quoted, since YAML 1.1 and 1.2 differ in which plain texts are numbers
-    assert read(yaml.safe_dump(value, default_style='"')).value == value
+    assert read(yaml.safe_dump(value, default_style='"')).data == value

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from dynamics_cli.errors import InputError
 from dynamics_cli.reproduction.catalogue import load_figure, papers
 from dynamics_cli.reproduction.obtain import RunSource
-from dynamics_cli.reproduction.reproduce import reproduce_figure
+from dynamics_cli.reproduction.reproduce import reproduce
 
 from .helpers import (
     Drawing,
@@ -215,7 +215,7 @@ def test_figure_8_at_a_coarse_step() -> None:
 
 
 def test_table_1_is_printed_written_and_drawn(tmp_path: Path) -> None:
-    result = reproduce_figure("tachet2018-table1", out=tmp_path)
+    result = reproduce("tachet2018-table1", out=tmp_path)
     lines = (tmp_path / "tachet2018-table1.csv").read_text().splitlines()
     assert lines[0].startswith("confidence on x_1,lambda = 0.5")
     assert lines[1] == "99 %,91 % (90.87),71 % (71.48),61 % (61.29),51 % (51.15)"

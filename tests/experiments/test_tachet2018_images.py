@@ -17,7 +17,7 @@ from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams
 from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.obtain import config_path
-from dynamics_cli.reproduction.reproduce import reproduce_figure
+from dynamics_cli.reproduction.reproduce import reproduce
 
 from .helpers import by_id, check_pure, evidence_of, has_line, legend, titles
 
@@ -98,7 +98,7 @@ def test_density_integrates_to_one() -> None:
 
 def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
     fewer = ("dataset.per_class=200", "dataset.test_per_class=100", "optimizer.batch_size=8", "optimizer.epochs=3")
-    result = reproduce_figure("tachet2018-table2-digits", overrides=fewer, out=tmp_path, formats=("png",))
+    result = reproduce("tachet2018-table2-digits", overrides=fewer, out=tmp_path, formats=("png",))
     claims = {one.id: one for one in result.claims}
     assert {id_: claims[id_].verdict for id_ in ("train", "test", "fails", "starved")} == dict.fromkeys(
         ("train", "test", "fails", "starved"), "reproduced"
@@ -116,13 +116,13 @@ def test_digits_learn_the_light_and_nothing_else(tmp_path: Path) -> None:
 def test_without_the_images_the_digits_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DYN_DATA", str(tmp_path))
     with pytest.raises(DataMissingError, match="data add dogs-vs-cats.*dyn reproduce tachet2018-table2-digits") as told:
-        reproduce_figure("tachet2018-table2", out=tmp_path)
+        reproduce("tachet2018-table2", out=tmp_path)
     assert told.value.exit_code == 4
 
 
 @pytest.mark.usefixtures("cats_and_dogs")
 def test_cats_and_dogs_become_a_table(tmp_path: Path) -> None:
-    result = reproduce_figure("tachet2018-table2", overrides=TINY_VGG, out=tmp_path, formats=("png",))
+    result = reproduce("tachet2018-table2", overrides=TINY_VGG, out=tmp_path, formats=("png",))
     assert result.table is not None
     assert [row[1] for row in result.table[1]] == ["18", "6", "6", "6"]
     assert {one.id for one in result.claims} >= {"train", "test", "printed", "fails"}

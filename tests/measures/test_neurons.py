@@ -13,7 +13,6 @@ from dynamics_cli.measures.neurons import (
     kinks,
     norms,
     parameter_norm_squared,
-    path_norm,
     relative_movement,
     signs,
 )
@@ -86,17 +85,7 @@ def test_signs_balance_and_norms_of_a_network():
     assert signs(a).tolist() == [-1.0, 1.0]
     assert balancedness(W, a).tolist() == [0.0, 3.0]
     assert parameter_norm_squared(W, a) == 25 + 25 + 1 + 4
-    assert path_norm(W, a) == 25 + 2
     assert parameter_norm_squared(np.stack([W, W]), np.stack([a, a])).tolist() == [55.0, 55.0]
-
-
-@given(seeds)
-def test_path_norm_is_at_most_half_the_parameter_norm(seed):
-    rng = np.random.default_rng(seed)
-    W, a = rng.normal(size=(6, 3)), rng.normal(size=6)
-    assert path_norm(W, a) <= parameter_norm_squared(W, a) / 2 + 1e-12
-    balanced = signs(a) * norms(W)
-    assert path_norm(W, balanced) == pytest.approx(float(parameter_norm_squared(W, balanced)) / 2, rel=1e-12)
 
 
 def test_relative_movement():

@@ -17,7 +17,7 @@ from PIL import Image
 
 import dynamics_cli as dyn
 from dynamics_cli.errors import RunError
-from dynamics_cli.pages import Page, page_of
+from dynamics_cli.pages import Page, page
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import read_rows
@@ -371,7 +371,7 @@ def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Pa
         recorded = tmp_path / "slow" / "trajectory" / "iterations.npy"
         while not recorded.exists() or len(np.load(recorded, mmap_mode="r")) < 4:
             time.sleep(0.1)
-        file = page_of([tmp_path / "slow"], live=2.0).save(tmp_path / "slow.html")
+        file = page(tmp_path / "slow", live=2.0).save(tmp_path / "slow.html")
         tab = show(file)
         assert "This run goes on; the file is written again every 2 s." in tab.inner_text(".live")
         tab.locator(".time input").press("Home")
@@ -382,7 +382,7 @@ def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Pa
         assert tab.evaluate("scrollY") == 300
         assert row(tab, "iteration") == 0
         tab.get_by_label("load again by itself").check()
-        page_of([tmp_path / "slow"]).save(file)
+        page(tmp_path / "slow").save(file)
         tab.wait_for_selector(".live", state="detached", timeout=10000)
     finally:
         stop = True

@@ -21,7 +21,7 @@ from dynamics_cli._bundled import CONFIGS
 from dynamics_cli.cli import main
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds import Curve
-from dynamics_cli.pages import Page, document, page_of
+from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
 from dynamics_cli.pages.figure import markdown
 from dynamics_cli.runs import Run
@@ -29,7 +29,7 @@ from dynamics_cli.sweeps.directory import read_rows
 
 from .conftest import HOSTILE, PLANE, POINTS
 
-ASSETS = Path(page_of.__code__.co_filename).parent / "assets"
+ASSETS = Path(make.__file__).parent / "assets"
 
 
 def described(html: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def test_the_same_run_gives_the_same_bytes_wherever_it_is_made(
     one = points.page().save(tmp_path / "one.html").read_bytes()
     monkeypatch.chdir(tmp_path)
     path = points.path.absolute()
-    assert page_of([path]).save("two.html").read_bytes() == one
+    assert make.page(path).save("two.html").read_bytes() == one
 
 
 def test_texts_are_escaped_and_cut() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dynamics_cli.reproduction.claims import (
+    ClaimOverSeeds,
     Interval,
     around,
     at_least,
@@ -18,7 +24,10 @@ from dynamics_cli.reproduction.claims import (
     more_than,
     most,
     near,
+    over_seeds,
+    theory,
 )
+from dynamics_cli.runs.store.sealed import seal
 
 
 @pytest.mark.parametrize(
@@ -53,6 +62,50 @@ def test_a_range_must_expect_something() -> None:
         Interval(2.0, 1.0)
 
 
+def judged(document: dict[str, Any]) -> str:
+    """Return the verdict that a program comes to which knows nothing but the JSON of a claim."""
+    each = document.get("per_seed", [document])
+    fit = sum(_fits(one["low"], one["high"], one["measured"]) for one in each)
+    return "shown" if document["kind"] == "finding" else "reproduced" if 2 * fit > len(each) else "not reproduced"
+
+
+def _fits(low: float | None, high: float | None, measured: float | None) -> bool:
+    if measured is None or low is high is None:
+        return False
+    return (low is None or low <= measured) and (high is None or measured <= high)
+
+
+numbers = st.floats() | st.integers(-3, 3)
+
+
+@given(
+    st.sampled_from([around, at_least, at_most, more_than, less_than, exactly, lambda x: near(x, 0.1)])
+    | st.builds(lambda width: lambda x: Interval(x, x + width), st.floats(0, 3)),
+    st.lists(st.tuples(numbers, st.sampled_from([0.0, 5e-324, -1e-12, 0.1, math.inf]) | numbers), min_size=1),
+)
+def test_claims_are_judged_again_from_their_json_alone(
+    expecting: Callable[[float], Interval], seeds: list[tuple[float, float]]
+) -> None:
+    """Each seed may expect another number, close to the one measured."""
+    told = {}
+    for seed, (x, apart) in enumerate(seeds):
+        told[seed] = [make(make.__name__, "s", "t", expecting(x), x + apart) for make in (claim, theory)]
+        told[seed].append(finding("finding", "s", "t", x))
+    for one in over_seeds(told):
+        document = json.loads(seal(one.as_dict()))
+        assert judged(document) == document["verdict"] == one.verdict
+        assert ClaimOverSeeds.from_dict(document).outcomes == one.outcomes
+
+
+def test_json_without_ends_of_intervals_is_read() -> None:
+    (one,) = over_seeds({0: [claim("a", "s", "t", exactly(2), 2)], 1: [claim("a", "s", "t", exactly(2), 3)]})
+    document = one.as_dict()
+    for part in (document, *document["per_seed"]):
+        del part["low"], part["high"]
+    again = ClaimOverSeeds.from_dict(document)
+    assert (again.verdict, again.count) == (one.verdict, one.count)
+
+
 def test_without_a_prediction_nothing_is_reproduced() -> None:
     assert str(near(math.nan, 0.1)) == "no prediction"
     assert not near(math.nan, 0.1).holds(0.0)
@@ -73,6 +126,8 @@ def test_verdicts() -> None:
         "verdict": "reproduced",
         "kind": "claim",
         "always": "",
+        "low": 2.0,
+        "high": 2.0,
     }
 
 

@@ -39,9 +39,9 @@ def test_the_count_is_that_of_all_seeds() -> None:
     told = kinks.as_dict()
     assert (told["seeds"], told["held"]) == (3, 2)
     assert told["per_seed"] == [
-        {"offset": 0, "measured": 2.0, "verdict": "reproduced"},
-        {"offset": 1, "measured": 3.0, "verdict": "not reproduced"},
-        {"offset": 2, "measured": 2.0, "verdict": "reproduced"},
+        {"offset": 0, "measured": 2.0, "verdict": "reproduced", "low": 2.0, "high": 2.0},
+        {"offset": 1, "measured": 3.0, "verdict": "not reproduced", "low": 2.0, "high": 2.0},
+        {"offset": 2, "measured": 2.0, "verdict": "reproduced", "low": 2.0, "high": 2.0},
     ]
     assert angle.as_dict()["held"] is None
     assert [one["measured"] for one in angle.as_dict()["per_seed"]] == [10.0, 11.0, 12.0]

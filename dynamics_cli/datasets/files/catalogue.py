@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from dynamics_cli.datasets.files import dogs_vs_cats, mnist, store
 from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageError, did_you_mean
 from dynamics_cli.runs.store import files
+from dynamics_cli.text import Table
 
 State = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
 
@@ -34,13 +35,17 @@ class Entry:
     """How to get it; empty for what is there."""
 
 
-def list_data() -> list[Entry]:
-    """Return all data sets that dyn knows, those that are missing included."""
+def list_data() -> Table:
+    """Return the data sets that are files, missing ones included: name, state, path, size, description, how to get."""
+    return Table(map(asdict, _entries()))
+
+
+def _entries() -> list[Entry]:
     return [_subset(), _mnist(), _dogs_vs_cats()]
 
 
-def find_data(name: str) -> Entry:
-    """Return the data set of this name when it is here.
+def find_data(name: str) -> Path:
+    """Return where a data set is.
 
     Raises:
         UsageError: there is none of this name.
@@ -52,7 +57,7 @@ def find_data(name: str) -> Entry:
         raise DataMissingError(f"{name} {_ABSENT[entry.state]} {entry.path}: {entry.how}")
     if entry.state == "damaged":
         raise InputError(entry.how)
-    return entry
+    return entry.path
 
 
 def remove_data(name: str) -> int:
@@ -94,7 +99,7 @@ def refuse_unless(name: str, allowed: Sequence[str], what: str) -> None:
 
 
 def _named(name: str) -> Entry:
-    entries = {entry.name: entry for entry in list_data()}
+    entries = {entry.name: entry for entry in _entries()}
     if name not in entries:
         raise UsageError(f"no data set {name!r}{did_you_mean(name, entries)}; there are {', '.join(entries)}")
     return entries[name]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dynamics_cli.measures.neurons import balancedness, parameter_norm_squared, path_norm
+from dynamics_cli.measures.neurons import balancedness, norms, parameter_norm_squared
 from dynamics_cli.measures.two_layer import outputs
 from experiments.boursier2022.theory.alignment import D_minus, D_plus
 from experiments.boursier2022.theory.minimum_norm import (
@@ -45,7 +45,7 @@ def test_interpolator_fits_is_balanced_and_has_the_value(seed):
     np.testing.assert_allclose(outputs(x, W, a), y, atol=1e-9)
     np.testing.assert_allclose(balancedness(W, a), 0.0, atol=1e-9 * np.max(a**2))
     assert parameter_norm_squared(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-12)
-    assert 2 * path_norm(W, a) == pytest.approx(minimum_norm_value(x, y), rel=1e-9)  # Eq. 8
+    assert 2 * np.sum(np.abs(a) * norms(W)) == pytest.approx(minimum_norm_value(x, y), rel=1e-9)  # Eq. 8
 
 
 @given(seeds)

@@ -8,9 +8,9 @@ from scipy.optimize import linprog, minimize
 
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
-from dynamics_cli.measures.classification import normalised_margin
 from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
 from dynamics_cli.measures.two_layer import outputs
+from experiments.sarussi2021.fig4 import smoothed_margin
 from experiments.sarussi2021.theory import agreement, clustering
 
 X = np.array([[2.0, 0.3], [1.5, -0.4], [2.5, 1.0], [-2.0, 0.5], [-1.0, -0.7]])
@@ -129,7 +129,7 @@ def test_the_largest_margin_is_that_of_the_network_of_the_directions():
     found = agreement.perfect_agreement_directions(X, Y, alpha)
     H = np.concatenate([np.repeat(found.w[None], k, axis=0), np.repeat(found.u[None], k, axis=0)])
     h = outputs(X, H, v * np.repeat([1.0, -1.0], k), alpha)
-    measured = normalised_margin(h, Y, np.linalg.norm(H))
+    measured = (h * Y).min() / np.linalg.norm(H)
     assert measured == pytest.approx(agreement.largest_margin(found, v, k), rel=1e-12)
 
 
@@ -143,13 +143,20 @@ def test_a_network_that_gets_a_positive_point_wrong_has_no_more_margin_than_assu
         w = w * np.sign(-w @ X[0])[:, None]  # all neurons w get the first point, a positive one, wrong
         H = np.concatenate([w, u])
         h = outputs(X[:1], H, v * np.repeat([1.0, -1.0], k), alpha)
-        largest = max(largest, float(normalised_margin(h, Y[:1], np.linalg.norm(H))))
+        largest = max(largest, float((h * Y[:1]).min() / np.linalg.norm(H)))
     assert 0.1 * bound < largest <= bound
     # attained but for the term in beta: neurons w at 0, all neurons u along -x
     far = X[np.linalg.norm(X, axis=1).argmax()]
     H = np.concatenate([np.zeros((k, 2)), np.repeat(-far[None], k, axis=0)])
     h = outputs(far[None], H, v * np.repeat([1.0, -1.0], k), alpha)
-    assert normalised_margin(h, [1.0], np.linalg.norm(H)) == pytest.approx(bound, rel=1e-12)
+    assert h.min() / np.linalg.norm(H) == pytest.approx(bound, rel=1e-12)
+
+
+def test_smoothed_margin_of_equation_6():
+    # one point with margin q: L = log(1 + exp(-q)), so exp(L) - 1 = exp(-q) and the smoothed margin is q
+    q = np.array([0.1, 3.0, 30.0, 600.0])
+    np.testing.assert_allclose(smoothed_margin(np.log1p(np.exp(-q))), q, rtol=1e-12)
+    assert np.isfinite(smoothed_margin(np.array(1000.0)))
 
 
 def test_theorem_5_1_on_random_networks():
