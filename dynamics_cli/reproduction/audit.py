@@ -126,7 +126,7 @@ class Audit:
 
 
 def read_audit(path: Path) -> Audit | None:
-    """Return what `audit_figure` wrote; None where there is nothing.
+    """Return what `audit` wrote; None where there is nothing.
 
     Raises RunError: it is not what dyn writes.
     """
@@ -167,17 +167,17 @@ def _fixed(changes: Sequence[str]) -> Change:
     return lambda config: list(changes)
 
 
-def audit_figure(
-    figure_id: str, *, nulls: Sequence[str] = (), seeds: bool = False, out: str | Path | None = None,
+def audit(
+    figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, out: str | Path | None = None,
     source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
     """Make the runs of a figure again under nulls, and see which of its claims still hold.
 
     Args:
-        figure_id: such as `boursier2022-fig2`.
+        figure: such as `boursier2022-fig2`.
         nulls: names of nulls; all by default.
         seeds: whether the claims are also checked in `SEEDS` disjoint sets of seeds.
-        out: folder of the JSON file `<figure_id>.audit.json`; by default `figures` below the root of outputs.
+        out: folder of the JSON file `<figure>.audit.json`; by default `figures` below the root of outputs.
         source: gives the runs; it shows progress and is told messages.
 
     Raises:
@@ -185,25 +185,25 @@ def audit_figure(
         DataMissingError: data that the figure needs are not there.
         RunError: a run cannot go on, or a file cannot be written.
     """
-    figure, source = load_figure(figure_id), source or RunSource()
-    wanted = figure.wanted()
-    chosen = chosen_nulls(figure, nulls) if wanted else []
+    asked, source = load_figure(figure), source or RunSource()
+    wanted = asked.wanted()
+    chosen = chosen_nulls(asked, nulls) if wanted else []
     planned = [(null, _under(null, wanted)) for null in chosen]
-    _say_cost(figure, source, [runs for _, runs in planned if not isinstance(runs, str)])
-    claims = [one for one in figure.claims(_evidence(figure, source, wanted)) if one.kind == "claim"]
+    _say_cost(asked, source, [runs for _, runs in planned if not isinstance(runs, str)])
+    claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
-    outcomes = [_outcome(figure, source, null.name, runs, reproduced) for null, runs in planned]
+    outcomes = [_outcome(asked, source, null.name, runs, reproduced) for null, runs in planned]
     counts: dict[str, int] = {}
     if seeds and wanted:
-        others = source.obtain_seeds(figure.wanted(first_seed=False), (), range(1, SEEDS))
+        others = source.obtain_seeds(asked.wanted(first_seed=False), (), range(1, SEEDS))
         every = {0: claims}
         for k, runs in enumerate(others, start=1):
-            every[k] = figure.claims(figure.evidence({one.role: one.run for one in runs}))
+            every[k] = asked.claims(asked.evidence({one.role: one.run for one in runs}))
         counts = {one.first.id: one.reproduced for one in over_seeds(every)}
-    audit = Audit(figure.id, claims, outcomes, counts)
+    found = Audit(asked.id, claims, outcomes, counts)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
-    files.save(folder / f"{figure.id}{AUDIT}.json", (json.dumps(audit.as_dict(), indent=1) + "\n").encode())
-    return audit
+    files.save(folder / f"{asked.id}{AUDIT}.json", (json.dumps(found.as_dict(), indent=1) + "\n").encode())
+    return found
 
 
 def _under(null: Null, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
@@ -251,11 +251,11 @@ def _say_cost(figure: Figure, source: RunSource, runs: Sequence[Mapping[str, Wan
 def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:
     """Audit several figures one by one, and name each; one that fails gives its error, and the next one follows.
 
-    Options are those of `audit_figure`.
+    Options are those of `audit`.
     """
     for figure_id in figure_ids:
         try:
-            yield figure_id, audit_figure(figure_id, **options)
+            yield figure_id, audit(figure_id, **options)
         except Interrupted:
             raise
         except DynError as error:

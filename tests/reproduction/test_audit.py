@@ -39,7 +39,7 @@ def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
     own = {"short": ("optimizer.iterations=10",)}
     monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss, nulls=own))
-    found = audit.audit_figure("any", nulls=["untrained", "early", "short"], seeds=True)
+    found = audit.audit("any", nulls=["untrained", "early", "short"], seeds=True)
     held = {one.null: dict(one.held) for one in found.outcomes}
     assert held == {key: {"fitted": False, "shape": True} for key in ("untrained", "early", "short")}
     assert found.survivors("untrained") == []  # the claim that holds says why
@@ -49,7 +49,7 @@ def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pyt
     assert list_figures(tmp_path / "figures") == []
     assert audit.read_audit(tmp_path / "figures" / "boursier2022-fig2.audit.json") == found
     with pytest.raises(UsageError, match="no null 'untraned' .did you mean 'untrained'"):
-        audit.audit_figure("any", nulls=["untraned"])
+        audit.audit("any", nulls=["untraned"])
 
 
 def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
@@ -64,7 +64,7 @@ def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
         return loss
 
     monkeypatch.setattr(audit, "load_figure", lambda _: _figure(evidence))
-    (outcome,) = audit.audit_figure("any", nulls=["untrained"]).outcomes
+    (outcome,) = audit.audit("any", nulls=["untrained"]).outcomes
     assert not any(outcome.held.values())
     assert outcome.reason == "ValueError: no plateau"
 
