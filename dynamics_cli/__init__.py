@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dynamics_cli.datasets.files.catalogue import find_data, list_data, remove_data
     from dynamics_cli.pages.make import page
     from dynamics_cli.reproduction.reproduce import reproduce
+    from dynamics_cli.runs.find import prune_runs
 
 __version__ = "0.1.0"
 # fmt: off
@@ -49,6 +50,7 @@ _ELSEWHERE = {
     "list_data": "datasets.files.catalogue",
     "list_kinds": "config.describe",
     "page": "pages.make",
+    "prune_runs": "runs.find",
     "remove_data": "datasets.files.catalogue",
     "reproduce": "reproduction.reproduce",
     "use": "config.registry",
