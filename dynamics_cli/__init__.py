@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dynamics_cli.pages.make import page
     from dynamics_cli.reproduction.audit import audit
     from dynamics_cli.reproduction.reproduce import reproduce
+    from dynamics_cli.runs.find import prune_runs
 
 # fmt: off
 __all__ = [  # noqa: F405 - names of `dynamics_cli.api`
@@ -52,6 +53,7 @@ _ELSEWHERE = {
     "list_data": "datasets.files.catalogue",
     "list_kinds": "config.describe",
     "page": "pages.make",
+    "prune_runs": "runs.find",
     "remove_data": "datasets.files.catalogue",
     "reproduce": "reproduction.reproduce",
     "use": "kinds.registry",

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     """Called with how many of how many (None: not known) are done."""
 
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
-DAY = 86400.0
-"""Seconds."""
 
 
 # --- configs
@@ -380,55 +378,6 @@ def _sweep(which: Sweep | str | Path) -> Path:
     from dynamics_cli.sweeps.find import sweep_directory
 
     return sweep_directory(which, alone=True) or Path(str(which))
-
-
-def prune_runs(
-    root: str | Path | None = None,
-    *,
-    statuses: Iterable[str] = (),
-    older_than: float | None = None,
-    dry_run: bool = False,
-) -> Table:
-    """Delete runs, and return them: `dyn runs prune`.
-
-    Args:
-        root: where they are; by default below `outputs/runs`.
-        statuses: only runs of these statuses.
-        older_than: only runs that have not changed for so many days; 0 for all.
-        dry_run: delete nothing.
-
-    A run that another process is writing is never deleted, nor is anything that does not belong to a run.
-
-    Raises UsageError: it is not said which runs, or there is no such status.
-    """
-    from dynamics_cli.runs import prune, runs_root
-
-    statuses = _known_statuses(statuses)
-    if not statuses and older_than is None:
-        raise UsageError("say which runs: statuses, older_than (0 for all), or both")
-    age = None if older_than is None else older_than * DAY
-    gone = prune(Path(root or runs_root()), statuses=statuses or None, older_than=age, dry_run=dry_run)
-    return Table(map(_run_row, gone))
-
-
-def _known_statuses(statuses: Iterable[str]) -> list[str]:
-    """Return the statuses; refuse what is not a status of a run."""
-    from dynamics_cli.runs.find import DAMAGED
-    from dynamics_cli.runs.info import STATUSES
-
-    statuses, known = list(statuses), (*STATUSES, DAMAGED)
-    for status in statuses:
-        if status not in known:
-            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
-    return statuses
-
-
-def _run_row(summary: Any) -> dict[str, Any]:
-    """Return a run as a row; `problem` only of a damaged one."""
-    row = asdict(summary)
-    if not row["problem"]:
-        del row["problem"]
-    return row
 
 
 # --- pictures
@@ -806,16 +755,17 @@ def list_runs(
 
     Raises UsageError: there is no such status.
     """
-    from dynamics_cli.runs import list_runs, runs_root
+    from dynamics_cli.runs.find import known_statuses, list_runs
+    from dynamics_cli.runs.store.layout import runs_root
 
-    statuses = _known_statuses(statuses)
+    statuses = known_statuses(statuses)
     if sweep is not None:
         from dynamics_cli.sweeps.find import list_jobs
 
         jobs = list_jobs(_sweep(sweep))
         return Table(job for job in jobs if not statuses or job["status"] in statuses)
     found = list_runs(Path(root or runs_root()))
-    return Table(_run_row(run) for run in found if not statuses or run.status in statuses)
+    return Table(run.as_row() for run in found if not statuses or run.status in statuses)
 
 
 def list_sweeps(root: str | Path | None = None) -> Table:

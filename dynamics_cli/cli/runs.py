@@ -47,7 +47,7 @@ def prune(
     RUN is a run directory, or the (start of the) name or hash of a run; of those that are named, options leave some.
     A run that another process is writing is never deleted, nor is anything that does not belong to a run.
     """
-    from dynamics_cli import api
+    from dynamics_cli.runs.find import prune_runs
     from dynamics_cli.runs.named import run_directory
     from dynamics_cli.runs.store.layout import is_run
 
@@ -60,14 +60,14 @@ def prune(
         raise click.UsageError(f"not a run: {', '.join(none)}")
     if names and older_than is None:
         older_than = 0.0
-    chosen = (api.prune_runs(p, statuses=statuses, older_than=older_than, dry_run=True) for p in places or [root])
+    chosen = (prune_runs(p, statuses=statuses, older_than=older_than, dry_run=True) for p in places or [root])
     found = Table(run for some in chosen for run in some)
     if found and not dry_run:
         if not yes:
             say(run_table(found))
             _ask(f"delete {_count(found)}?")
         # one by one: those that were shown and no others
-        shown = [api.prune_runs(run["path"], statuses=statuses, older_than=older_than) for run in found]
+        shown = [prune_runs(run["path"], statuses=statuses, older_than=older_than) for run in found]
         found = Table(run for gone in shown for run in gone)
     if as_json:
         emit_json({"dry_run": dry_run, "deleted": found})

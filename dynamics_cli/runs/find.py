@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from dynamics_cli.errors import DynError
+from dynamics_cli.errors import DynError, UsageError, did_you_mean
 from dynamics_cli.runs.errors import LockedRunError
+from dynamics_cli.runs.info import STATUSES
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.steady import steadily
 from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.layout import clear_run, is_run
 from dynamics_cli.runs.store.locks import is_locked, run_lock
+from dynamics_cli.text import Table
 
 _DEPTH = 4
+DAY = 86400.0
+"""Seconds."""
 DAMAGED = "damaged"
 """Status, in a list of runs, of one that cannot be read."""
 
@@ -38,6 +43,10 @@ class RunSummary:
     modified: float
     problem: str = ""
 
+    def as_row(self) -> dict[str, Any]:
+        """Return the run as a row of a table; `problem` only of a damaged one."""
+        return {name: value for name, value in asdict(self).items() if name != "problem" or value}
+
 
 def list_runs(root: str | Path) -> list[RunSummary]:
     """Summaries of the runs below a folder, sorted by path; checksums of arrays are not read."""
@@ -55,37 +64,53 @@ def summarize(path: Path) -> RunSummary:
         return RunSummary(path, path.name, DAMAGED, 0, math.nan, size, modified, str(error))
 
 
-def prune(
-    root: str | Path, *, statuses: Collection[str] | None = None, older_than: float | None = None, dry_run: bool = False
-) -> list[RunSummary]:
-    """Delete runs below a folder and return them; with `dry_run` only tell which.
+def known_statuses(statuses: Iterable[str]) -> list[str]:
+    """Return the statuses; refuse what is not a status of a run."""
+    statuses, known = list(statuses), (*STATUSES, DAMAGED)
+    for status in statuses:
+        if status not in known:
+            raise UsageError(f"no status {status!r}{did_you_mean(status, known)}; there are {', '.join(known)}")
+    return statuses
+
+
+def prune_runs(
+    root: str | Path | None = None,
+    *,
+    statuses: Iterable[str] = (),
+    older_than: float | None = None,
+    dry_run: bool = False,
+) -> Table:
+    """Delete runs, and return them: `dyn runs prune`.
 
     Args:
-        root: the folder.
-        statuses: only runs of these statuses (`damaged` is one; default: all).
-        older_than: only runs that have not changed for this many seconds.
+        root: where they are; by default below `outputs/runs`.
+        statuses: only runs of these statuses; `damaged` is one.
+        older_than: only runs that have not changed for so many days; 0 for all.
         dry_run: delete nothing.
 
-    A run in use is never deleted, nor is anything that is not a run or does not belong to one.
+    A run that another process is writing is never deleted, nor is anything that does not belong to a run.
 
     Raises:
-        UsageError: a folder of a run holds a file that is not of dyn.
+        UsageError: it is not said which runs, there is no such status, or a run holds a file that is not of dyn.
         RunError: something cannot be deleted.
     """
-    removed = []
-    for summary in list_runs(root):
+    statuses = known_statuses(statuses)
+    if not statuses and older_than is None:
+        raise UsageError("say which runs: statuses, older_than (0 for all), or both")
+    removed = Table()
+    for summary in list_runs(root or layout.runs_root()):
         if is_locked(summary.path) or not _chosen(summary, statuses, older_than):
             continue
         if dry_run or _remove(summary.path):
-            removed.append(summary)
+            removed.append(summary.as_row())
     return removed
 
 
-def _chosen(summary: RunSummary, statuses: Collection[str] | None, older_than: float | None) -> bool:
-    if statuses is not None and summary.status not in statuses:
+def _chosen(summary: RunSummary, statuses: Collection[str], older_than: float | None) -> bool:
+    if statuses and summary.status not in statuses:
         return False
     # the clock may have been set back since: what was changed "in the future" is as new as can be
-    return older_than is None or max(0.0, time.time() - summary.modified) >= older_than
+    return older_than is None or max(0.0, time.time() - summary.modified) >= older_than * DAY
 
 
 def _remove(path: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dynamics_cli.config import RunConfig
-from dynamics_cli.runs import LockedRunError, find, list_runs, outputs_root, prune, run_lock, runs_root
+from dynamics_cli.runs import LockedRunError, find, list_runs, outputs_root, prune_runs, run_lock, runs_root
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def root(tmp_path: Path, config: RunConfig, toy: Any) -> Path:
     return root
 
 
-def names(summaries: list[Any]) -> list[str]:
-    return [summary.path.name for summary in summaries]
+def names(found: list[Any]) -> list[str]:
+    return [(one["path"] if isinstance(one, dict) else one.path).name for one in found]
 
 
 def test_runs_are_summed_up(root: Path, toy: Any) -> None:
@@ -49,16 +49,16 @@ def test_runs_are_summed_up(root: Path, toy: Any) -> None:
 
 
 def test_prune_deletes_only_what_is_chosen(root: Path) -> None:
-    assert names(prune(root, dry_run=True)) == ["a", "b", "d"]
-    assert names(prune(root, older_than=3600)) == []
-    assert names(prune(root, statuses=["interrupted", "failed"], dry_run=True)) == ["b"]
+    assert names(prune_runs(root, older_than=0, dry_run=True)) == ["a", "b", "d"]
+    assert names(prune_runs(root, older_than=1 / 24)) == []
+    assert names(prune_runs(root, statuses=["interrupted", "failed"], dry_run=True)) == ["b"]
     assert names(list_runs(root)) == ["a", "b", "d"]
-    assert names(prune(root, statuses=["interrupted", "damaged"])) == ["b", "d"]
+    assert names(prune_runs(root, statuses=["interrupted", "damaged"])) == ["b", "d"]
     assert sorted(p.name for p in root.iterdir()) == ["a", "c", "file", "link", "notes"]
     assert not list((root / "c").iterdir())
     for file in (root / "a").rglob("*"):
         os.utime(file, (0, 0))
-    assert names(prune(root, older_than=3600)) == ["a"]
+    assert names(prune_runs(root, older_than=1 / 24)) == ["a"]
     assert not (root / "a").exists()
     assert (root / "notes" / "config.yaml").exists()
 
@@ -66,7 +66,7 @@ def test_prune_deletes_only_what_is_chosen(root: Path) -> None:
 def test_prune_leaves_runs_in_use_and_files_of_others(root: Path) -> None:
     (root / "b" / "thesis.txt").write_text("mine")
     with run_lock(root / "a"):
-        assert names(prune(root, statuses=["complete", "running", "interrupted"])) == ["b"]
+        assert names(prune_runs(root, statuses=["complete", "running", "interrupted"])) == ["b"]
     assert names(list_runs(root)) == ["a", "d"]
     assert [p.name for p in (root / "b").iterdir()] == ["thesis.txt"]
     shutil.rmtree(root / "b")
@@ -95,7 +95,7 @@ def test_prune_spares_what_changes_while_it_takes_the_lock(root: Path, monkeypat
 
     for lock in (changed, held):
         monkeypatch.setattr(find, "run_lock", lock)
-        assert names(prune(root, statuses=["complete"])) == []
+        assert names(prune_runs(root, statuses=["complete"])) == []
     assert names(list_runs(root)) == ["a", "b", "d"]
 
 
@@ -107,10 +107,10 @@ def test_a_run_that_changes_before_its_lock_is_taken_is_kept(root: Path, monkeyp
             yield
 
     monkeypatch.setattr(find, "run_lock", changed_by_another)
-    assert prune(root, statuses=["complete"]) == []
+    assert prune_runs(root, statuses=["complete"]) == []
     assert (root / "a" / "losses.npy").exists()
     monkeypatch.undo()
-    assert names(prune(root, statuses=["interrupted"])) == ["a", "b"]
+    assert names(prune_runs(root, statuses=["interrupted"])) == ["a", "b"]
 
 
 def test_runs_deep_below_a_folder_are_left_alone(root: Path) -> None:

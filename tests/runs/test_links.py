@@ -10,7 +10,7 @@ import pytest
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.runs import CorruptRunError, RunWriter, verify_run
-from dynamics_cli.runs.find import prune
+from dynamics_cli.runs.find import prune_runs
 from dynamics_cli.runs.store import files, layout
 
 
@@ -63,7 +63,7 @@ def test_what_is_deleted_or_written_is_the_link(finished: Path, victim: Path, co
     RunWriter.create(finished, config).close()
     (finished / "measures").rmdir()
     (finished / "measures").symlink_to(victim)
-    assert [run.path for run in prune(finished.parent)] == [finished]
+    assert [run["path"] for run in prune_runs(finished.parent, older_than=0)] == [finished]
     assert untouched(victim)
 
 
