@@ -1,7 +1,6 @@
 """Values of a sweep that are computed from others: `optimizer.lr = min(10, 0.1 / initialization.scale**2)`.
 
-A few nodes of the syntax tree are known; nothing else is ever executed. Numbers are floats on the way, so that huge
-powers overflow at once; a whole result is an integer.
+A few nodes of the syntax tree are known; nothing else is ever executed.
 """
 
 from __future__ import annotations
@@ -21,14 +20,16 @@ Number = int | float
 LONGEST = 500
 """Characters of an expression."""
 _EXACT = 2**53
-"""Integers below it are floats without rounding."""
+"""Integers above it become floats, which overflow at once where integers would fill the memory."""
+_HIGHEST = 400
+"""Power of an integer that is taken exactly, and digits before the point at which numbers are rounded, at most."""
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.UAdd: operator.pos, ast.USub: operator.neg,
+    ast.Pow: lambda a, b: (a if abs(b) <= _HIGHEST else float(a)) ** b, ast.UAdd: operator.pos, ast.USub: operator.neg,
 }  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "int": math.trunc,
-    "round": lambda number, digits=0: round(number, int(digits)),
+    "min": min, "max": max, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "abs": abs, "int": int,
+    "round": lambda number, *digits: round(number, *(max(count, -_HIGHEST) for count in digits)),
 }  # fmt: skip
 _ALLOWED = f"it may hold numbers, keys, + - * / **, parentheses and {', '.join(FUNCTIONS)}"
 _FAILURES = (ArithmeticError, ValueError, TypeError, RecursionError)
@@ -68,16 +69,18 @@ class Let:
         """
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                return float(number)
+                value = number
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return _OPERATORS[type(op)](self.value(left, look), self.value(right, look))
+                value = _OPERATORS[type(op)](self.value(left, look), self.value(right, look))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
-                return _OPERATORS[type(op)](self.value(operand, look))
+                value = _OPERATORS[type(op)](self.value(operand, look))
             case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]) if function in FUNCTIONS:
-                return FUNCTIONS[function](*[self.value(argument, look) for argument in arguments])
-        if (key := _key(node)) is None:
-            raise self.refused(f"{ast.unparse(node)!r} is not known here; {_ALLOWED}")
-        return float(look(key))
+                value = FUNCTIONS[function](*[self.value(argument, look) for argument in arguments])
+            case _ if (key := _key(node)) is not None:
+                value = look(key)
+            case _:
+                raise self.refused(f"{ast.unparse(node)!r} is not known here; {_ALLOWED}")
+        return float(value) if isinstance(value, int) and abs(value) > _EXACT else value
 
 
 def _key(node: ast.expr) -> str | None:
@@ -161,7 +164,7 @@ class Computed:
                 where = ", ".join(f"{name} {setting}" for name, setting in point.items())
                 why = "the result is too large" if isinstance(error, OverflowError) else str(error)
                 raise let.refused(why + (f" (at {where})" if where else "")) from error
-            values[key] = value = int(value) if value == int(value) and abs(value) < _EXACT else value
+            values[key] = value
             return value
 
         return {key: compute(key) for key in self.lets}

@@ -148,7 +148,7 @@ class Results:
         return np.flatnonzero(self.columns["status"] != "")
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return int(np.count_nonzero(self.columns["status"] != ""))
 
     def __getitem__(self, k: Any) -> Any:
         found = [Result(**record) for record in self._records(np.atleast_1d(self.numbers[k]))]
@@ -187,12 +187,15 @@ class Results:
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the columns of numbers and words (jobs,): of a job that has not ended NaN, -1 or an empty text."""
-        cells = [self.planned.cells(number) for number in range(len(self.planned))]
-        for key in self._keys:
-            values = [_cell(settings.get(key, "")) for settings, _ in cells]
+        columns: dict[str, list[Any]] = {key: [] for key in (*self._keys, "seed")}
+        for number in range(len(self.planned)):
+            settings, seed = self.planned.cells(number)
+            row = settings | {"seed": -1 if seed is None else seed}
+            for key, column in columns.items():
+                column.append(_cell(row.get(key, "")))
+        for key, values in columns.items():
             plain = all(type(value) in (int, float) for value in values)
             yield key, np.array(values) if plain else np.array([str(value) for value in values])
-        yield "seed", np.array([-1 if seed is None else seed for _, seed in cells])
         yield from ((name, column) for name, column in self.columns.items() if column.dtype != object)
         yield from ((name, column.filled(np.nan)) for name, column in self.measures.items())
 

@@ -26,6 +26,7 @@ def value_of(expression, **point):
         ("round(sqrt(2), 2) + abs(-1)", 2.41),
         ("log(exp(3))", pytest.approx(3.0)),
         ("max(width, 3)", 7),
+        ("1e8 ** 0.5", 10000.0),
         ("int(7 / 2)", 3),
     ],
 )
