@@ -91,6 +91,9 @@ class Unknown(Kind):
     model_config = ConfigDict(extra="allow")
     of: str = Field(exclude=True)
     """The section."""
+    matrices: ClassVar[tuple[str, ...]] = ()
+    players: ClassVar[tuple[str, ...]] = ()
+    two_layer: ClassVar[bool] = False
 
     def __getattr__(self, name: str) -> Any:
         """Say what is missing to whoever asks for what the kind does."""

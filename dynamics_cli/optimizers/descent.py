@@ -45,6 +45,11 @@ class Plain(Descent):
     label_noise: Positive | None = None
     """Standard deviation of Gaussian noise, fresh in every update, on the labels (Blanc et al. 2020; real labels)."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is exactly `gd` or `sgd`."""
+        return type(self) in (GradientDescent, StochasticGradientDescent)
+
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether `nesterov` has a momentum, and the noise labels that it can be added to."""
         yield from super().check(sections)
