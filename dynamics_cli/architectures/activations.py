@@ -7,17 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import model_validator
 
-from dynamics_cli.kinds import (
-    Activation,
-    Architecture,
-    Array,
-    Finding,
-    NonNegative,
-    OneOf,
-    Positive,
-    Sections,
-    formulas,
-)
+from dynamics_cli.kinds import Activation, Architecture, Array, OneOf, formulas
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, Sections
 
 
 class Relu(Activation, kind="relu"):

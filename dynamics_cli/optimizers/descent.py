@@ -12,20 +12,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dynamics_cli.kinds import (
-    Array,
-    Clock,
-    Descent,
-    Finding,
-    Minibatch,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    RescaledClock,
-    Schedule,
-    Sections,
-    formulas,
-)
+from dynamics_cli.kinds import Array, Clock, Descent, Minibatch, RescaledClock, Schedule, formulas
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.tracing import StepNumbers
 
 Memory = MutableMapping[str, Array]
