@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Problem, State, get_kind
+from dynamics_cli.kinds import Loss, Problem, State, get_kind
+from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of, loss_curvature
 from dynamics_cli.recording.weights import features
@@ -178,9 +179,17 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     np.testing.assert_allclose(spectrum, np.linalg.eigvalsh(H)[::-1], atol=1e-10)
 
 
-def test_the_bends_of_losses_are_their_second_derivatives() -> None:
+class Own(CrossEntropy):
+    """No formula."""
+
+    def values(self, h: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(h, y, reduction="none")
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(), Own()], ids=["formula", "autograd"])
+def test_the_bends_of_losses_are_their_second_derivatives(loss: Loss) -> None:
     h = np.random.default_rng(0).standard_normal((3, 3))
-    problem = problem_of("softmax")
+    problem = dataclasses.replace(problem_of("softmax"), loss=loss)
     p = np.exp(h) / np.exp(h).sum(1, keepdims=True)
     expected = (np.einsum("nc,cd->ncd", p, np.eye(3)) - np.einsum("nc,nd->ncd", p, p)) / 3
     np.testing.assert_allclose(loss_curvature(problem, h), expected, atol=1e-14)
