@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ MAY_IMPORT = {
     "config": {"kinds"},
     "losses": {"kinds"},
     "optimizers": {"kinds"},
-    "recording": {"kinds", "engine", "measures", "architectures", "datasets", "losses", "optimizers"},
+    "recording": {"kinds", "engine", "measures", "architectures", "datasets", "optimizers"},
     "architectures": {"kinds"},
     "engine": {"kinds"},
     "measures": {"engine"},
@@ -41,8 +42,8 @@ MAY_IMPORT = {
     "training": {"config", "engine", "runs", *KINDS},
     "plotting": {"runs"},
     "sweeps": {"config", "kinds", "runs", "training", "plotting"},
-    "analysis": {"runs", "measures", "plotting", *KINDS},
-    "reproduction": {"config", "kinds", "runs", "training", "sweeps", "plotting"},
+    "analysis": {"kinds", "recording", "runs", "measures", "plotting"},
+    "reproduction": {"config", "runs", "training", "sweeps", "measures", "theory", "plotting", "analysis", *KINDS},
     "pages": {"config", "datasets", "runs", "sweeps", "measures", "plotting", "analysis", "reproduction"},
     "templates": {"kinds"},
 }
@@ -108,6 +109,43 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     for name, above in UPWARDS:
         graph[name] -= {above}
     assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
+
+
+def named_kinds(file: Path, bundled: dict[str, str]) -> list[str]:
+    """Return where a file names bundled kinds: classes, but for imports and types, and texts compared with `.kind`."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    types = {id(inner) for node in nodes for of in ("annotation", "returns") for inner in _below(node, of)}
+    imports = [
+        node for node in nodes if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dynamics_cli")
+    ]
+    here = {alias.name for node in imports for alias in node.names}
+    found = []
+    for node in nodes:
+        match node:
+            case ast.Name(id=name) if name in bundled and name in here and id(node) not in types:
+                found.append(f"{file.name}:{node.lineno} {name}")
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if name in bundled and module in here:
+                found.append(f"{file.name}:{node.lineno} {name}")
+            case ast.Compare() if "kind" in {getattr(side, "attr", "") for side in ast.walk(node)}:
+                texts = {side.value for side in ast.walk(node) if isinstance(side, ast.Constant)}
+                found += [f"{file.name}:{node.lineno} {text}" for text in texts & {*bundled.values()}]
+    return found
+
+
+def _below(node: ast.AST, field: str) -> Iterator[ast.AST]:
+    if isinstance(below := getattr(node, field, None), ast.AST):
+        yield from ast.walk(below)
+
+
+def test_few_places_outside_the_rooms_of_kinds_name_one() -> None:
+    rooms = {"architectures", "datasets", "initializations", "losses", "optimizers", "recording", "theory"}
+    inside = {name for name in MODULES if name.split(".")[1:2] and name.split(".")[1] in rooms}
+    classes = [node for name in inside for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))]
+    kinds = [(node.name, key) for node in classes if isinstance(node, ast.ClassDef) for key in node.keywords]
+    bundled = {name: str(key.value.value) for name, key in kinds if isinstance(key.value, ast.Constant)}
+    assert len(bundled) > 80
+    places = [place for name in MODULES.keys() - inside for place in named_kinds(MODULES[name], bundled)]
+    assert len(places) <= 14, sorted(places)
 
 
 def test_experiments_do_not_import_the_command_line() -> None:

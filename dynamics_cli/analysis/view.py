@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.kinds import Samples
 from dynamics_cli.measures.arrays import Floats, Ints
@@ -39,8 +38,7 @@ class View:
     @property
     def two_layer(self) -> bool:
         """Whether the network is a two-layer one, of one output."""
-        architecture = self.run.config.architecture
-        return isinstance(architecture, TwoLayer) and architecture.outputs is None
+        return self.run.config.architecture.two_layer
 
     @property
     def outputs(self) -> int:

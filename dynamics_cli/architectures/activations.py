@@ -7,26 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import model_validator
 
-from dynamics_cli.kinds import (
-    Activation,
-    Architecture,
-    Array,
-    Finding,
-    NonNegative,
-    OneOf,
-    Positive,
-    Sections,
-    formulas,
-)
+from dynamics_cli.kinds import Activation, Architecture, Array, OneOf, formulas
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, Sections
 
 
 class Relu(Activation, kind="relu"):
     """`max(z, 0)`; its derivative at 0 is 0."""
-
-    @property
-    def negative_slope(self) -> float:
-        """`alpha = 0`."""
-        return 0.0
 
     def value(self, z: Array) -> Array:
         """Return `max(z, 0)`."""
@@ -40,11 +26,6 @@ class LeakyRelu(Activation, kind="leaky_relu"):
     slope: NonNegative | None = None
     """Slope for negative arguments."""
 
-    @property
-    def negative_slope(self) -> float:
-        """`alpha`, the slope."""
-        return self.slope or 0.0
-
     def value(self, z: Array) -> Array:
         """Return `max(z, 0) + slope min(z, 0)`."""
         return formulas.where(z > 0, z, (0.0 if self.slope is None else self.slope) * z)
@@ -54,11 +35,6 @@ class Linear(Activation, kind="linear"):
     """`z` itself."""
 
     smooth = True
-
-    @property
-    def negative_slope(self) -> float:
-        """`alpha = 1`."""
-        return 1.0
 
     def value(self, z: Array) -> Array:
         """Return `z`."""

@@ -33,6 +33,7 @@ class FullyConnected(Activated, kind="fully_connected"):
 architecture: {kind: fully_connected, widths: [50, 50]}
 initialization: {kind: default_scaled}
 """
+    engine = True
     widths: list[PositiveInt]
     """Widths of the hidden layers, from the input on; `[]` is a linear model, `h(x) = W_1 x + b_1`."""
     outputs: PositiveInt = 1
@@ -41,6 +42,11 @@ initialization: {kind: default_scaled}
     """Whether layers have bias vectors."""
     parametrization: Literal["standard", "ntk", "mean_field", "mup"] | None = None
     """How weights and steps scale with the widths; by default, and for `standard`, not at all."""
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """`weight_1`, `weight_2`, ..."""
+        return tuple(f"weight_{layer + 1}" for layer in range(len(self.widths) + 1))
 
     def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
         """Return what multiplies the weights of each layer, for layers of `sizes`, inputs first; None for nothing."""

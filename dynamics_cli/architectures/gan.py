@@ -28,6 +28,7 @@ initialization: {kind: default_scaled}
 loss: {kind: logistic}
 optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
 """
+    players = ("generator", "discriminator")
     noise_dim: PositiveInt = 128
     """Length of the Gaussian noise z."""
     generator_widths: list[PositiveInt] = Field(default_factory=lambda: [256, 256, 256, 256], min_length=1)

@@ -34,6 +34,7 @@ class DiagonalLinear(LinearModel, kind="diagonal_linear"):
 architecture: {kind: diagonal_linear, depth: 2}
 initialization: {kind: constant, scale: 0.1}
 """
+    engine = True
     depth: PositiveInt = 2
     """The power D; 2 is a network of two layers with shared weights."""
 
@@ -74,6 +75,7 @@ dataset: {kind: matrix_completion, rows: 20, rank: 2, observed: 200}
 architecture: {kind: matrix_product, rows: 20, depth: 2}
 initialization: {kind: unbalanced, scale: 0.01}
 """
+    engine = factors = True
     rows: PositiveInt
     """Rows of `W`."""
     columns: PositiveInt | None = None

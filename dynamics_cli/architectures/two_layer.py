@@ -18,12 +18,18 @@ class TwoLayer(Activated, kind="two_layer"):
     """`h(x) = sum_j a_j sigma(<w_j, x>)`; a bias is a constant 1 appended to `x`."""
 
     example = "{kind: two_layer, width: 60}"
+    engine = True
     width: PositiveInt
     """Number m of hidden neurons."""
     outputs: Annotated[PositiveInt | None, AfterValidator(lambda C: None if C == 1 else C)] = None
     """Number C of outputs where labels are vectors or classes: `a_j` is a column of C numbers; by default 1."""
     train_output: bool = True
     """Whether the output weights a_j are trained or stay as initialised."""
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """The names of both weights."""
+        return ("hidden_weight", "output_weight")
 
     def build(self, d: int) -> TwoLayerNetwork:
         """Return the network for inputs of `d` columns."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from dynamics_cli.config.schema import section_schema
-from dynamics_cli.config.sweep import SweepSection
+from dynamics_cli.config.schema import SweepSection, section_schema
 from dynamics_cli.config.text import describe
 from dynamics_cli.errors import InputError, UsageError, did_you_mean
 from dynamics_cli.kinds import Kind, Record, RunConfig, Section, all_kinds

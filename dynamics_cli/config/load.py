@@ -15,8 +15,8 @@ from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
+from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Source
-from dynamics_cli.config.sweep import SweepSection
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Section, Sections
 from dynamics_cli.kinds.base import KEEP_UNKNOWN, kinds_in
 from dynamics_cli.kinds.registry import find_kind, one_of

@@ -8,19 +8,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dynamics_cli.kinds import (
-    Dataset,
-    Finding,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    Samples,
-    Sections,
-    Sizes,
-    Streams,
-    check_size,
-    make_samples,
-)
+from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 
 Share = Annotated[float, Field(gt=0, le=1)]
 

@@ -14,18 +14,8 @@ from pydantic import Field
 
 from dynamics_cli.datasets.files.mnist import HOW_TO_GET, SUBSET_COUNTS, Bytes, is_there, load_mnist
 from dynamics_cli.errors import DataMissingError, InputError
-from dynamics_cli.kinds import (
-    Dataset,
-    Finding,
-    Floats,
-    Fraction,
-    PositiveInt,
-    Samples,
-    Sections,
-    Streams,
-    check_size,
-    make_samples,
-)
+from dynamics_cli.kinds import Dataset, Floats, Samples, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
 
 Digit = Annotated[int, Field(ge=0, le=9)]
 

@@ -14,20 +14,8 @@ from pydantic import Field
 
 from dynamics_cli.datasets.points import Coordinates, check_rows
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import (
-    Dataset,
-    Finding,
-    Floats,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    Samples,
-    Sections,
-    Sizes,
-    Streams,
-    check_size,
-    make_samples,
-)
+from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 
 _ROUNDS = 1000
 """Times that misplaced points are drawn again before the settings are refused."""

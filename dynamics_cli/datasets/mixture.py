@@ -8,19 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from dynamics_cli.kinds import (
-    Dataset,
-    Finding,
-    Floats,
-    Positive,
-    PositiveInt,
-    Samples,
-    Sections,
-    Sizes,
-    Streams,
-    check_size,
-    make_samples,
-)
+from dynamics_cli.kinds import Dataset, Floats, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, Positive, PositiveInt, Sections
 
 
 class Mixture(Dataset, kind="mixture"):

@@ -12,18 +12,8 @@ from pydantic import Field
 
 from dynamics_cli.datasets.files.tables import read_samples
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import (
-    Dataset,
-    Finding,
-    Fraction,
-    PositiveInt,
-    Samples,
-    Sections,
-    Sizes,
-    Streams,
-    check_size,
-    make_samples,
-)
+from dynamics_cli.kinds import Dataset, Samples, Sizes, Streams, check_size, make_samples
+from dynamics_cli.kinds.base import Finding, Fraction, PositiveInt, Sections
 
 Coordinates = Annotated[list[float], Field(min_length=1)]
 Labels = Annotated[list[float], Field(min_length=1)]

@@ -11,24 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import (
-    Architecture,
-    Dataset,
-    Finding,
-    Floats,
-    Initialization,
-    NonNegative,
-    OneOf,
-    Positive,
-    PositiveInt,
-    Samples,
-    Sections,
-    Sizes,
-    Streams,
-    TeacherStreams,
-    check_size,
-    make_samples,
-)
+from dynamics_cli.kinds import Architecture, Dataset, Floats, Initialization, OneOf, Streams, TeacherStreams
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
+from dynamics_cli.kinds.data import Samples, Sizes, check_size, make_samples
 
 
 class _WithoutSamples(SimpleNamespace):

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Activation, Descent, Loss, formulas
-from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression, symbol
-from dynamics_cli.kinds.tracing import Trace, curve, loss_and_slope, traced, update
+from dynamics_cli.kinds.formulas import EACH, NUMBER, WHOLE, Expression
+from dynamics_cli.kinds.tracing import Trace, bend, curve, loss_and_slope, traced, update
 
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**",
           "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}  # fmt: skip
@@ -281,12 +281,7 @@ def bending_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     Raises:
         NotAFormulaError: the loss is no formula.
     """
-
-    def bent(kind: Any, trace: Trace) -> list[Expression]:
-        _, slope, h = loss_and_slope(kind, trace)
-        return [formulas.along(slope, {h: symbol(trace.table, "v", EACH)})]
-
-    nodes, trace = traced(loss, bent)
+    nodes, trace = traced(loss, bend)
     classes = loss.labels == "classes"
     names = {
         "h": "f[q * C + c]", "y": "label" if classes else "y[q * C + c]", "v": "v[q * C + c]", "number_of_output": "c",

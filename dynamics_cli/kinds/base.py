@@ -91,6 +91,10 @@ class Unknown(Kind):
     model_config = ConfigDict(extra="allow")
     of: str = Field(exclude=True)
     """The section."""
+    # properties of networks that say what can be shown of a run
+    matrices: ClassVar[tuple[str, ...]] = ()
+    players: ClassVar[tuple[str, ...]] = ()
+    two_layer: ClassVar[bool] = False
 
     def __getattr__(self, name: str) -> Any:
         """Say what is missing to whoever asks for what the kind does."""

@@ -27,6 +27,8 @@ class Loss(Kind):
     """Whether labels may be vectors (n, C), one number for each output."""
     smooth: ClassVar[bool] = True
     """Whether it has no kinks."""
+    of_critic: ClassVar[bool] = False
+    """Whether a generator trained against it raises the mean output itself, not the loss of real samples."""
     reduction: Literal["mean", "sum"] = "mean"
     """Mean or sum over the samples."""
     divide_by: Literal["output_scale_squared"] | None = None
@@ -62,13 +64,20 @@ class Loss(Kind):
         except formulas.NotAFormulaError:
             return automatic(lambda at: self.values(at, like(at, y)), h, 1)
 
+    def bends(self, h: Array, y: Array, v: Array) -> Array:
+        """Return `d2l/dh2 v` per sample, of the shape of `h` and `v`."""
+        try:
+            return tracing.loss_bends(self, h, y, v)
+        except formulas.NotAFormulaError:
+            return automatic(lambda at: self.derivatives(at, like(at, y)) * like(at, v), h, 1)
+
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether the network has one output or, for losses of `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
         if self.divide_by is not None and architecture is not None and architecture.output_scale is None:
             yield ("loss", "divide_by"), "needs architecture.output_scale, the alpha whose square divides the loss"
-        if architecture is not None and self.many_outputs and outputs is None and architecture.kind != "gan":
+        if architecture is not None and self.many_outputs and outputs is None and not architecture.players:
             able = [repr(name) for name, cls in all_kinds("architecture").items() if "outputs" in cls.model_fields]
             needed = f"{self.kind} needs architecture.kind {alternatives(able)} with outputs >= 2"
             yield ("loss", "kind"), f"{needed}; {architecture.kind} has one output"

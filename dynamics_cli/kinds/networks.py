@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+_SLOPES: dict[tuple[type, str], float | None] = {}
+"""Activation, with its keys -> its `negative_slope`."""
+
+
 class Activation(Kind):
     """A function of one number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
 
@@ -31,8 +35,11 @@ class Activation(Kind):
 
     @property
     def negative_slope(self) -> float | None:
-        """`alpha` of an activation `max(z, 0) + alpha min(z, 0)`; None for all others."""
-        return None
+        """`alpha` of an activation `max(z, 0) + alpha min(z, 0)`, `alpha >= 0`; None for all others."""
+        key = type(self), repr(self)
+        if key not in _SLOPES:
+            _SLOPES[key] = None if tracing.operations(self) is None else _slope_below(self)
+        return _SLOPES[key]
 
     @abstractmethod
     def value(self, z: Array) -> Array:
@@ -56,18 +63,54 @@ class Activation(Kind):
             return automatic(self.value, z, order)
 
 
+def _slope_below(sigma: Activation) -> float | None:
+    """Return `alpha` of a formula that is `max(z, 0) + alpha min(z, 0)` at 63 arguments, its derivative too."""
+    sizes = np.geomspace(1e-30, 1e30, 31)
+    z = np.concatenate([-sizes, [0.0], sizes])
+    with np.errstate(all="ignore"):
+        alpha = -float(sigma.value(np.array([-1.0]))[0]) + 0.0
+        pieces = np.where(z > 0, z, alpha * z), np.where(z > 0, 1.0, alpha)
+        same = alpha >= 0 and all(map(np.array_equal, pieces, (sigma.value(z), tracing.slopes(sigma, z, 1))))
+    return alpha if same else None
+
+
 class Architecture(Kind):
     """A network."""
 
     section: ClassVar[str] = "architecture"
     own_precision: ClassVar[bool] = False
     """Whether functions are evaluated in the precision of the weights instead of in float64."""
+    players: ClassVar[tuple[str, ...]] = ()
+    """Names of networks that are trained against each other, each with a loss of its own; none of a single network."""
+    factors: ClassVar[bool] = False
+    """Whether the weights are factors of a matrix, which are multiplied once for all samples."""
+    engine: ClassVar[bool] = False
+    """Whether it is made of matrices `...weight...`, biases `...bias...` and one activation `sigma` between them, or a
+    diagonal network, so that the engine trains it. It holds for the class that says so: relatives may differ."""
     output_scale: Positive | None = None
     """Multiplies the output: `alpha` of lazy training (Chizat et al. 2019, Eq. 2); by default 1."""
     centered: bool | None = None
     """Subtract the output of the initial network, so that the function begins at 0."""
     train: Annotated[list[str], Field(min_length=1)] | None = None
     """Names of the weights that are trained, the others stay as initialised (`random features`); by default all."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.engine = vars(cls).get("engine", False)
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """Names of the matrices of a fully connected network, from the input on; none of other networks."""
+        return ()
+
+    @property
+    def two_layer(self) -> bool:
+        """Whether it is `sum_j a_j sigma(<w_j, x>)` of weights `hidden_weight` (m, d) and `output_weight` (m,)."""
+        return "hidden_weight" in self.matrices and getattr(self, "outputs", None) is None
+
+    def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
+        """Return what multiplies the weights of each layer, for layers of `sizes`, inputs first; None for nothing."""
+        return None
 
     @property
     def between_samples(self) -> bool:

@@ -34,8 +34,15 @@ class Optimizer(Kind):
     """How a run is trained."""
 
     section: ClassVar[str] = "optimizer"
+    is_flow: ClassVar[bool] = False
+    """Whether it is gradient flow itself, without steps: with `times()` of the states, `until` the last, and `rtol`."""
     stop_below: NonNegative | None = None
     """Stop at the first recorded loss at or below this value."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether a step is along the gradient, or along that divided by the loss, unless further keys are given."""
+        return False
 
     @abstractmethod
     def count(self, steps_per_epoch: int) -> int:

@@ -86,6 +86,8 @@ class Measure(Kind):
     """Whether it is recorded where a config does not say what is."""
     panel: ClassVar[str] = "measures"
     """The panel that draws it."""
+    of_spectrum: ClassVar[bool] = False
+    """Whether it is all eigenvalues of the Hessian, or rules (probes, 2, steps) of their density."""
     at: Annotated[Snapshots, OneOf("snapshots", default="geometric")] | None = None
     """When it measures; other recorded states hold NaN. By default at every recorded state."""
 

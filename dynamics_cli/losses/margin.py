@@ -43,6 +43,7 @@ class Hinge(MarginLoss, kind="hinge"):
     """`l(h, y) = max(0, 1 - y h)`; its derivative at the kink `y h = 1` is 0."""
 
     smooth = False
+    of_critic = True
 
     def values(self, h: Array, y: Array) -> Array:
         """Return `max(0, 1 - y h)`."""

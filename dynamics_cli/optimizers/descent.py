@@ -12,20 +12,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dynamics_cli.kinds import (
-    Array,
-    Clock,
-    Descent,
-    Finding,
-    Minibatch,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    RescaledClock,
-    Schedule,
-    Sections,
-    formulas,
-)
+from dynamics_cli.kinds import Array, Clock, Descent, Minibatch, RescaledClock, Schedule, formulas
+from dynamics_cli.kinds.base import Finding, NonNegative, Positive, PositiveInt, Sections
 from dynamics_cli.kinds.tracing import StepNumbers
 
 Memory = MutableMapping[str, Array]
@@ -44,6 +32,11 @@ class Plain(Descent):
     """lambda of `g + lambda w`, the gradient of the loss with `lambda/2 ||w||^2` added (coupled decay)."""
     label_noise: Positive | None = None
     """Standard deviation of Gaussian noise, fresh in every update, on the labels (Blanc et al. 2020; real labels)."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is exactly `gd` or `sgd`."""
+        return type(self) in (GradientDescent, StochasticGradientDescent)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield whether `nesterov` has a momentum, and the noise labels that it can be added to."""

@@ -19,6 +19,7 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
     contracts (there it is too large) nor leaves a saddle (there the time of escape is less certain than the path).
     """
 
+    is_flow = True
     example = "{kind: gradient_flow, until: 10.0, points: 1000}"
     until: Positive
     """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""

@@ -81,7 +81,7 @@ def outputs_at_data(view: View, states: Ints, most: int = 6) -> dict[str, Floats
     """Return the outputs (k,) at each of the first inputs, by their names, of a network that can be evaluated."""
     if view.no_dataset is not None or view.outputs > 1 or view.dataset.n > most or no_network(view) is not None:
         return {}
-    if view.run.config.architecture.kind == "gan":
+    if view.run.config.architecture.players:
         return {}
     values = np.stack([view.network(int(i))(view.dataset.x) for i in states])  # (k, n)
     return {f"output at data point {n + 1}": column for n, column in enumerate(values.T)} if values.ndim == 2 else {}

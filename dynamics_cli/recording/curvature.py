@@ -13,7 +13,7 @@ from dynamics_cli.kinds import Floats, Measure, PositiveInt, Problem, Sections, 
 from dynamics_cli.measures.lanczos import quadrature
 from dynamics_cli.measures.spectra import eigenvalues
 from dynamics_cli.optimizers.descent import Plain
-from dynamics_cli.recording.derivatives import derivatives_of, loss_derivatives, trained_names
+from dynamics_cli.recording.derivatives import derivatives_of, loss_curvature, trained_names
 
 DENSE = 4000
 """Most weights for which the whole Hessian is formed."""
@@ -127,6 +127,8 @@ def stability_threshold(sections: Sections) -> tuple[str, float] | None:
 class HessianSpectrum(Curvature, kind="hessian_spectrum"):
     """All eigenvalues of the Hessian of the training loss of a small network, the largest first."""
 
+    of_spectrum = True
+
     def offered(self, problem: Problem) -> bool:
         """Return whether one small network is trained on one loss."""
         return super().offered(problem) and self.small(problem)
@@ -154,6 +156,7 @@ class SpectralDensity(Curvature, kind="spectral_density"):
 
     example = "{kind: spectral_density, at: {kind: list, include: [100]}}"
     panel = "spectral_density"
+    of_spectrum = True
     probes: PositiveInt = 4
     """Number of random vectors, the same at every state; a function of the seed."""
     steps: PositiveInt = 50
@@ -237,7 +240,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
             state.memory["vector"] = vectors[:, 0]
             return float(found[0])
         h = np.asarray(state.network(samples.x), np.float64).reshape(samples.n, -1)
-        _, bend = loss_derivatives(state.problem, h)
+        bend = loss_curvature(state.problem, h)
         values, vectors = np.linalg.eigh((bend + bend.transpose(0, 2, 1)) / 2)  # (n, C), (n, C, C)
         root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         n, C = values.shape

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.kinds import Architecture, Floats, Loss, Parameters, Problem, State
+from dynamics_cli.kinds import Architecture, Floats, Parameters, Problem, State
 from dynamics_cli.kinds.tracing import operations
-from dynamics_cli.losses.squared import HalfMse, Mse
 from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ def derivatives_of(state: State) -> Derivatives:
 
 def outputs_of(architecture: Architecture, parameters: Parameters, x: Floats) -> Floats:
     """Return the outputs for inputs `x` (n, d), neither scaled nor centred; of layers without importing torch."""
-    if type(architecture) not in (TwoLayer, FullyConnected):
+    if not (architecture.engine and architecture.matrices):
         return architecture.evaluation(parameters, x.shape[1])(x)
     hidden = features_of(architecture, parameters, x)
     W, b = layers_of(architecture, parameters)[-1]
@@ -106,44 +103,21 @@ def _rows(chosen: int | Sequence[int]) -> slice | list[int]:
     return slice(chosen) if isinstance(chosen, int) else list(chosen)
 
 
-_BENDS: dict[type[Loss], float] = {Mse: 2.0, HalfMse: 1.0}
-"""Constant second derivatives of exactly these losses."""
-
-
-def loss_derivatives(problem: Problem, h: Floats) -> tuple[Floats, Floats]:
-    """Return `dL/dh` (n, C) and `d2L/dh2` (n, C, C) of the reduced training loss at outputs `h` (n, C)."""
+def loss_curvature(problem: Problem, h: Floats) -> Floats:
+    """Return `d2L/dh2` (n, C, C) of the reduced training loss at outputs `h` (n, C)."""
     loss, y = problem.loss, problem.dataset.y
-    square = _BENDS.get(type(loss), 0.0) * loss.sample_weight(len(h))
-    if square and getattr(loss, "missing", None) is None:
-        curvature = np.empty((len(h), h.shape[1], h.shape[1]))
-        curvature[:] = square * np.eye(h.shape[1])
-        return square * (h - y.reshape(h.shape)), curvature
-    import torch
-
-    labels = torch.tensor(y, dtype=torch.long if loss.labels == "classes" else torch.float64)
-    several = y.ndim == 2 or loss.many_outputs
-    at = torch.from_numpy(np.ascontiguousarray(h if several else h[:, 0])).requires_grad_()
-    delta = loss.derivatives(at, labels) * loss.sample_weight(len(h))
-    columns = delta if several else delta[:, None]  # (n, C)
-    bends = []
-    for column in columns.unbind(1):
-        if column.requires_grad:
-            (bend,) = torch.autograd.grad(column.sum(), at, retain_graph=True, allow_unused=True)
-            bends.append((torch.zeros_like(at) if bend is None else bend).reshape(h.shape))
-        else:  # a loss that is linear in its pieces
-            bends.append(torch.zeros(h.shape, dtype=torch.float64))
-    return columns.detach().numpy(), torch.stack(bends, 1).numpy()
+    y = y.astype(np.int64) if loss.labels == "classes" else y
+    at = h if y.ndim == 2 or loss.many_outputs else h[:, 0]
+    bends = [loss.bends(at, y, np.broadcast_to(v, h.shape).reshape(at.shape)) for v in np.eye(h.shape[1])]
+    return np.stack([bend.reshape(h.shape) for bend in bends], 1) * loss.sample_weight(len(h))
 
 
 def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[Floats, Floats]]:
     """Return `c_l W_l` (m_l, m_{l-1}) and `b_l` (m_l,) of a fully connected network, float64."""
-    assert isinstance(architecture, TwoLayer | FullyConnected)
-    names = ["hidden_weight", "output_weight"]
-    if isinstance(architecture, FullyConnected):
-        names = [f"weight_{layer + 1}" for layer in range(len(architecture.widths) + 1)]
+    names = architecture.matrices
     weights = [np.atleast_2d(np.asarray(parameters[name], np.float64)) for name in names]
     sizes = [weights[0].shape[1], *(len(W) for W in weights)]
-    factors = architecture.multipliers(sizes) if isinstance(architecture, FullyConnected) else None
+    factors = architecture.multipliers(sizes)
     biases = [
         np.asarray(parameters.get(name.replace("weight", "bias"), np.zeros(len(W))), np.float64)
         for name, W in zip(names, weights, strict=True)
@@ -151,9 +125,8 @@ def layers_of(architecture: Architecture, parameters: Parameters) -> list[tuple[
     return [(c * W, b) for c, W, b in zip(factors or np.ones(len(names)), weights, biases, strict=True)]
 
 
-def features_of(architecture: Architecture, parameters: Parameters, x: Floats) -> list[tuple[Floats, Floats]]:
+def features_of(architecture: Any, parameters: Parameters, x: Floats) -> list[tuple[Floats, Floats]]:
     """Return preactivations and activations (n, m_l) of the hidden layers of a fully connected network, float64."""
-    assert isinstance(architecture, TwoLayer | FullyConnected)
     h, found = np.asarray(x, np.float64), []
     for W, b in layers_of(architecture, parameters)[:-1]:
         z = h @ W.T + b
@@ -173,8 +146,8 @@ class Engine:
         from dynamics_cli.engine import curvature, units
         from dynamics_cli.engine.products import product_units
 
-        c, shapes, d = problem.config.architecture, problem.shapes, problem.dataset.d
-        assert isinstance(c, TwoLayer | FullyConnected)
+        c: Any = problem.config.architecture
+        shapes, d = problem.shapes, problem.dataset.d
         real = np.dtype(np.float64)
         self.problem, self.names, self.kernels = problem, trained_names(problem), curvature
         self._pulling = units.pulling_unit
@@ -197,7 +170,7 @@ class Engine:
         self.sizes = [d, *(shapes[name][0] if len(shapes[name]) > 1 else 1 for name in weights)]
         self.learns = [(w in self.names, b in self.names) for w, b in zip(weights, biases, strict=True)]
         """Of every layer whether its weights and its bias, where it has one, are trained."""
-        factors = c.multipliers(self.sizes) if isinstance(c, FullyConnected) else None
+        factors = c.multipliers(self.sizes)
         self.multipliers = np.array(factors or np.ones(len(weights)))
         sigma, loss = units.activation_unit(c.sigma, real, 2), units.loss_unit(problem.loss, real)
         bend = units.bending_unit(problem.loss, real)
@@ -262,9 +235,9 @@ def engine_of(problem: Problem) -> Engine | None:
     """Return the engine of a problem, made once; None where the network is none of layers, or a kind no formula."""
     known = vars(problem)
     if "engine" not in known:
-        c = problem.config.architecture
-        layered = isinstance(c, TwoLayer | FullyConnected) and type(c) in (TwoLayer, FullyConnected)
-        formulas = layered and operations(c.sigma) is not None and operations(problem.loss) is not None  # type: ignore[attr-defined]
+        c: Any = problem.config.architecture
+        layered = c.engine and bool(c.matrices)
+        formulas = layered and operations(c.sigma) is not None and operations(problem.loss) is not None
         known["engine"] = Engine(problem) if formulas else None
     found: Engine | None = known["engine"]
     return found
@@ -406,7 +379,7 @@ class ByAutograd(Derivatives):
             return h.reshape(len(self._x), -1)
 
         h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
-        bend = torch.from_numpy(loss_derivatives(self.problem, h.detach().numpy())[1])
+        bend = torch.from_numpy(loss_curvature(self.problem, h.detach().numpy()))
         pull = torch.func.vjp(outputs, weights)[1]
         (back,) = pull((bend @ moved[..., None])[..., 0])
         return self._flat(list(back.values()))

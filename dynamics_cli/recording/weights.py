@@ -83,9 +83,7 @@ def is_linear(problem: Problem) -> bool:
 
 def hidden_layers(architecture: Architecture) -> int:
     """Return how many layers of hidden neurons a fully connected network has; 0 for others."""
-    if isinstance(architecture, FullyConnected):
-        return len(architecture.widths)
-    return int(isinstance(architecture, TwoLayer))
+    return max(0, len(architecture.matrices) - 1)
 
 
 class Distance(OfLayer, kind="distance"):
@@ -248,7 +246,7 @@ class Balancedness(Measure, kind="balancedness"):
 
     def offered(self, problem: Problem) -> bool:
         """Return whether the network has matrices that follow each other."""
-        layered = isinstance(problem.config.architecture, TwoLayer | FullyConnected | MatrixProduct)
+        layered = bool(problem.config.architecture.matrices) or problem.config.architecture.factors
         return layered and len(matrices(problem, {name: np.empty(0) for name in problem.shapes})) > 1
 
     def measure(self, state: State) -> Floats:
@@ -489,7 +487,7 @@ record: {measures: [margin]}
 
     def offered(self, problem: Problem) -> bool:
         """Return whether labels are classes; to be normalised, of a network of layers."""
-        layered = isinstance(problem.config.architecture, TwoLayer | FullyConnected)
+        layered = bool(problem.config.architecture.matrices)
         return problem.loss.labels != "real" and (layered or not self.normalized)
 
     def samples(self, problem: Problem) -> int:

@@ -31,9 +31,6 @@ T = TypeVar("T")
 FEW_NUMBERS = 16
 """Numbers of a measure that are told one by one."""
 
-_TWO_LAYER = {f"{layout.TRAJECTORY}/hidden_weight": 2, f"{layout.TRAJECTORY}/output_weight": 1}
-"""Parameters of a two-layer network -> axes that they have."""
-
 
 class NotRecordedError(UsageError, KeyError):
     """A run has no array of this name."""
@@ -324,11 +321,10 @@ class Run:
             right = right and not (self._verify and (np.diff(array, prepend=-1) <= 0).any())
         elif name in (layout.LOSSES, layout.TIMES):
             right = array.dtype == np.float64 and array.ndim == (2 if replicas and name == layout.LOSSES else 1)
-        elif name in _TWO_LAYER and self.config.architecture.kind == "two_layer":
-            network = self.config.architecture
-            several = name.endswith("output_weight") and getattr(network, "outputs", None) is not None
-            neurons = 1 + replicas + several  # their axis
-            right = array.ndim == neurons + _TWO_LAYER[name] and array.shape[neurons] == getattr(network, "width", 0)
+        elif (weight := name.removeprefix(f"{layout.TRAJECTORY}/")) in (names := self.config.architecture.matrices):
+            shape = self.config.architecture.shapes(1)[weight]  # but for the columns of the first, those of the inputs
+            found = array.shape[1 + replicas :]
+            right = len(found) == len(shape) and found[0] == shape[0] and (weight == names[0] or found == shape)
         else:
             right = array.ndim > replicas
         if not right:

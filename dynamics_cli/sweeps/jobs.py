@@ -20,8 +20,8 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained, written_config
 from dynamics_cli.config.reader import Assignment
+from dynamics_cli.config.schema import SweepSection
 from dynamics_cli.config.source import Origin
-from dynamics_cli.config.sweep import SweepSection
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
 from dynamics_cli.sweeps.grid import Axis, assignment, check_axes, grouped, read_axis, zipped

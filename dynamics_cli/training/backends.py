@@ -9,20 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from dynamics_cli.architectures.gan import Gan
-from dynamics_cli.architectures.linear_models import MatrixProduct
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Descent, Optimizer, Problem
 from dynamics_cli.kinds.tracing import operations, sums
-from dynamics_cli.optimizers.descent import (
-    GradientDescent,
-    StochasticGradientDescent,
-)
-from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.kernels import (
     UNROLLED,
     chunks_of,
@@ -115,11 +107,11 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # no
 
     """
     config = problems[0].config
-    if config.optimizer.kind == "gradient_flow":
+    if config.optimizer.is_flow:
         from dynamics_cli.training.steppers.flow import FlowStepper
 
         return FlowStepper(problems, choice.backend, choice.device)
-    if config.architecture.kind == "gan":
+    if config.architecture.players:
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
@@ -152,10 +144,10 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # no
 def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
     config, optimizer = problem.config, problem.config.optimizer
     if backend == "autograd":
-        return isinstance(optimizer, Descent) or type(optimizer) is GradientFlow
+        return isinstance(optimizer, Descent) or optimizer.is_flow
     if backend == "flow":
-        n, is_flow = problem.dataset.n, type(optimizer) is GradientFlow
-        return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
+        n = problem.dataset.n
+        return known(config) and optimizer.is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
     if backend == "layers":
         # a sum over the network is that of weights of one step
         knows = known_layers(config) and _whole_matrix(problem)
@@ -174,7 +166,7 @@ def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
 
 def _whole_matrix(problem: Problem) -> bool:
     """Return whether entries of a product of matrices are all seen at once, each at most once; True of other models."""
-    x, product = problem.dataset.x, isinstance(problem.config.architecture, MatrixProduct)
+    x, product = problem.dataset.x, problem.config.architecture.factors
     return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
 
 
@@ -183,9 +175,8 @@ def plain(optimizer: Optimizer, *, also: frozenset[str] = frozenset()) -> bool:
 
     `also` names further keys that the stepper in question knows.
     """
-    known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
     added = type(optimizer).model_fields.keys() - _PLAIN_KEYS - also
-    return known_type and all(getattr(optimizer, key) is None for key in added)
+    return optimizer.plain and all(getattr(optimizer, key) is None for key in added)
 
 
 def _width(problem: Problem) -> int:
@@ -198,16 +189,15 @@ def _samples(problem: Problem) -> int:
 
 def _work(problem: Problem) -> float:
     """Multiply-adds of the forward and backward pass of one iteration."""
-    if isinstance(architecture := problem.config.architecture, MatrixProduct):
-        columns, *rows = architecture.sides()
-        return 2.0 * columns * sum(a * b for a, b in pairwise([columns, *rows]))
+    if problem.config.architecture.factors:
+        return 2.0 * next(iter(problem.shapes.values()))[1] * problem.parameter_count
     return 2.0 * _samples(problem) * problem.multiply_adds
 
 
 def _flops(problem: Problem) -> float:
     """Return those of the products of one iteration: forward, and backward but to the inputs."""
     first = next(iter(problem.shapes.values()))
-    of_inputs = len(first) == 2 and not isinstance(problem.config.architecture, MatrixProduct)
+    of_inputs = len(first) == 2 and not problem.config.architecture.factors
     return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
 
 
@@ -221,14 +211,14 @@ def _autograd(problem: Problem) -> float:
 
 
 def _gradients(problem: Problem) -> float:
-    return 2e4 / problem.iterations if problem.config.optimizer.kind == "gradient_flow" else 1.0
+    return 2e4 / problem.iterations if problem.config.optimizer.is_flow else 1.0
 
 
 def _gradient(problem: Problem) -> float:
     matrices = sum(len(shape) > 1 for shape in problem.shapes.values())
-    architecture = problem.config.architecture
     # an update of either player of a GAN goes through both, the discriminator's on twice the batch
-    trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, Gan) else 1.0
+    updates = getattr(problem.config.architecture, "discriminator_updates", None)
+    trips = 1.0 if updates is None else 1.5 * (1 + updates)
     numbers = _samples(problem) * sum(problem.layer_sizes)
     return trips * ((50 + 110 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
 

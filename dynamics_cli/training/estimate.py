@@ -111,7 +111,7 @@ def _moving(problem: Problem, choice: Choice) -> float:
 
 def _times_bytes(problem: Problem) -> int:
     """Return the memory for the times of a gradient flow's states, which are known up front."""
-    return 0 if problem.config.optimizer.kind != "gradient_flow" else _GRIDS * 8 * problem.iterations
+    return _GRIDS * 8 * problem.iterations if problem.config.optimizer.is_flow else 0
 
 
 def _recording(problem: Problem, size: int) -> float:

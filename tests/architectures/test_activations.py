@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ from dynamics_cli.architectures.activations import (
 )
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.kinds import Activation, all_kinds
+from dynamics_cli.kinds import Activation, all_kinds, formulas
 from dynamics_cli.training.backends import build_stepper, choose
 from tests.training.problems import random_problem
 
@@ -88,6 +90,21 @@ def test_the_negative_slope_says_the_whole_function(sigma: Activation) -> None:
     alpha = sigma.negative_slope
     assert alpha is not None
     np.testing.assert_allclose(sigma.value(Z), np.maximum(Z, 0) + alpha * np.minimum(Z, 0), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("formula", "alpha"),
+    [
+        (lambda z: formulas.where(z > 0, z, 0.3 * z), 0.3),
+        (lambda z: formulas.maximum(z, 0.0), 0.0),
+        (abs, None),  # its slope is -1
+        (lambda z: formulas.clip(z, 0.0, 1e3), None),
+        (formulas.softplus, None),
+    ],
+)
+def test_a_formula_says_its_negative_slope(formula: Callable[[Any], Any], alpha: float | None) -> None:
+    sigma = type("Own", (Activation,), {"value": lambda self, z: formula(z), "__module__": __name__})
+    assert sigma().negative_slope == alpha
 
 
 def test_ways_to_write_a_slope_are_the_same_architecture() -> None:

@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 from dynamics_cli import api
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Problem, State, get_kind
+from dynamics_cli.kinds import Loss, Problem, State, get_kind
+from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.measures.lanczos import largest_eigenvalues
-from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of, loss_derivatives
+from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of, loss_curvature
 from dynamics_cli.recording.weights import features
 from dynamics_cli.training.problem import build_problem
 
@@ -158,7 +159,7 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
         )
     }
     h = np.asarray(state.network(state.problem.dataset.x)).reshape(state.problem.dataset.n, -1)
-    bend = loss_derivatives(state.problem, h)[1]
+    bend = loss_curvature(state.problem, h)
     n, C = h.shape
     blocks = np.zeros((n * C, n * C))
     for k in range(n):
@@ -178,12 +179,20 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     np.testing.assert_allclose(spectrum, np.linalg.eigvalsh(H)[::-1], atol=1e-10)
 
 
-def test_the_bends_of_losses_are_their_second_derivatives() -> None:
+class Own(CrossEntropy):
+    """No formula."""
+
+    def values(self, h: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(h, y, reduction="none")
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(), Own()], ids=["formula", "autograd"])
+def test_the_bends_of_losses_are_their_second_derivatives(loss: Loss) -> None:
     h = np.random.default_rng(0).standard_normal((3, 3))
-    problem = problem_of("softmax")
+    problem = dataclasses.replace(problem_of("softmax"), loss=loss)
     p = np.exp(h) / np.exp(h).sum(1, keepdims=True)
     expected = (np.einsum("nc,cd->ncd", p, np.eye(3)) - np.einsum("nc,nd->ncd", p, p)) / 3
-    np.testing.assert_allclose(loss_derivatives(problem, h)[1], expected, atol=1e-14)
+    np.testing.assert_allclose(loss_curvature(problem, h), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("k", [1, 3])

@@ -175,6 +175,25 @@ def test_a_derivative_by_hand_is_compared_with_automatic_differentiation(what: s
     assert re.search(message, done.stderr)
 
 
+RELATIVE = """\
+from dynamics_cli.architectures.fully_connected import FullyConnected
+class Mine(FullyConnected, kind="mine"):
+    {says}
+"""
+
+
+@pytest.mark.parametrize(("says", "backend"), [("engine = True", "layers"), ("pass", "autograd")])
+def test_the_engine_trains_networks_that_say_so_themselves(says: str, backend: str) -> None:
+    config = TWO_LAYERS.replace("two_layer, width: 3", "mine, widths: [3]").replace("backend: autograd\n", "")
+    config = config.replace("balanced, scale: 0.1", "default_scaled")
+    for kind in ("mine", "fully_connected"):
+        done = train(RELATIVE.format(says=says), config.replace("mine,", f"{kind},"), "--out", kind)
+        assert done.exit_code == 0, done.output
+    own, bundled = load_run("mine"), load_run("fully_connected")
+    assert (own.info["backend"], bundled.info["backend"]) == (backend, "layers")
+    assert own.final_loss == pytest.approx(bundled.final_loss, rel=1e-12)
+
+
 WIDTHS = ", ".join(["2"] * 11)
 DEEP = TWO_LAYERS.replace("two_layer, width: 3", f"fully_connected, widths: [{WIDTHS}]").replace(
     "balanced, scale: 0.1", "default_scaled"

@@ -15,9 +15,6 @@ from matplotlib.lines import Line2D
 from dynamics_cli.analysis.registry import panel
 from dynamics_cli.analysis.states import MANY_STARS, Shown, draw_states, shown_states
 from dynamics_cli.analysis.view import View, no_data, no_network, no_states, spread
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.gan import Gan
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import (
@@ -242,8 +239,8 @@ def _not_two_inputs(view: View) -> str | None:
 
 
 def _no_linear_pieces(view: View) -> str | None:
-    architecture = view.run.config.architecture
-    if not isinstance(architecture, TwoLayer | FullyConnected):
+    architecture: Any = view.run.config.architecture
+    if not architecture.matrices:
         return "the network is not a fully connected one"
     if architecture.sigma.negative_slope is None:
         return f"the activation {architecture.activation.kind} is not piecewise linear"
@@ -275,8 +272,7 @@ def regions_figure(view: View, iteration: int | None) -> Figure:
 
 def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES) -> LevelSets:
     """Return where the network of state `i` decides for either class; raises UsageError when it has too many pieces."""
-    architecture = view.run.config.architecture
-    assert isinstance(architecture, TwoLayer | FullyConnected)
+    architecture: Any = view.run.config.architecture
     slope = architecture.sigma.negative_slope
     assert slope is not None  # see the panel's needs
     try:
@@ -302,8 +298,8 @@ def state_layers(view: View, i: int) -> list[Layer]:
 
 def _no_generator(view: View) -> str | None:
     """Return why there is no generator, or None; a GAN's data set is always a mixture in the plane."""
-    architecture = view.run.config.architecture
-    if not isinstance(architecture, Gan):
+    architecture: Any = view.run.config.architecture
+    if "generator" not in architecture.players:
         return "the network has no generator"
     layers = range(1, len(architecture.generator_widths) + 2)
     if not {f"generator_{kind}_{layer}" for kind in ("weight", "bias") for layer in layers} <= set(view.run.parameters):
@@ -336,7 +332,6 @@ def some_data(view: View) -> Floats:
 
 def sampler(view: View) -> Callable[[int], Floats]:
     """Return the function that gives the samples (SAMPLES, 2) of a state, by its index, of the same noise for all."""
-    architecture = view.run.config.architecture
-    assert isinstance(architecture, Gan)
+    architecture: Any = view.run.config.architecture
     noise = np.random.default_rng(view.run.config.seed).standard_normal((SAMPLES, architecture.noise_dim))
     return lambda i: architecture.generate(view.run.state(i), noise)

@@ -48,9 +48,7 @@ SAMPLES = 500
 
 
 def _no_loss(view: View) -> str | None:
-    return (
-        "two networks trained against each other share no loss" if view.run.config.architecture.kind == "gan" else None
-    )
+    return "two networks trained against each other share no loss" if view.run.config.architecture.players else None
 
 
 def _few_states(view: View) -> str | None:
@@ -199,8 +197,7 @@ def _no_density(view: View) -> str | None:
 
 def _densities(view: View) -> list[str]:
     """Return the names of the measures that are spectra of the Hessian."""
-    kinds = {name: recorded(view.run.config, name, lambda one: one.kind) for name in view.run.measures}
-    return [name for name, kind in kinds.items() if kind in ("spectral_density", "hessian_spectrum")]
+    return [name for name in view.run.measures if recorded(view.run.config, name, lambda one: one.of_spectrum)]
 
 
 @panel("spectral_density", "density of the eigenvalues of the Hessian", _no_density, log="xy")

@@ -9,11 +9,10 @@ Every kernel accumulates the gradient and applies one rounded update per weight.
 
 from __future__ import annotations
 
-from dynamics_cli.architectures.activations import Erf, LeakyRelu, Linear, Relu
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
-from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.kinds import Activation, Descent, Loss, RunConfig
+from typing import Any
+
+from dynamics_cli.architectures.activations import Erf
+from dynamics_cli.kinds import Descent, Loss, RunConfig
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse
@@ -37,22 +36,21 @@ def chunks_of(samples: int, multiply_adds: int) -> int:
 
 
 def known(config: RunConfig) -> bool:
-    """Return whether the kernels know the network and the loss of a config: exactly these types, not relatives."""
-    return _two_layers(config, (Relu, LeakyRelu, Linear))
+    """Return whether the kernels know the network and the loss of a config: exactly this loss, not relatives."""
+    return _two_layers(config) and config.architecture.sigma.negative_slope is not None  # type: ignore[attr-defined]
 
 
 def known_online(config: RunConfig) -> bool:
     """Return whether the kernel of fresh samples knows the network and the loss of a config."""
-    return _two_layers(config, (Relu, LeakyRelu, Linear, Erf))
+    return known(config) or (_two_layers(config) and type(config.architecture.sigma) is Erf)  # type: ignore[attr-defined]
 
 
-def _two_layers(config: RunConfig, sigmas: tuple[type[Activation], ...]) -> bool:
+def _two_layers(config: RunConfig) -> bool:
     architecture = config.architecture
     return (
-        type(architecture) is TwoLayer
+        architecture.engine
+        and architecture.two_layer
         and architecture.plain
-        and architecture.outputs is None
-        and type(architecture.activation) in sigmas
         and type(config.loss) in LOSS_NUMBERS
         and _plain(config.loss)
     )
@@ -65,13 +63,12 @@ def _plain(loss: Loss) -> bool:
 
 def known_layers(config: RunConfig) -> bool:
     """Return whether the engine trains a config: a network of layers whose activation, loss and update are formulas."""
-    architecture, optimizer = config.architecture, config.optimizer
-    if type(architecture) not in (FullyConnected, TwoLayer, DiagonalLinear, MatrixProduct):
-        return False
-    if isinstance(architecture, MatrixProduct) and architecture.samples != "entries":
+    architecture: Any = config.architecture
+    optimizer = config.optimizer
+    if not architecture.engine or (architecture.factors and architecture.between_samples):  # measurements of a matrix
         return False
     return (
         isinstance(optimizer, Descent)
         and all(getattr(optimizer, key, None) is None for key in ("label_noise", "samples"))
-        and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))  # type: ignore[attr-defined]
+        and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dynamics_cli.architectures._networks import GanNetwork
-from dynamics_cli.architectures.gan import Gan
 from dynamics_cli.kinds import Minibatch, Problem, stream
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.steppers.autograd import TorchStepper, network_of
@@ -32,13 +31,13 @@ class AdversarialStepper(TorchStepper):
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         problem = only(problems, "gan")
-        architecture, optimizer = problem.config.architecture, problem.config.optimizer
-        assert isinstance(architecture, Gan)
+        architecture: Any = problem.config.architecture
+        optimizer = problem.config.optimizer
         assert isinstance(optimizer, Minibatch)
         assert problem.batch_size is not None
         super().__init__(problem, network_of(problem, device), device)
         self._model = cast(GanNetwork, self._module)
-        self._seed, self._hinge = problem.config.seed, problem.config.loss.kind == "hinge"
+        self._seed, self._of_critic = problem.config.seed, problem.loss.of_critic
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
         self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
         self._trained = {player: self._model.of(player) for player in PLAYERS}
@@ -66,7 +65,7 @@ class AdversarialStepper(TorchStepper):
     def _update_generator(self) -> None:
         noise = self._noise(self._batches.batch_size, self.iteration, self._rounds)
         logits = self._model(self._model.generate(noise))  # (b,)
-        loss = -logits.mean() if self._hinge else self._loss.total(logits, torch.ones_like(logits))
+        loss = -logits.mean() if self._of_critic else self._loss.total(logits, torch.ones_like(logits))
         self._step("generator", loss)
 
     def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from threading import Thread
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.architectures.activations import Erf
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import Batches, Fresh, batches_of
@@ -133,9 +133,7 @@ class FreshStepper(TwoLayerStepper):
         super().__init__([problem])
         self._fresh, self._factors = Fresh(problem), problem.step_factors()
         self._loss_number = LOSS_NUMBERS[type(problem.loss)]
-        architecture = problem.config.architecture
-        assert isinstance(architecture, TwoLayer)
-        self._sigma = architecture.sigma
+        self._sigma: Any = problem.config.architecture.sigma  # type: ignore[attr-defined]
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (1, m, d), `output` (1, m)."""

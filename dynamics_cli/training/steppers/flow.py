@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.training.flow.base import Integrator
 from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
 
@@ -23,11 +22,11 @@ class FlowStepper(Stepper):
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
         """Choose the integrator: `flow` locates changes of activation, `autograd` takes any architecture."""
         problem = only(problems, "gradient flow")
-        assert isinstance(problem.config.optimizer, GradientFlow)
+        optimizer: Any = problem.config.optimizer
         self.backend, self.device = backend, device
-        self.times = problem.config.optimizer.times()
+        self.times = optimizer.times()
         self.integrator = _integrator(problem, backend, device)
-        self._dtype, self.stop_below = problem.dtype, problem.config.optimizer.stop_below
+        self._dtype, self.stop_below = problem.dtype, optimizer.stop_below
 
     def advance(self, n: int) -> Floats:
         """Go on by `n` states; see `Stepper.advance`."""

@@ -12,9 +12,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.fully_connected import FullyConnected
-from dynamics_cli.architectures.linear_models import DiagonalLinear, LinearModel, MatrixProduct
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.engine import units
 from dynamics_cli.engine.network import run
 from dynamics_cli.engine.products import product_units
@@ -47,9 +44,9 @@ class LayersStepper(SideBySide):
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
         first, R = problems[0], len(problems)
-        architectures = [p.config.architecture for p in problems]
+        architectures: list[Any] = [p.config.architecture for p in problems]
         architectures[0].refuse_unknown_weights(first.shapes)
-        if isinstance(architectures[0], MatrixProduct):
+        if architectures[0].factors:
             self._see_whole(architectures[0].sides())
         optimizers = [o for p in problems if isinstance(o := p.config.optimizer, Descent)]
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
@@ -64,13 +61,12 @@ class LayersStepper(SideBySide):
             self._at[name] = slice(P, P := P + size)
         self._segments, self._factors = self._steps_of(first)
         self._net = self._network(first)
-        sigmas = [c.sigma for c in architectures if isinstance(c, FullyConnected | TwoLayer | LinearModel)]
-        curves = [None if is_identity(sigma) else units.activation_unit(sigma, self.dtype) for sigma in sigmas]
+        curves = [None if is_identity(c.sigma) else units.activation_unit(c.sigma, self.dtype) for c in architectures]
         self._sigmas = np.array([0 if one is None else one.address for one in curves])
         numbers = [np.empty(0) if one is None else one.numbers for one in curves]
         most = max(1, *(len(one) for one in numbers))
         self._sigma_numbers = np.concatenate([np.pad(one, (0, most - len(one))) for one in numbers])
-        self._depth = architectures[0].depth if isinstance(architectures[0], DiagonalLinear) else 0
+        self._depth = 0 if len(self._net[1]) else architectures[0].depth
         self._theta = _aligned(np.stack([self._flat(p.initial_parameters()) for p in problems]))  # (R, P)
         self._gradient = np.zeros_like(self._theta[0])
         self._memory = _aligned(np.zeros((R, len(self._update_unit.slots), P), self.dtype))
@@ -106,14 +102,13 @@ class LayersStepper(SideBySide):
         """
         c, shapes = problem.config.architecture, problem.shapes
         ends = self._loss_numbers, self.dtype.type(c.output_scale or 1.0), bool(c.output_scale or c.centered)
-        if isinstance(c, DiagonalLinear):
+        weights = [name for name in shapes if "weight" in name]
+        if not weights:  # a diagonal network
             none = np.empty((0, 2), np.int64)
             return (np.array([problem.dataset.d, 1]), none, none > 0, np.empty(0, self.dtype), *ends)
-        weights = [name for name in shapes if "weight" in name]
         biases = [name.replace("weight", "bias") for name in weights]
-        inputs = c.sides()[0] if isinstance(c, MatrixProduct) else problem.dataset.d
-        sizes = [inputs, *(np.atleast_2d(np.empty(shapes[w])).shape[0] for w in weights)]
-        multipliers = c.multipliers(sizes) if isinstance(c, FullyConnected) else None
+        sizes = [shapes[weights[0]][1], *(np.atleast_2d(np.empty(shapes[w])).shape[0] for w in weights)]
+        multipliers = c.multipliers(sizes)
         trained = trained_names(problem)
         at = [
             (self._at[w].start, self._at[b].start if b in shapes else -1) for w, b in zip(weights, biases, strict=True)

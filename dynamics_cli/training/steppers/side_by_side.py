@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from threadpoolctl import LibController, ThreadpoolController
 
 from dynamics_cli.kinds import Descent, Loss, Problem
-from dynamics_cli.optimizers.descent import GradientDescent
 from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
 
 Weights = NDArray[np.floating]
@@ -57,7 +56,7 @@ class SideBySide(Stepper):
         self.stop_below = stops[0] if self._single else None
         self.levels = self._each([-np.inf if stop is None else stop for stop in stops])
         optimizer = first.config.optimizer
-        self.loss_scaled = isinstance(optimizer, GradientDescent) and optimizer.loss_scaled
+        self.loss_scaled: bool = getattr(optimizer, "loss_scaled", False)
         self.criterion: Loss = first.loss
         self.sample_weight = first.loss.sample_weight(first.dataset.n)
         shared = all(p.dataset is first.dataset for p in problems)

@@ -41,7 +41,7 @@ def stackable(problem: Problem) -> bool:
     return (
         type(optimizer) in ELEMENTWISE
         and getattr(optimizer, "label_noise", None) is None
-        and architecture.kind != "gan"  # which has a stepper of its own
+        and not architecture.players  # which has a stepper of its own
         and not architecture.centered  # where every replica has a function of its own
         and getattr(architecture, "slope", None) is None
         and samples * problem.multiply_adds <= MOST_WORK

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.steppers.base import State
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
@@ -18,7 +18,7 @@ class TwoLayerStepper(SideBySide):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
-        architectures = [c for p in problems if isinstance(c := p.config.architecture, TwoLayer)]
+        architectures: list[Any] = [p.config.architecture for p in problems]
         self.width = problems[0].shapes["hidden_weight"][0]
         self.train_output = architectures[0].train_output
         self.alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
