@@ -113,7 +113,7 @@ class RunInfo(BaseModel):
     seconds: Number = None
     """Wall time of the training loop."""
     arrays: list[Text] = []
-    """The arrays of weights and measures, in the order of the network and of the config."""
+    """The arrays of weights and measures, in the order of the network and of the config, and that of times."""
     rows: layout.Rows = {}
     """Rows of each array, once the run has ended in order."""
     crc32: layout.Rows = {}

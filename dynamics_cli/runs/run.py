@@ -243,16 +243,16 @@ class Run:
         """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""
         if self.finished:
             return list(self.info["rows"])
+        losses, snapshots = [layout.LOSSES, layout.LOSS_ITERATIONS], [layout.SNAPSHOT_ITERATIONS]
+        for name in self.info.get("arrays", ()):
+            (losses if name in layout.LOSS_GROUP else snapshots).append(name)
         names: list[str] = []
-        snapshots = (layout.SNAPSHOT_ITERATIONS, *self.info.get("arrays", ()))
-        groups = ((layout.loss_arrays, (layout.LOSSES, layout.LOSS_ITERATIONS)), (layout.snapshot_arrays, snapshots))
-        for found, expected in groups:
+        for expected, found in ((losses, layout.loss_arrays), (snapshots, layout.snapshot_arrays)):
             # The key of a group is made first and gets its rows last. Going on without a checkpoint deletes it first.
             there, key = found(self.path), expected[0]
             begun = acknowledged_rows(layout.array_file(self.path, key)) > 0
-            if begun or (there and key not in there and not self.info.get("resumptions")):
-                there = [*there, *expected]
-            names += there
+            lost = there and key not in there and not self.info.get("resumptions")
+            names += [*there, *(expected if begun or lost else ())]
         return list(dict.fromkeys([*names, *self._floor]))
 
     def check(self, name: str) -> int:

@@ -266,9 +266,7 @@ class RunWriter:
         for group in (self.losses, self.snapshots):
             group.align()
             for array in group.arrays.values():
-                if trim:
-                    array.trim()
-                array.sync()
+                array.sync(trim=trim)
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)

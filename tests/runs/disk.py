@@ -19,8 +19,8 @@ import pytest
 from dynamics_cli.runs.store import files, layout
 from tests.runs.faults import CHANGING
 
-_TEAR_EVERY = 16
-"""Writes up to 16 times this length, such as headers, are torn after so many bytes each; longer ones half-way."""
+_TEAR_EVERY = 8
+"""Writes up to 32 times this length, such as headers, are torn after so many bytes each; longer ones half-way."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def torn(change: Change) -> list[Change]:
     if change.name != "write_at":
         return []
     length = len(change.data)
-    cuts = range(_TEAR_EVERY, length, _TEAR_EVERY) if length <= 16 * _TEAR_EVERY else [length // 2]
+    cuts = range(_TEAR_EVERY, length, _TEAR_EVERY) if length <= 32 * _TEAR_EVERY else [length // 2]
     return [replace(change, data=change.data[:k]) for k in cuts]
 
 

@@ -235,4 +235,4 @@ def test_every_damaged_run_resumes_to_the_same_bits_or_not_at_all(
 ) -> None:
     counts = resume_cases(runs, state, tmp_path, full=True)
     print(f"{state}: {sum(counts.values())} resumptions, {dict(counts)}")
-    assert counts["same bits"] > 50
+    assert counts["same bits"] > 40

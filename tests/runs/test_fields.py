@@ -12,7 +12,7 @@ import pytest
 
 from dynamics_cli.runs import CorruptRunError, list_runs, load_run
 from dynamics_cli.runs.info import check_info
-from dynamics_cli.runs.store.arrays import ArrayWriter, Header, decode_header
+from dynamics_cli.runs.store.arrays import ArrayWriter, Header, crc_of_text
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.sealed import seal, unseal
 
@@ -106,8 +106,13 @@ def test_rows_of_a_checkpoint(rows: dict[str, int], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row_shape", [(1,) * 40, (10**17, 10**17)])
-def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...]) -> None:
-    assert decode_header(Header(np.dtype(np.float64), row_shape).encode()) is None
+@pytest.mark.parametrize("rows", [0, 1])
+def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...], rows: int, finished: Path) -> None:
+    header = Header(np.dtype(np.float64), row_shape, rows, crc_of_text("abc measures/norm"))
+    (finished / "measures" / "norm.npy").write_bytes(header._replace(checksum=header.start()).encode() + bytes(8))
+    change(finished, rows={**unseal((finished / "run.json").read_bytes())[0]["rows"], "measures/norm": rows}, crc32={})
+    with pytest.raises(CorruptRunError, match=r"norm\.npy"):
+        load_run(finished).check_all()
 
 
 def test_a_pipe_in_place_of_a_file(finished: Path) -> None:

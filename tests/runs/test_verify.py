@@ -57,11 +57,11 @@ def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
     assert [f.file for f in verify_run(tmp_path / "missing")] == [tmp_path / "missing"]
 
 
-@pytest.mark.parametrize("gone", ["losses", "loss_iterations", "trajectory/iterations", "measures/norm"])
+@pytest.mark.parametrize("gone", ["losses", "loss_iterations", "times", "trajectory/iterations", "measures/norm"])
 def test_deleted_arrays_before_the_first_checkpoint(tmp_path: Path, config: RunConfig, toy: Any, gone: str) -> None:
-    with writer.RunWriter.create(tmp_path / "run", config, {"arrays": ["measures/norm"]}) as run:
+    with writer.RunWriter.create(tmp_path / "run", config, {"arrays": ["measures/norm", "times"]}) as run:
         for i in (0, 1):
-            run.append_losses([i], [1.0])
+            run.append_losses([i], [1.0], [0.5 * i])
             toy.snapshot(run, i)
     assert verify_run(tmp_path / "run") == []
     (tmp_path / "run" / f"{gone}.npy").unlink()

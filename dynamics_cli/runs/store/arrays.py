@@ -30,11 +30,9 @@ from dynamics_cli.runs.store import files
 Array = NDArray[Any]
 
 _NPY = b"\x93NUMPY\x01\x00"
+_TEXT_AT = len(_NPY) + 2
 _ALIGNMENT = 64
 _COUNT_DIGITS = 20
-_MOST_AXES = 32
-_LARGEST_ROW = 2**60
-"""Bytes; NumPy refuses larger ones."""
 _LONGEST = 4096
 """Bytes of a header."""
 _PIECE = 1 << 20
@@ -46,16 +44,15 @@ _PATTERN = re.compile(
 
 
 class Header(NamedTuple):
-    """The header of an array; `rows` is None where a kill has torn the number.
-
-    `owner` and `checksum` (see `checksum_of`) are None in runs of formats 1 and 2, which had checksums in other files.
-    """
+    """The header of an array; `rows` is -1 where the number is torn."""
 
     dtype: np.dtype[Any]
     row_shape: tuple[int, ...]
-    rows: int | None = 0
+    rows: int = 0
     owner: int | None = None
-    checksum: int | None = None
+    """CRC-32 of the owner; None in runs of formats 1 and 2, whose headers hold no checksums."""
+    checksum: int = 0
+    """CRC-32 of dtype, row shape and rows."""
 
     @property
     def row_bytes(self) -> int:
@@ -68,26 +65,31 @@ class Header(NamedTuple):
         return len(self.encode())
 
     def encode(self) -> bytes:
-        """Return the bytes of the header."""
+        """Return the bytes of the header; their number depends neither on the rows nor on the checksums."""
         rest = "".join(f" {n}," for n in self.row_shape).removesuffix(",")
-        count = f"{self.rows or 0:{_COUNT_DIGITS}d}"
-        text = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': ({count},{rest}), }}"
+        shape = f"({self.rows:{_COUNT_DIGITS}d},{rest})"
+        text = f"{{'descr': '{self.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
         if self.owner is not None:
             text += f" #{self.owner:08x} {self.checksum:08x}"
-        text += " " * (-(len(_NPY) + 2 + len(text) + 1) % _ALIGNMENT) + "\n"
+        text += " " * (-(_TEXT_AT + len(text) + 1) % _ALIGNMENT) + "\n"
         return _NPY + struct.pack("<H", len(text)) + text.encode()
 
     def checksum_of(self, handle: BinaryIO, rows: int) -> int | None:
-        """Return the CRC-32 of dtype, row shape and the first `rows` rows; None when the file ends before."""
-        return crc_of_bytes(handle, self.offset, rows * self.row_bytes, self.beginning())
+        """Return the checksum of the first `rows` rows of a file; None when it ends before."""
+        return crc_of_bytes(handle, self.offset, rows * self.row_bytes, self.start())
 
-    def beginning(self) -> int:
+    def start(self) -> int:
         """Return the checksum of no rows."""
         return zlib.crc32(f"{self.dtype.str} {self.row_shape}".encode())
 
 
+def crc_of_text(text: str) -> int:
+    """Return the CRC-32 that stands for an owner."""
+    return zlib.crc32(text.encode(errors="surrogatepass"))
+
+
 def crc_of_bytes(handle: BinaryIO, position: int, count: int, checksum: int = 0) -> int | None:
-    """Run the CRC-32 on over `count` bytes of a file from `position` on; None when the file ends before."""
+    """Run a CRC-32 on over `count` bytes of a file from `position` on; return None when the file ends before."""
     while count > 0:
         piece = files.read_at(handle, position, min(count, _PIECE))
         if not piece:
@@ -98,48 +100,45 @@ def crc_of_bytes(handle: BinaryIO, position: int, count: int, checksum: int = 0)
 
 
 def decode_header(start: bytes) -> Header | None:
-    """Read a header from the first bytes of a file; None when it is not one of ours, or damaged."""
-    at = len(_NPY) + 2
-    if len(start) < at or not start.startswith(_NPY):
-        return None
-    (length,) = struct.unpack_from("<H", start, len(_NPY))
-    found = _PATTERN.fullmatch(start[at : at + length])
+    """Read a header from the first bytes of a file; None when dyn does not write such a header."""
+    length = int.from_bytes(start[len(_NPY) : _TEXT_AT], "little")
+    found = _PATTERN.fullmatch(start[_TEXT_AT : _TEXT_AT + length])
     if found is None:
         return None
     try:
         dtype = np.dtype(found[1].decode())
     except TypeError:  # such as 'f3'
         return None
-    row_shape = tuple(int(n) for n in (found[3] or b"").split(b",") if n)
-    if len(row_shape) >= _MOST_AXES or dtype.itemsize * math.prod(row_shape) > _LARGEST_ROW:
-        return None
-    owner, checksum = (int(found[5], 16), int(found[6], 16)) if found[4] else (None, None)
-    header = Header(dtype, row_shape, int(found[2]), owner, checksum)
+    header = Header(dtype, tuple(int(n) for n in (found[3] or b"").split(b",") if n), int(found[2]))
+    if found[4]:
+        header = header._replace(owner=int(found[5], 16), checksum=int(found[6], 16))
     # All but a torn number of rows must be, byte for byte, as it would be written.
-    expected, (first, last) = header.encode(), (at + found.start(2), at + found.end(2))
-    if (expected[:first], expected[last:]) != (start[:first], start[last : len(expected)]):
+    expected, (first, last) = header.encode(), (_TEXT_AT + found.start(2), _TEXT_AT + found.end(2))
+    same = (expected[:first], expected[last:]) == (start[:first], start[last : len(expected)])
+    if not same or header.row_bytes == 0:
         return None
-    return header if expected[first:last] == found[2] else header._replace(rows=None)
+    return header if expected[first:last] == found[2] else header._replace(rows=-1)
 
 
-def read_header(path: Path) -> tuple[Header, int]:
+def read_header(path: Path, owner: str | None = None) -> tuple[Header, int]:
     """Return the header of an array, and the size of its file in bytes.
 
-    Raises CorruptRunError: it cannot be read, or dyn does not write such a header.
+    Raises CorruptRunError: it cannot be read, dyn does not write such a header, or it is of another owner than `owner`.
     """
     with unreadable_as_corrupt(path), files.open_read(path) as handle:
         header, size = decode_header(files.read_at(handle, 0, _LONGEST)), files.size(handle)
-    if header is None or header.row_bytes == 0:
+    if header is None:
         raise CorruptRunError(path, "its header is not one that dyn writes")
+    if owner is not None and header.owner != crc_of_text(owner):
+        raise CorruptRunError(path, "it belongs to another run, or is another array")
     return header, size
 
 
 class ArrayWriter:
-    """Appends rows of one shape and dtype to an array; `reopen` goes on with an existing one.
+    """Appends rows of one shape and dtype to an array; `reopen` goes on with an existing array.
 
     Attributes:
         path: the `.npy` file.
-        row_shape, dtype: shape of one row, type of the numbers.
     """
 
     def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike, owner: str = "") -> None:
@@ -149,9 +148,9 @@ class ArrayWriter:
 
         Raises ValueError: rows without bytes, or a dtype that is not a plain number.
         """
-        header = Header(np.dtype(dtype), tuple(row_shape), 0, crc_of_text(owner), 0)
-        header = header._replace(checksum=header.beginning())
-        if decode_header(header.encode()) != header or header.row_bytes == 0:
+        header = Header(np.dtype(dtype), tuple(row_shape), 0, crc_of_text(owner))
+        header = header._replace(checksum=header.start())
+        if decode_header(header.encode()) != header:
             raise ValueError(f"cannot store rows of shape {row_shape} and dtype {np.dtype(dtype)}")
         with files.os_errors_as_run_errors(path):
             files.write_atomic(path, header.encode())
@@ -165,31 +164,30 @@ class ArrayWriter:
 
         Raises CorruptRunError: the array cannot be read, is another's, or its rows do not fit the checksum.
         """
-        header, _ = read_header(path)
-        _check_owner(path, header, owner)
+        header, _ = read_header(path, owner)
         writer = cls.__new__(cls)
         with files.os_errors_as_run_errors(path):
             writer._open(path, header)
             try:
                 found = header.checksum_of(writer._handle, rows)
-                fits = checksum == found
-                if checksum is None and rows <= (header.rows or 0):
-                    fits = header.checksum == header.checksum_of(writer._handle, header.rows or 0)
+                fits = found == checksum
+                if checksum is None and rows <= header.rows:
+                    fits = header.checksum == header.checksum_of(writer._handle, header.rows)
                 if found is None or not fits:
                     raise CorruptRunError(
                         path, f"its first {rows} rows, those of the checkpoint, do not fit their checksum"
                     )
-                if header != (kept := header._replace(rows=rows, checksum=found)):
-                    writer._acknowledge(kept)
-                writer.trim()
+                writer._header = header._replace(rows=rows, checksum=found)
+                writer._written = writer._header == header
+                writer.go_back(rows)
+                writer.sync(trim=True)
             except BaseException:
                 writer.close()
                 raise
         return writer
 
     def _open(self, path: Path, header: Header) -> None:
-        self.path, self.row_shape, self.dtype = path, header.row_shape, header.dtype
-        self._offset, self._row_bytes = header.offset, header.row_bytes
+        self.path, self._offset = path, header.offset
         self._header = self._before = header
         self._written = True  # the header is on the disk as it is here
         self._handle = files.open_update(path)
@@ -197,12 +195,12 @@ class ArrayWriter:
     @property
     def rows(self) -> int:
         """Acknowledged rows."""
-        return self._header.rows or 0
+        return self._header.rows
 
     @property
     def checksum(self) -> int:
         """Running checksum of the acknowledged rows."""
-        return self._header.checksum or 0
+        return self._header.checksum
 
     def append(self, rows: Array) -> None:
         """Append a block of rows `(k, *row_shape)`; after a failure the array is as before and may be appended to.
@@ -211,16 +209,20 @@ class ArrayWriter:
             ValueError: another shape or dtype than that of the array.
             RunError: the disk is full, not writable or failing.
         """
-        if rows.dtype != self.dtype or rows.shape[1:] != self.row_shape or rows.ndim != len(self.row_shape) + 1:
-            expected = f"(k, {', '.join(map(str, self.row_shape))}) {self.dtype}"
+        dtype, row_shape = self._header.dtype, self._header.row_shape
+        if rows.dtype != dtype or rows.shape[1:] != row_shape or rows.ndim != len(row_shape) + 1:
+            expected = f"(k, {', '.join(map(str, row_shape))}) {dtype}"
             raise ValueError(f"{self.path.name}: rows {rows.shape} {rows.dtype} instead of {expected}")
         if not len(rows):
             return
         block = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
-        checksum = zlib.crc32(block, self.checksum)
         with files.os_errors_as_run_errors(self.path):
-            files.write_at(self._handle, block, self._offset + self.rows * self._row_bytes)
+            files.write_at(self._handle, block, self._end())
+            checksum = zlib.crc32(block, self.checksum)
             self._acknowledge(self._header._replace(rows=self.rows + len(rows), checksum=checksum))
+
+    def _end(self) -> int:
+        return self._offset + self.rows * self._header.row_bytes
 
     def _acknowledge(self, header: Header) -> None:
         self._written = False
@@ -241,22 +243,16 @@ class ArrayWriter:
             with files.os_errors_as_run_errors(self.path):
                 self._acknowledge(header)
 
-    def trim(self) -> None:
-        """Cut the file behind the acknowledged rows."""
-        size = self._offset + self.rows * self._row_bytes
-        with files.os_errors_as_run_errors(self.path):
-            self._ensure_named()
-            if files.size(self._handle) != size:
-                files.truncate(self._handle, size)
+    def sync(self, *, trim: bool = False) -> None:
+        """Return when all acknowledged rows are on the disk, in a file that still has its name.
 
-    def sync(self) -> None:
-        """Return when all acknowledged rows are on the disk, in a file that still has its name."""
+        With `trim` nothing stays in the file behind them.
+        """
         with files.os_errors_as_run_errors(self.path):
-            self._ensure_named()
+            files.ensure_named(os.fstat(self._handle.fileno()), self.path)
+            if trim and files.size(self._handle) != self._end():
+                files.truncate(self._handle, self._end())
             files.sync(self._handle)
-
-    def _ensure_named(self) -> None:
-        files.ensure_named(os.fstat(self._handle.fileno()), self.path)
 
     def close(self) -> None:
         """Close the file; the array stays as it is."""
@@ -269,18 +265,17 @@ def read_array(path: Path, rows: int | None = None) -> Array:
     Raises CorruptRunError: the header is damaged, or there are fewer rows than it says or than `rows`.
     """
     header, size = read_header(path)
-    available = max(size - header.offset, 0) // header.row_bytes
-    wanted = header.rows if rows is None else rows
-    if header.rows is None or wanted is None or wanted > header.rows:
+    wanted, available = header.rows if rows is None else rows, max(size - header.offset, 0) // header.row_bytes
+    if not 0 <= wanted <= header.rows:
         raise CorruptRunError(path, f"it counts {header.rows} rows" + ("" if rows is None else f" instead of {rows}"))
     if wanted > available:
         raise CorruptRunError(path, f"it ends after {available} of {wanted} rows", "half copied?")
-    if wanted == 0:
-        return np.empty((0, *header.row_shape), header.dtype)  # nothing to map
     with unreadable_as_corrupt(path):
         try:
+            if wanted == 0:
+                return np.empty((0, *header.row_shape), header.dtype)  # nothing to map
             return np.memmap(path, header.dtype, "r", header.offset, (wanted, *header.row_shape))
-        except ValueError as error:  # another file has taken its place, a shorter one
+        except ValueError as error:  # too many axes, or a shorter file has taken its place
             raise CorruptRunError(path, f"it cannot be mapped ({error})") from error
 
 
@@ -298,23 +293,20 @@ def check_array(
 
     Raises CorruptRunError: it is damaged.
     """
-    header, size = read_header(path)
-    if owner is not None:
-        _check_owner(path, header, owner)
+    header, size = read_header(path, owner)
     with unreadable_as_corrupt(path), files.open_read(path) as handle:
-        found = header.checksum_of(handle, header.rows or 0)
-    problem = ""
-    if header.rows is None or rows not in (None, header.rows):
-        problem = f"it counts {header.rows} rows" + ("" if rows is None else f" instead of {rows}")
-    elif header.rows < least:
+        found = header.checksum_of(handle, header.rows)
+    if header.rows < least:
         problem = f"it has {header.rows} rows, and the checkpoint knows of {least}"
+    elif rows not in (None, header.rows):
+        problem = f"it counts {header.rows} rows instead of {rows}"
     elif found is None:
         problem = f"it ends before row {header.rows}: was it half copied?"
     elif found != header.checksum or checksum not in (None, found):
         problem = "its rows do not fit their checksum"
     elif rows is not None and size != header.offset + rows * header.row_bytes:
         problem = "it is longer than it was when the run ended"
-    if not problem and header.rows is not None:
+    else:
         return header.rows
     if read_header(path)[0] != header:
         return check_array(path, owner, rows, checksum, least)  # a living process has written the header meanwhile
@@ -324,16 +316,6 @@ def check_array(
 def acknowledged_rows(path: Path) -> int:
     """Return how many rows the header of an array counts; 0 where there is none that can be read."""
     try:
-        return read_header(path)[0].rows or 0
+        return max(0, read_header(path)[0].rows)
     except CorruptRunError:
         return 0
-
-
-def crc_of_text(owner: str) -> int:
-    """Return the CRC-32 that stands for an owner."""
-    return zlib.crc32(owner.encode(errors="surrogatepass"))
-
-
-def _check_owner(path: Path, header: Header, owner: str) -> None:
-    if header.owner != crc_of_text(owner):
-        raise CorruptRunError(path, "it belongs to another run, or is another array")

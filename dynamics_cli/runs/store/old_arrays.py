@@ -14,7 +14,6 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
@@ -23,15 +22,13 @@ from dynamics_cli.runs.store.arrays import ArrayWriter, crc_of_bytes, crc_of_tex
 LAST_FORMAT = 2
 """Last format of runs that began with such arrays."""
 
-_RECORD = np.dtype([("rows", "<u8"), ("block", "<u4"), ("check", "<u4")])
-
 
 def is_old(path: Path) -> bool:
     """Whether the header of an array has no checksum.
 
     Raises CorruptRunError: it cannot be read.
     """
-    return read_header(path)[0].checksum is None
+    return read_header(path)[0].owner is None
 
 
 def check_old_array(
@@ -49,17 +46,17 @@ def check_old_array(
     Raises CorruptRunError: it is damaged.
     """
     header, size = read_header(path)
-    count, ends = header.rows, [0, *_blocks(path, owner, seal)[0].tolist()]
-    if count is None or count < least or rows not in (None, count):
+    ends = [0, *(end for end, _ in _blocks(path, owner, seal))]
+    if header.rows < least or rows not in (None, header.rows):
         wanted = f"at least {least}" if rows is None else rows
-        raise CorruptRunError(path, f"it counts {count} rows instead of {wanted}")
+        raise CorruptRunError(path, f"it counts {header.rows} rows instead of {wanted}")
     # Records run ahead of the number: after a kill by one block, after a cut back to the checkpoint by any number.
-    if count not in (least, *ends[-2:]):
-        raise CorruptRunError(path, f"it counts {count} rows and has checksums of {ends[-1]}")
+    if header.rows not in (least, *ends[-2:]):
+        raise CorruptRunError(path, f"it counts {header.rows} rows and has checksums of {ends[-1]}")
     if rows is not None and (rows, size) != (ends[-1], header.offset + rows * header.row_bytes):
         raise CorruptRunError(path, "it is not what it was when the run ended")
-    _check_blocks(path, owner, count)
-    return count
+    _check_blocks(path, owner, header.rows)
+    return header.rows
 
 
 def renew(path: Path, owner: str | None, rows: int, new_owner: str) -> None:
@@ -71,49 +68,41 @@ def renew(path: Path, owner: str | None, rows: int, new_owner: str) -> None:
     """
     _check_blocks(path, owner, rows)
     array = read_array(path, rows)
-    some = max(1, 2**20 // array[:0].itemsize // max(1, array[:1].size))
     with files.os_errors_as_run_errors(path):
-        with (
-            files.replacing(path) as temporary,
-            closing(ArrayWriter(temporary, array.shape[1:], array.dtype, new_owner)) as writer,
-        ):
-            for first in range(0, rows, some):
-                writer.append(np.asarray(array[first : first + some]))
+        with files.replacing(path) as new, closing(ArrayWriter(new, array.shape[1:], array.dtype, new_owner)) as writer:
+            writer.append(np.asarray(array))
             writer.sync()
         files.remove(path.with_suffix(layout.CHECKSUM_SUFFIX))
 
 
 def _check_blocks(path: Path, owner: str | None, rows: int) -> None:
     """Raise `CorruptRunError` unless the blocks of the first `rows` rows fit their checksums."""
-    header, _ = read_header(path)
-    start = 0
+    header, start = read_header(path)[0], 0
     with unreadable_as_corrupt(path), files.open_read(path) as handle:
-        for end, checksum in zip(*_blocks(path, owner), strict=True):
-            if start >= rows:
-                return
-            position = header.offset + start * header.row_bytes
-            if crc_of_bytes(handle, position, int(end - start) * header.row_bytes) != checksum:
+        for end, checksum in _blocks(path, owner):
+            position, count = header.offset + start * header.row_bytes, (end - start) * header.row_bytes
+            if start >= rows or crc_of_bytes(handle, position, count) != checksum:
                 break
-            start = int(end)
+            start = end
     if start < rows:
         raise CorruptRunError(path, "its rows do not fit their checksums")
 
 
-def _blocks(path: Path, owner: str | None, seal: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows after each block, and the CRC-32 of each block; a torn record at the end is left out."""
+def _blocks(path: Path, owner: str | None, seal: str | None = None) -> list[tuple[int, int]]:
+    """Return the rows after each block, and the CRC-32 of the block; what follows a torn record is left out."""
     sums = path.with_suffix(layout.CHECKSUM_SUFFIX)
     with unreadable_as_corrupt(sums):
         data = files.read(sums)
     if seal is not None and hashlib.sha256(data).hexdigest() != seal:
         raise CorruptRunError(sums, f"it is not what it was when the run ended, and {path.name} cannot be checked")
     magic = b"DYNCRC1\n" if owner is None else struct.pack("<4sI", b"DYN2", crc_of_text(owner))
-    empty = read_header(path)[0]._replace(rows=0).encode()
-    first = struct.pack("<8sI", magic, zlib.crc32(empty))
+    first = struct.pack("<8sI", magic, zlib.crc32(read_header(path)[0]._replace(rows=0).encode()))
     if data[:16] != first + struct.pack("<I", zlib.crc32(first)):
         raise CorruptRunError(sums, f"it belongs to another run, or not to the header of {path.name}")
-    records = np.frombuffer(data[16 : len(data) // 16 * 16], _RECORD)
-    ends = records["rows"].astype(np.int64)
-    valid = np.diff(ends, prepend=0) > 0
-    valid &= [zlib.crc32(record.tobytes()[:12]) == record["check"] for record in records]
-    count = len(valid) if valid.all() else int(np.argmin(valid))
-    return ends[:count], records["block"][:count].astype(np.int64)
+    blocks, last = [], 0
+    for end, checksum, own in struct.iter_unpack("<QII", data[16 : len(data) // 16 * 16]):
+        if end <= last or zlib.crc32(struct.pack("<QI", end, checksum)) != own:
+            break
+        blocks.append((end, checksum))
+        last = end
+    return blocks
