@@ -240,7 +240,7 @@ class RunWriter:
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
         self._check_lock()
-        rows, checksums = self._sync(trim=True)
+        rows, checksums = self._sync()
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
@@ -261,12 +261,12 @@ class RunWriter:
     ) -> None:
         self.close()
 
-    def _sync(self, *, trim: bool = False) -> tuple[dict[str, int], dict[str, int]]:
-        """Return rows and checksum of each array once they are on the disk; with `trim` nothing stays behind them."""
+    def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return rows and checksum of each array once they are on the disk."""
         for group in (self.losses, self.snapshots):
             group.align()
             for array in group.arrays.values():
-                array.sync(trim=trim)
+                array.sync()
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
@@ -368,7 +368,8 @@ class ArrayGroup:
     def align(self) -> None:
         """Take back from every array what an append that failed half-way has left in it."""
         for array in self.arrays.values():
-            array.go_back(self.rows)
+            if array.rows != self.rows or not array.whole:
+                array.cut(self.rows)
 
     def close(self) -> None:
         """Close all files."""

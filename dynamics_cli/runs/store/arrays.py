@@ -39,12 +39,12 @@ _PIECE = 1 << 20
 """Bytes read at once."""
 _PATTERN = re.compile(
     rb"\{'descr': '([<>|][fiub][0-9]{1,2})', 'fortran_order': False, "
-    rb"'shape': \(( *[0-9]+),((?: [0-9]{1,18},)* [0-9]{1,18})?\), \}( #([0-9a-f]{8}) ([0-9a-f]{8}))? *\n",
+    rb"'shape': \( *([0-9]{1,20}),((?: [0-9]{1,18},)* [0-9]{1,18})?\), \}( #([0-9a-f]{8}) ([0-9a-f]{8}))? *\n",
 )
 
 
 class Header(NamedTuple):
-    """The header of an array; `rows` is -1 where the number is torn."""
+    """The header of an array."""
 
     dtype: np.dtype[Any]
     row_shape: tuple[int, ...]
@@ -112,12 +112,8 @@ def decode_header(start: bytes) -> Header | None:
     header = Header(dtype, tuple(int(n) for n in (found[3] or b"").split(b",") if n), int(found[2]))
     if found[4]:
         header = header._replace(owner=int(found[5], 16), checksum=int(found[6], 16))
-    # All but a torn number of rows must be, byte for byte, as it would be written.
-    expected, (first, last) = header.encode(), (_TEXT_AT + found.start(2), _TEXT_AT + found.end(2))
-    same = (expected[:first], expected[last:]) == (start[:first], start[last : len(expected)])
-    if not same or header.row_bytes == 0:
-        return None
-    return header if expected[first:last] == found[2] else header._replace(rows=-1)
+    expected = header.encode()
+    return header if start[: len(expected)] == expected and header.row_bytes else None
 
 
 def read_header(path: Path, owner: str | None = None) -> tuple[Header, int]:
@@ -139,6 +135,7 @@ class ArrayWriter:
 
     Attributes:
         path: the `.npy` file.
+        whole: whether the last append succeeded; otherwise `cut` must come before the next one.
     """
 
     def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike, owner: str = "") -> None:
@@ -168,28 +165,16 @@ class ArrayWriter:
         writer = cls.__new__(cls)
         with files.os_errors_as_run_errors(path):
             writer._open(path, header)
-            try:
-                found = header.checksum_of(writer._handle, rows)
-                fits = found == checksum
-                if checksum is None and rows <= header.rows:
-                    fits = header.checksum == header.checksum_of(writer._handle, header.rows)
-                if found is None or not fits:
-                    raise CorruptRunError(
-                        path, f"its first {rows} rows, those of the checkpoint, do not fit their checksum"
-                    )
-                writer._header = header._replace(rows=rows, checksum=found)
-                writer._written = writer._header == header
-                writer.go_back(rows)
-                writer.sync(trim=True)
-            except BaseException:
-                writer.close()
-                raise
+        try:
+            writer.cut(rows, checksum)
+        except BaseException:
+            writer.close()
+            raise
         return writer
 
     def _open(self, path: Path, header: Header) -> None:
-        self.path, self._offset = path, header.offset
-        self._header = self._before = header
-        self._written = True  # the header is on the disk as it is here
+        self.path, self._header, self._offset = path, header, header.offset
+        self.whole = True
         self._handle = files.open_update(path)
 
     @property
@@ -203,7 +188,7 @@ class ArrayWriter:
         return self._header.checksum
 
     def append(self, rows: Array) -> None:
-        """Append a block of rows `(k, *row_shape)`; after a failure the array is as before and may be appended to.
+        """Append a block of rows `(k, *row_shape)`.
 
         Raises:
             ValueError: another shape or dtype than that of the array.
@@ -216,42 +201,41 @@ class ArrayWriter:
         if not len(rows):
             return
         block = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
+        header = self._header._replace(rows=self.rows + len(rows), checksum=zlib.crc32(block, self.checksum))
+        self.whole = False
         with files.os_errors_as_run_errors(self.path):
-            files.write_at(self._handle, block, self._end())
-            checksum = zlib.crc32(block, self.checksum)
-            self._acknowledge(self._header._replace(rows=self.rows + len(rows), checksum=checksum))
+            files.write_at(self._handle, block, self._offset + self.rows * self._header.row_bytes)
+            files.write_at(self._handle, header.encode(), 0)
+        self._header, self.whole = header, True
 
-    def _end(self) -> int:
-        return self._offset + self.rows * self._header.row_bytes
+    def cut(self, rows: int, checksum: int | None = None) -> None:
+        """Keep the first `rows` rows, and nothing in the file behind them.
 
-    def _acknowledge(self, header: Header) -> None:
-        self._written = False
-        files.write_at(self._handle, header.encode(), 0)
-        self._before, self._header, self._written = self._header, header, True
-
-    def go_back(self, rows: int) -> None:
-        """Take the last append back where the array has other than `rows` rows, or where that append failed.
+        They must have this checksum; without one, as after an append and in checkpoints of formats 1 and 2, all
+        acknowledged rows must have that of the header.
 
         Raises:
-            ValueError: the array had another number of rows before its last append.
+            CorruptRunError: they have not.
             RunError: the disk is full, not writable or failing.
         """
-        header = self._header if rows == self.rows else self._before
-        if header.rows != rows:
-            raise ValueError(f"{self.path.name} has {self.rows} rows, not {rows}")
-        if header is not self._header or not self._written:
-            with files.os_errors_as_run_errors(self.path):
-                self._acknowledge(header)
+        header, handle = self._header, self._handle
+        with files.os_errors_as_run_errors(self.path):
+            files.ensure_named(os.fstat(handle.fileno()), self.path)
+            found = header.checksum_of(handle, rows)
+            fits = found == checksum
+            if checksum is None:
+                fits = rows <= header.rows and header.checksum == header.checksum_of(handle, header.rows)
+            if found is None or not fits:
+                raise CorruptRunError(self.path, f"its first {rows} rows, which are needed, do not fit their checksum")
+            header = header._replace(rows=rows, checksum=found)
+            files.write_at(handle, header.encode(), 0)  # first: at each moment the acknowledged rows can be checked
+            files.truncate(handle, self._offset + rows * header.row_bytes)
+        self._header, self.whole = header, True
 
-    def sync(self, *, trim: bool = False) -> None:
-        """Return when all acknowledged rows are on the disk, in a file that still has its name.
-
-        With `trim` nothing stays in the file behind them.
-        """
+    def sync(self) -> None:
+        """Return when all acknowledged rows are on the disk, in a file that still has its name."""
         with files.os_errors_as_run_errors(self.path):
             files.ensure_named(os.fstat(self._handle.fileno()), self.path)
-            if trim and files.size(self._handle) != self._end():
-                files.truncate(self._handle, self._end())
             files.sync(self._handle)
 
     def close(self) -> None:
