@@ -46,9 +46,7 @@ def verify_run(path: str | Path) -> list[Finding]:
 def _verify(directory: Path) -> list[Finding]:
     try:
         run = Run(directory, verify=False)
-    except NotARunError as error:
-        return [Finding(directory, str(error), _intact_arrays(directory))]
-    except CorruptRunError as error:
+    except (NotARunError, CorruptRunError) as error:
         return [replace(Finding.of(error, directory), usable=_intact_arrays(directory))]
     except RunError as error:
         return [Finding.of(error, directory)]
