@@ -34,10 +34,10 @@ from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.text import jsonable
 from dynamics_cli.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 """Version of the run directory; a directory of a higher one is refused, not guessed at.
 
-In format 1 the checksums of arrays did not name their run.
+In formats 1 and 2 the checksums of arrays stood in files of their own, which in format 1 did not name their run.
 """
 
 Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
@@ -113,11 +113,13 @@ class RunInfo(BaseModel):
     seconds: Number = None
     """Wall time of the training loop."""
     arrays: list[Text] = []
-    """The arrays of weights and measures, in the order of the network and of the config."""
+    """The arrays of weights and measures, in the order of the network and of the config, and that of times."""
     rows: layout.Rows = {}
     """Rows of each array, once the run has ended in order."""
+    crc32: layout.Rows = {}
+    """Checksum of each array (see `runs.store.arrays`), once the run has ended in order."""
     seals: dict[str, Any] = {}
-    """Checksum of each array's checksum file, once the run has ended in order."""
+    """In format 2, checksum of each array's checksum file."""
     versions: dict[str, Any] = {}
     """Versions of dyn, Python and the numerical packages."""
     environment: dict[str, Any] = {}
@@ -169,9 +171,14 @@ def check_info(path: Path, info: Mapping[str, Any]) -> None:
         raise CorruptRunError(path, problem, _ARRAYS) from error
 
 
-def owner(info: Mapping[str, Any], array: str) -> str | None:
-    """Return by what the checksum file of an array of a run names the two; `None` in runs of format 1."""
-    return None if info["format"] == 1 else f"{info.get('hash')} {array}"
+def owner(info: Mapping[str, Any], array: str) -> str:
+    """Return by what an array of a run names the two."""
+    return f"{info.get('hash')} {array}"
+
+
+def old_owner(info: Mapping[str, Any], array: str) -> str | None:
+    """Return by what the checksum file of an array names the two, in runs of formats 1 (None) and 2."""
+    return None if info["format"] == 1 else owner(info, array)
 
 
 def write_info(directory: Path, info: Mapping[str, Any]) -> None:

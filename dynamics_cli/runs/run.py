@@ -18,12 +18,13 @@ from dynamics_cli.config.dump import to_plain
 from dynamics_cli.errors import DynError, InputError, RunError, UsageError, did_you_mean
 from dynamics_cli.kinds import Measure, Samples, Streams
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import check_config, owner, read_config, read_info
+from dynamics_cli.runs.info import check_config, old_owner, owner, read_config, read_info
 from dynamics_cli.runs.steady import which_file
-from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import blocks, read_array, verify_array
+from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.arrays import acknowledged_rows, check_array, read_array
 from dynamics_cli.runs.store.checkpoints import load_checkpoint
 from dynamics_cli.runs.store.locks import is_locked
+from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, check_old_array, is_old
 from dynamics_cli.text import cell, html_table
 
 Array = NDArray[Any]
@@ -241,32 +242,28 @@ class Run:
         """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""
         if self.finished:
             return list(self.info["rows"])
-        on_disk: list[str] = []
-        groups = {layout.LOSSES: layout.loss_arrays, layout.SNAPSHOT_ITERATIONS: layout.snapshot_arrays}
-        for key, found in groups.items():
-            # Before the key there are no rows, and an array may be in the making; with it all must be there.
-            begun, there = files.exists(layout.array_file(self.path, key)), found(self.path)
-            on_disk += [n for n in there if begun or files.exists(layout.array_file(self.path, n))]
-            # A second block follows only on the key of the first. Going on without a checkpoint deletes all of them.
-            if (
-                not begun
-                and not self.info.get("resumptions")
-                and any(blocks(layout.array_file(self.path, n)) > 1 for n in there)
-            ):
-                on_disk.append(key)
-        if layout.LOSSES in on_disk and layout.LOSS_ITERATIONS not in on_disk:
-            on_disk.append(layout.LOSS_ITERATIONS)
-        return [*on_disk, *(name for name in self._floor if name not in on_disk)]
+        losses, snapshots = [layout.LOSSES, layout.LOSS_ITERATIONS], [layout.SNAPSHOT_ITERATIONS]
+        for name in self.info.get("arrays", ()):
+            (losses if name in layout.LOSS_GROUP else snapshots).append(name)
+        names: list[str] = []
+        for expected, found in ((losses, layout.loss_arrays), (snapshots, layout.snapshot_arrays)):
+            # The key of a group is made first and gets its rows last. Going on without a checkpoint deletes it first.
+            there, key = found(self.path), expected[0]
+            begun = acknowledged_rows(layout.array_file(self.path, key)) > 0
+            lost = there and key not in there and not self.info.get("resumptions")
+            names += [*there, *(expected if begun or lost else ())]
+        return list(dict.fromkeys([*names, *self._floor]))
 
     def check(self, name: str) -> int:
-        """Check one array against its checksums, and against the rows that it must have; return its rows.
+        """Check one array against its checksum, and against the rows that it must have; return its rows.
 
         Raises CorruptRunError: it is damaged, or rows are missing.
         """
-        path, whose = layout.array_file(self.path, name), owner(self.info, name)
-        if self.finished:
-            return verify_array(path, self.info["rows"][name], seal=self.info.get("seals", {}).get(name), owner=whose)
-        return verify_array(path, least=self._floor.get(name), owner=whose)
+        path, whose, info = layout.array_file(self.path, name), owner(self.info, name), self.info
+        rows, least = info.get("rows", {}).get(name), self._floor.get(name, 0)
+        if info["format"] <= LAST_FORMAT and is_old(path):
+            return check_old_array(path, old_owner(info, name), rows, info.get("seals", {}).get(name), least)
+        return check_array(path, whose, rows, info.get("crc32", {}).get(name), least)
 
     def check_all(self, usable: str = "") -> None:
         """Check every array now, instead of when it is first used; `usable` says what can be done with a damaged one.
@@ -289,6 +286,8 @@ class Run:
     @cached_property
     def _floor(self) -> dict[str, int]:
         """Rows that each array of an unfinished run has at least."""
+        if self.finished:
+            return {}
         found = load_checkpoint(self.path, self.info.get("config_sha256"))
         return found.rows if found else {}
 

@@ -14,7 +14,7 @@ from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
 from dynamics_cli.runs.steady import steadily
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import verify_array
+from dynamics_cli.runs.store.arrays import check_array
 from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
 
@@ -46,9 +46,7 @@ def verify_run(path: str | Path) -> list[Finding]:
 def _verify(directory: Path) -> list[Finding]:
     try:
         run = Run(directory, verify=False)
-    except NotARunError as error:
-        return [Finding(directory, str(error), _intact_arrays(directory))]
-    except CorruptRunError as error:
+    except (NotARunError, CorruptRunError) as error:
         return [replace(Finding.of(error, directory), usable=_intact_arrays(directory))]
     except RunError as error:
         return [Finding.of(error, directory)]
@@ -116,7 +114,7 @@ def _arrays(run: Run) -> list[Finding]:
             snapshots = rows
         elif name not in layout.LOSS_GROUP and rows < snapshots:
             problem = f"it has {rows} rows of {snapshots} snapshots"
-            findings.append(Finding(layout.array_file(run.path, name), problem, f"its first {rows} rows are intact"))
+            findings.append(Finding(layout.array_file(run.path, name), problem))
     return findings
 
 
@@ -129,7 +127,7 @@ def _intact_arrays(directory: Path) -> str:
         return ""
     for name in names:
         try:
-            intact.append(f"{name} ({verify_array(layout.array_file(directory, name))} rows)")
+            intact.append(f"{name} ({check_array(layout.array_file(directory, name), None)} rows)")
         except CorruptRunError:
             continue
     return f"arrays that fit their own checksums: {', '.join(intact)}" if intact else ""

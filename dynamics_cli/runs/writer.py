@@ -22,6 +22,7 @@ from dynamics_cli.runs.info import (
     Info,
     Status,
     changes_of_environment,
+    old_owner,
     owner,
     provenance,
     read_config,
@@ -29,8 +30,9 @@ from dynamics_cli.runs.info import (
     write_info,
 )
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.arrays import ArrayWriter, open_for_append, read_array, sums_seal
+from dynamics_cli.runs.store.arrays import ArrayWriter, read_array
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, is_old, renew
 
 
 class RunWriter:
@@ -107,7 +109,7 @@ class RunWriter:
         found = load_checkpoint(directory, info["config_sha256"])
         if found is None and info.get("checkpointed"):
             raise CorruptRunError(directory / layout.CHECKPOINT, "it is gone", "start again with --force")
-        for key in ("rows", "seals", "iterations", "final_loss", "seconds"):
+        for key in ("rows", "crc32", "seals", "iterations", "final_loss", "seconds"):
             info.pop(key, None)
         info["status"] = "running"
         info["resumptions"] = [*info.get("resumptions", []), {**provenance(), "environment": environment}]
@@ -126,17 +128,28 @@ class RunWriter:
                 files.remove_tree(found.damaged)
         _make_folders(directory)
         try:
-            writer._reopen_arrays(found.rows if found else {})
+            writer._reopen_arrays()
         except BaseException:
             writer.close()
             raise
         return writer
 
-    def _reopen_arrays(self, rows: Mapping[str, int]) -> None:
-        losses = {name: count for name, count in rows.items() if name in layout.LOSS_GROUP}
-        rest = {name: count for name, count in rows.items() if name not in layout.LOSS_GROUP}
-        self.losses.reopen(layout.loss_arrays(self.directory), losses)
-        self.snapshots.reopen(layout.snapshot_arrays(self.directory), rest)
+    def _reopen_arrays(self) -> None:
+        """Open the arrays of the checkpoint, cut to its rows, and delete all others."""
+        rows, checksums = (self.resumed.rows, self.resumed.checksums) if self.resumed else ({}, {})
+        names = {*rows, *layout.loss_arrays(self.directory), *layout.snapshot_arrays(self.directory)}
+        keys = (self.losses.key, self.snapshots.key)  # they come first: without them nothing is acknowledged
+        for name in sorted(names, key=lambda name: (name not in keys, name)):
+            path, whose = layout.array_file(self.directory, name), owner(self._info, name)
+            if name not in rows:
+                with files.os_errors_as_run_errors(path):
+                    files.remove(path)
+                    files.remove(path.with_suffix(layout.CHECKSUM_SUFFIX))
+                continue
+            if self._info["format"] <= LAST_FORMAT and is_old(path):
+                renew(path, old_owner(self._info, name), rows[name], whose)
+            group = self.losses if name in layout.LOSS_GROUP else self.snapshots
+            group.arrays[name] = ArrayWriter.reopen(path, rows[name], checksums.get(name), whose)
         self.last_loss = self.losses.last(layout.LOSS_ITERATIONS)
         self.last_snapshot = self.snapshots.last(layout.SNAPSHOT_ITERATIONS)
 
@@ -211,9 +224,7 @@ class RunWriter:
         Raises RunError: the disk is full, not writable or failing; the checkpoint before stays.
         """
         self._check_lock()
-        self._sync()
-        rows = self.losses.counts() | self.snapshots.counts()
-        save_checkpoint(self.directory, state, meta, rows, self._info["config_sha256"])
+        save_checkpoint(self.directory, state, meta, *self._sync(), owner=self._info["config_sha256"])
         if not self._info.get("checkpointed"):  # from now on one that is missing was deleted
             self._info["checkpointed"] = True
             write_info(self.directory, self._info)
@@ -229,16 +240,11 @@ class RunWriter:
         Raises RunError: the disk is full, not writable or failing; the run then reads as interrupted.
         """
         self._check_lock()
-        self.losses.align()
-        self.snapshots.align()
-        self._sync()
-        rows = self.losses.counts() | self.snapshots.counts()
+        rows, checksums = self._sync()
         for message in messages:
             self.note(message)
         final = {"iterations": iterations, "final_loss": final_loss, "seconds": seconds}
-        with files.os_errors_as_run_errors(self.directory):
-            seals = self.losses.seals() | self.snapshots.seals()
-        self._info |= {"status": status, **final, **numbers, "rows": rows, "seals": seals}
+        self._info |= {"status": status, **final, **numbers, "rows": rows, "crc32": checksums, "format": FORMAT}
         write_info(self.directory, self._info)
         self.close()
 
@@ -255,12 +261,18 @@ class RunWriter:
     ) -> None:
         self.close()
 
-    def _sync(self) -> None:
-        self.losses.sync()
-        self.snapshots.sync()
+    def _sync(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return rows and checksum of each array once they are on the disk."""
+        for group in (self.losses, self.snapshots):
+            group.align()
+            for array in group.arrays.values():
+                array.sync()
         with files.os_errors_as_run_errors(self.directory):
             for folder in (self.directory / layout.TRAJECTORY, self.directory / layout.MEASURES, self.directory):
                 files.sync_directory(folder)
+        arrays = self.losses.arrays | self.snapshots.arrays
+        rows = {name: array.rows for name, array in arrays.items()}
+        return rows, {name: array.checksum for name, array in arrays.items()}
 
     def _check_lock(self) -> None:
         """Raise RunError when the directory was deleted, lock and all: another process may write the run there now."""
@@ -317,44 +329,22 @@ def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
 class ArrayGroup:
     """Arrays below a run directory, named `losses` or `trajectory/hidden_weight`, that grow together.
 
-    `key` names the array that acknowledges: its rows are the rows of the group.
+    `key` names the array that acknowledges: its rows are the rows of the group. It is made first and appended to last.
     """
 
     def __init__(self, directory: Path, key: str, info: Mapping[str, Any]) -> None:
-        """Start a group without arrays of the run of `info`; they appear with the first rows, or with `reopen`."""
+        """Start a group without arrays of the run of `info`; they appear with the first rows."""
         self.directory, self.key, self._info = directory, key, info
-        self._arrays: dict[str, ArrayWriter] = {}
-
-    def reopen(self, found: Sequence[str], rows: Mapping[str, int]) -> None:
-        """Open the arrays that `rows` names, cut to these numbers of rows, and delete the others that were `found`.
-
-        Raises CorruptRunError: an array has fewer intact rows.
-        """
-        for name in sorted({*found, *rows}, key=lambda n: (n != self.key, n)):
-            path = layout.array_file(self.directory, name)
-            if name in rows:
-                self._arrays[name] = open_for_append(path, rows[name], owner(self._info, name))
-                continue
-            with files.os_errors_as_run_errors(path):  # the key comes first: without it nothing is acknowledged
-                files.remove(path)
-                files.remove(path.with_suffix(layout.CHECKSUM_SUFFIX))
+        self.arrays: dict[str, ArrayWriter] = {}
 
     @property
     def rows(self) -> int:
         """Acknowledged rows."""
-        return self._arrays[self.key].rows if self.key in self._arrays else 0
-
-    def counts(self) -> dict[str, int]:
-        """Rows of each array after `align`."""
-        return dict.fromkeys(self._arrays, self.rows)
-
-    def seals(self) -> dict[str, str]:
-        """Checksum of each array's checksum file."""
-        return {name: sums_seal(array.path) for name, array in self._arrays.items()}
+        return self.arrays[self.key].rows if self.key in self.arrays else 0
 
     def last(self, name: str) -> int:
         """Last acknowledged number of an array of integers (n,); -1 when there is none."""
-        return int(read_array(self._arrays[name].path, self.rows)[-1]) if self.rows else -1
+        return int(read_array(self.arrays[name].path, self.rows)[-1]) if self.rows else -1
 
     def append(self, blocks: Mapping[str, NDArray[Any]]) -> None:
         """Append one block to every array; all or none of it is acknowledged.
@@ -363,32 +353,25 @@ class ArrayGroup:
             ValueError: other arrays than before, or blocks of different lengths, or of another shape or dtype.
             RunError: the disk is full, not writable or failing.
         """
-        if self.rows and set(blocks) != set(self._arrays):
-            raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(self._arrays)}")
+        if self.rows and set(blocks) != set(self.arrays):
+            raise ValueError(f"arrays {sorted(blocks)} instead of {sorted(self.arrays)}")
         if self.key not in blocks or len({len(block) for block in blocks.values()}) != 1:
             lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
             raise ValueError(f"blocks of different lengths, or without {self.key}: {lengths}")
-        before = self.rows
-        for name in sorted(blocks, key=lambda n: n == self.key):
-            block = blocks[name]
-            if name not in self._arrays:
-                path = layout.array_file(self.directory, name)
-                self._arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype, owner(self._info, name))
-            elif self._arrays[name].rows != before:  # an earlier append failed half-way
-                self._arrays[name].truncate(before)
-            self._arrays[name].append(block)
+        for name in sorted(blocks.keys() - self.arrays.keys(), key=lambda name: (name != self.key, name)):
+            path, block = layout.array_file(self.directory, name), blocks[name]
+            self.arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype, owner(self._info, name))
+        self.align()
+        for name in sorted(blocks, key=lambda name: name == self.key):
+            self.arrays[name].append(blocks[name])
 
     def align(self) -> None:
-        """Cut every array to the acknowledged rows, with nothing behind them."""
-        for array in self._arrays.values():
-            array.truncate(self.rows)
-
-    def sync(self) -> None:
-        """Return when everything acknowledged is on the disk."""
-        for array in self._arrays.values():
-            array.sync()
+        """Take back from every array what an append that failed half-way has left in it."""
+        for array in self.arrays.values():
+            if array.rows != self.rows or not array.whole:
+                array.cut(self.rows)
 
     def close(self) -> None:
         """Close all files."""
-        for array in self._arrays.values():
+        for array in self.arrays.values():
             array.close()

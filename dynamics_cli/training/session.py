@@ -238,6 +238,8 @@ def _info(plan: Plan) -> dict[str, Any]:
     about["environment"] = _environment(plan)
     recorded = {layout.TRAJECTORY: recorded_parameters(plan.problem), layout.MEASURES: chosen_measures(plan.problem)}
     about["arrays"] = [f"{folder}/{name}" for folder, names in recorded.items() for name in names]
+    if plan.problem.config.optimizer.clock(plan.problem.iterations) is not None:
+        about["arrays"].append(layout.TIMES)
     if len(plan.problems) == 1:
         return about | {"estimate": plan.needs.as_dict()}
     return about | {"replicas": [differences(plan.problem.config, other.config) for other in plan.problems]}

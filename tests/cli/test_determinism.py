@@ -27,13 +27,13 @@ SCRIPT = Path(__file__).with_name("determinism_script.py")
 Command = list[str]
 
 MAY_DIFFER = {
-    "run.json": {"provenance", "versions", "threads", "seconds", "seals", "config_sha256", "checksum", "checkpointed"},
+    "run.json": {"provenance", "versions", "threads", "seconds", "config_sha256", "checksum", "checkpointed"},
     "figure": {"provenance", "checksum"},
     "checkpoint": {"seconds"},
     "sweep.json": {"checksum"},
 }
 """Keys of JSON documents that tell when, where and how fast. `config.yaml`, whose SHA-256 is left out, and `sweep.json`
-hold absolute paths of data files, `seals` seal the checksum files, whose blocks are the chunks of the training."""
+hold absolute paths of data files."""
 UNCOMPARED = ("lock", "lock.json", "checkpoint-previous.npz")
 """Who held the lock; what was saved before the last chunk, whose length follows the clock."""
 RC = "font.size: 20\nsvg.hashsalt: other\npdf.fonttype: 3\npdf.compression: 1\nlines.antialiased: False\n"
@@ -82,7 +82,7 @@ class World:
             return _without(data, MAY_DIFFER["figure"])
         if path.name == "checkpoint.npz":
             return _checkpoint(data, json.loads((path.parent / "run.json").read_text())["iterations"])
-        return b"" if path.suffix == ".crc" else data  # its blocks are the chunks; `verify_run` reads it
+        return data
 
 
 def worlds(root: Path, files: dict[str, str], seconds: tuple[float, float] = (0.002, 10.0)) -> tuple[World, World]:

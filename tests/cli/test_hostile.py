@@ -100,7 +100,7 @@ def test_checkpoints(count: int, dyn: Dyn, place: Path) -> None:
         shutil.rmtree(place / "run", ignore_errors=True)
         shutil.copytree(interrupted, place / "run")
         (place / "run/checkpoint-previous.npz").unlink(missing_ok=True)
-        save_checkpoint(place / "run", arrays, meta, found.rows, owner)
+        save_checkpoint(place / "run", arrays, meta, found.rows, found.checksums, owner)
         with pytest.MonkeyPatch.context() as patch:  # what is accepted need not train to its end
             patch.setattr("dynamics_cli.training.loop.TrainingLoop._train", lambda self: None)
             code = dyn("train", "toy.yaml", "--out", "run", "--resume", "--quiet", *LONG).code

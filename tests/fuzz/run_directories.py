@@ -183,7 +183,7 @@ class Room:
         content, _ = unseal(info.read_bytes())
         if isinstance(content.get("rows"), dict):
             content["rows"][name] = len(array)
-            content.pop("seals", None)
+            content.pop("crc32", None)
             info.write_bytes(seal(content))
 
     def describe(self, case: Case) -> str:
@@ -249,7 +249,7 @@ def _other_meaning(rng: random.Random, content: bytes) -> bytes:
             case 0:
                 del holder[key]
             case 1 if isinstance(holder, dict):
-                holder[rng.choice(["rows", "replicas", "messages", "checksum", "format", "x", "../x", "seals"])] = (
+                holder[rng.choice(["rows", "replicas", "messages", "checksum", "format", "x", "../x", "crc32"])] = (
                     copy.deepcopy(rng.choice(VALUES))
                 )
             case _:

@@ -94,13 +94,13 @@ def finished(tmp_path: Path, config: RunConfig) -> Path:
 def unfinished(tmp_path: Path, config: RunConfig) -> Path:
     """A run killed after two checkpoints, in the middle of a snapshot."""
     directory = tmp_path / "toy-killed"
-    writer = RunWriter.create(directory, config)
+    writer = RunWriter.create(directory, config, {"hash": "abc"})
     Toy.snapshot(writer, 0)
     for i in (3, 6):
         writer.append_losses([i - 3, i - 2, i - 1], [Toy.loss(k) for k in (i - 3, i - 2, i - 1)])
         Toy.snapshot(writer, i)
         writer.checkpoint({"w": Toy.weights(i)}, {"iteration": i})
     writer.append_losses([6, 7], [Toy.loss(6), Toy.loss(7)])
-    writer.snapshots._arrays["trajectory/hidden_weight"].append(Toy.weights(7)[None])
+    writer.snapshots.arrays["trajectory/hidden_weight"].append(Toy.weights(7)[None])
     writer.close()
     return directory

@@ -5,13 +5,19 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+
+import numpy as np
+
+from dynamics_cli.runs.store.arrays import ArrayWriter
 
 HEADER_BYTES = 128
 BLOCK_BYTES = 4096
 EVERY_BYTE_UP_TO = 4096
 """Files of at most this size have a bit of every byte flipped where every case is asked for."""
+TWO_BITS_UP_TO = 1024
+"""Those of at most this size two bits of every byte, one at a time."""
 
 
 def damages(path: Path, other: Path, *, full: bool) -> Iterator[tuple[str, bytes | None]]:
@@ -22,10 +28,10 @@ def damages(path: Path, other: Path, *, full: bool) -> Iterator[tuple[str, bytes
     data = path.read_bytes()
     rng = random.Random(f"{path.name} {len(data)}")
     for position in _positions(len(data), rng, full=full):
-        bit = rng.randrange(8)
-        flipped = bytearray(data)
-        flipped[position] ^= 1 << bit
-        yield f"bit {bit} of byte {position} flipped", bytes(flipped)
+        for bit in rng.sample(range(8), 2 if full and len(data) <= TWO_BITS_UP_TO else 1):
+            flipped = bytearray(data)
+            flipped[position] ^= 1 << bit
+            yield f"bit {bit} of byte {position} flipped", bytes(flipped)
     for size in sorted({len(data) - 1, len(data) // 2, 0}):
         yield f"cut to {size} bytes", data[:size]
     yield "a byte more", data + b"\0"
@@ -67,3 +73,11 @@ def directory_instead(path: Path) -> Iterator[None]:
         if path.is_dir():
             shutil.rmtree(path)
         path.write_bytes(data)
+
+
+def cut(run: Path, array: str, rows: int) -> None:
+    """Let an array of a toy run be as if no more rows had ever been appended to it."""
+    path, owner = run / f"{array}.npy", f"abc {array}"
+    kept = np.load(path)[:rows]
+    with closing(ArrayWriter(path, kept.shape[1:], kept.dtype, owner)) as writer:
+        writer.append(kept)

@@ -19,8 +19,8 @@ import pytest
 from dynamics_cli.runs.store import files, layout
 from tests.runs.faults import CHANGING
 
-_TEAR_EVERY_BYTE = 20
-"""Writes up to this length, such as row counts, are torn at every byte; longer ones half-way."""
+_TEAR_EVERY = 8
+"""Writes up to 32 times this length, such as headers, are torn after so many bytes each; longer ones half-way."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ def changed(content: bytes, change: Change) -> bytes:
 
 
 def torn(change: Change) -> list[Change]:
-    """Return a write that ends early: at every byte for short ones, else half-way."""
+    """Return a write that ends early: at several bytes for short ones, else half-way."""
     if change.name != "write_at":
         return []
     length = len(change.data)
-    cuts = range(1, length) if length <= _TEAR_EVERY_BYTE else [length // 2]
+    cuts = range(_TEAR_EVERY, length, _TEAR_EVERY) if length <= 32 * _TEAR_EVERY else [length // 2]
     return [replace(change, data=change.data[:k]) for k in cuts]
 
 

@@ -105,22 +105,17 @@ def check_same(found: Numbers, expected: Numbers, *, prefix: bool) -> None:
         np.testing.assert_array_equal(found[key], value[: len(found[key])], err_msg=key)
 
 
-def names(file: Path) -> set[str]:
-    """How a message may call a file: an array and its checksums are told apart by neither alone."""
-    return {file.name, file.with_suffix(".npy").name, file.with_suffix(".crc").name}
-
-
 def outcome(run: Path, file: Path, expected: Numbers, case: str) -> str:
     """Read a damaged run and return how it went: `refused`, `unneeded` (of no use for reading), or `earlier`."""
     findings = verify_run(run)
-    tail = "more" in case and run.name == "killed" and file.suffix in (".npy", ".crc")  # dropped by design
+    tail = "more" in case and run.name == "killed" and file.suffix == ".npy"  # dropped by design
     assert tail or findings, f"{case}: dyn verify finds nothing"
     told = [is_told(finding, file, run) for finding in findings]
     # nothing fits the run.json of another run
     assert any(told) if file.name == "run.json" and findings else all(told), f"{case}: {findings}"
     found = attempt(lambda: read(run))
     if isinstance(found, DynError):
-        assert any(name in str(found) for name in names(file)), f"{case}: {found}"
+        assert file.name in str(found), f"{case}: {found}"
         return "refused"
     try:
         check_same(found, expected, prefix=run.name == "killed")
@@ -136,7 +131,7 @@ def is_told(finding: Finding, file: Path, run: Path) -> bool:
     """Whether a finding speaks of the file: by its name, or of the run whose `run.json` is gone."""
     if file.name == "run.json" and finding.file == run:
         return True
-    return finding.file.name in names(file) or any(name in finding.problem for name in names(file))
+    return finding.file.name == file.name or file.name in finding.problem
 
 
 def matrix(runs: dict[str, Path], state: str, *, full: bool) -> Counter[str]:
@@ -145,7 +140,7 @@ def matrix(runs: dict[str, Path], state: str, *, full: bool) -> Counter[str]:
     expected = read(run)
     assert verify_run(run) == []
     files = files_of(run)
-    assert len(files) == 2 + 2 * 7 + 2  # run.json, config.yaml, arrays with their checksums, checkpoints
+    assert len(files) == 2 + 7 + 2  # run.json, config.yaml, arrays, checkpoints
     for file in files:
         other = runs[f"{state}-other"] / file.relative_to(run)
         for what, contents in damages(file, other, full=full):
@@ -162,7 +157,7 @@ def matrix(runs: dict[str, Path], state: str, *, full: bool) -> Counter[str]:
 @pytest.mark.parametrize("state", ["complete", "killed"])
 def test_a_damaged_file_is_told_or_does_no_harm(runs: dict[str, Path], state: str) -> None:
     counts = matrix(runs, state, full=False)
-    assert counts["refused"] > 200
+    assert counts["refused"] > 100
     assert counts["earlier"] <= 3
 
 
@@ -175,15 +170,14 @@ def test_every_damage_of_every_file(runs: dict[str, Path], state: str) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_an_array_and_its_checksums_of_another_run(runs: dict[str, Path], state: str, tmp_path: Path) -> None:
-    """Both files fit each other; they do not name this run."""
+def test_an_array_of_another_run(runs: dict[str, Path], state: str, tmp_path: Path) -> None:
+    """It fits its checksum, and does not name this run."""
     run = tmp_path / state
     shutil.copytree(runs[state], run)
     for name in ("losses", "trajectory/hidden_weight", "measures/train_accuracy"):
-        for suffix in (".npy", ".crc"):
-            shutil.copy(runs[f"{state}-other"] / f"{name}{suffix}", run / f"{name}{suffix}")
-    assert {found.file.name for found in verify_run(run)} >= {"losses.crc", "hidden_weight.crc"}
-    with pytest.raises(DynError, match=r"losses\.crc"):
+        shutil.copy(runs[f"{state}-other"] / f"{name}.npy", run / f"{name}.npy")
+    assert {found.file.name for found in verify_run(run)} >= {"losses.npy", "hidden_weight.npy"}
+    with pytest.raises(DynError, match=r"losses\.npy.*belongs to another run"):
         _ = load_run(run).losses
 
 
@@ -215,7 +209,7 @@ def resume_cases(runs: dict[str, Path], state: str, folder: Path, *, full: bool)
             case = f"{state}: {name}: {what}"
             obtained = attempt(lambda run=run: obtain_run(plan_run(plan_of, run), resume=True))
             if isinstance(obtained, DynError):
-                assert any(one in str(obtained) for one in (*names(file), str(run))), f"{case}: {obtained}"
+                assert any(name in str(obtained) for name in (file.name, str(run))), f"{case}: {obtained}"
                 counts["refused"] += 1
                 continue
             found = {path.relative_to(run): path.read_bytes() for path in run.rglob("*.npy")}
@@ -241,4 +235,4 @@ def test_every_damaged_run_resumes_to_the_same_bits_or_not_at_all(
 ) -> None:
     counts = resume_cases(runs, state, tmp_path, full=True)
     print(f"{state}: {sum(counts.values())} resumptions, {dict(counts)}")
-    assert counts["same bits"] > 50
+    assert counts["same bits"] > 40

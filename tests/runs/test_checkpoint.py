@@ -16,11 +16,11 @@ META = {"iteration": 7, "rng": 2**127 + 1, "lr": 0.1, "nan": None, "text": "ü"}
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path) is None
-    save_checkpoint(tmp_path, STATE, META, {"losses": 3})
+    save_checkpoint(tmp_path, STATE, META, {"losses": 3}, {"losses": 7})
     found = load_checkpoint(tmp_path)
     assert found is not None
     assert found.meta == META
-    assert found.rows == {"losses": 3}
+    assert (found.rows, found.checksums) == ({"losses": 3}, {"losses": 7})
     assert found.damaged is None
     assert set(found.arrays) == set(STATE)
     for name, array in STATE.items():
@@ -32,7 +32,7 @@ def test_numpy_reads_it_and_equal_states_give_equal_bytes(tmp_path: Path) -> Non
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     for folder in (tmp_path / "a", tmp_path / "b"):
-        save_checkpoint(folder, STATE, META, {})
+        save_checkpoint(folder, STATE, META, {}, {})
     file = tmp_path / "a" / "checkpoint.npz"
     assert file.read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()
     with np.load(file, allow_pickle=False) as loaded:
@@ -41,7 +41,7 @@ def test_numpy_reads_it_and_equal_states_give_equal_bytes(tmp_path: Path) -> Non
 
 
 def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, {"w": STATE["w"]}, {"i": 1}, {})
+    save_checkpoint(tmp_path, {"w": STATE["w"]}, {"i": 1}, {}, {})
     file = tmp_path / "checkpoint.npz"
     original = file.read_bytes()
     changes = [original[:i] + bytes([original[i] ^ (1 << i % 8)]) + original[i + 1 :] for i in range(len(original))]
@@ -56,7 +56,7 @@ def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
 
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
     for i in (1, 2, 3):
-        save_checkpoint(tmp_path, {"w": np.array([i])}, {"i": i}, {"losses": i})
+        save_checkpoint(tmp_path, {"w": np.array([i])}, {"i": i}, {"losses": i}, {})
     newest = load_checkpoint(tmp_path)
     assert newest is not None
     assert newest.meta == {"i": 3}
@@ -72,7 +72,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> No
 
 def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="allow_pickle"):
-        save_checkpoint(tmp_path, {"w": np.array([{}], object)}, {}, {})
+        save_checkpoint(tmp_path, {"w": np.array([{}], object)}, {}, {}, {})
     assert not list(tmp_path.iterdir())
     for content in (np.array([{}], object), np.ones(3)):
         with zipfile.ZipFile(tmp_path / "checkpoint.npz", "w") as archive, archive.open("w.npy", "w") as member:

@@ -12,8 +12,7 @@ import pytest
 
 from dynamics_cli.runs import CorruptRunError, list_runs, load_run
 from dynamics_cli.runs.info import check_info
-from dynamics_cli.runs.store.array_format import Header, decode_header
-from dynamics_cli.runs.store.arrays import ArrayWriter
+from dynamics_cli.runs.store.arrays import ArrayWriter, Header, crc_of_text
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.sealed import seal, unseal
 
@@ -90,11 +89,10 @@ def test_a_run_with_a_wrong_entry_is_damaged(finished: Path) -> None:
 )
 def test_arrays_of_another_form(name: str, array: np.ndarray, finished: Path) -> None:
     """They have good checksums and the right number of rows, as if copied from another run."""
-    with_seals = unseal((finished / "run.json").read_bytes())[0].get("seals", {})
     writer = ArrayWriter(finished / f"{name}.npy", array.shape[1:], array.dtype, f"abc {name}")
     writer.append(array)
     writer.close()
-    change(finished, seals={key: value for key, value in with_seals.items() if key != name})
+    change(finished, crc32={})
     run = load_run(finished)
     with pytest.raises(CorruptRunError, match="which dyn never writes there"):
         _ = (run.losses, run.loss_iterations, run.snapshot_iterations, *run.parameters.values())
@@ -102,14 +100,19 @@ def test_arrays_of_another_form(name: str, array: np.ndarray, finished: Path) ->
 
 @pytest.mark.parametrize("rows", [{"../x": 1}, {"losses": -1}])
 def test_rows_of_a_checkpoint(rows: dict[str, int], tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, {"w": np.zeros(2)}, {}, rows)
+    save_checkpoint(tmp_path, {"w": np.zeros(2)}, {}, rows, {})
     with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint"):
         read_checkpoint(tmp_path / "checkpoint.npz")
 
 
 @pytest.mark.parametrize("row_shape", [(1,) * 40, (10**17, 10**17)])
-def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...]) -> None:
-    assert decode_header(Header(np.dtype(np.float64), row_shape, 0).encode()) is None
+@pytest.mark.parametrize("rows", [0, 1])
+def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...], rows: int, finished: Path) -> None:
+    header = Header(np.dtype(np.float64), row_shape, rows, crc_of_text("abc measures/norm"))
+    (finished / "measures" / "norm.npy").write_bytes(header._replace(checksum=header.start()).encode() + bytes(8))
+    change(finished, rows={**unseal((finished / "run.json").read_bytes())[0]["rows"], "measures/norm": rows}, crc32={})
+    with pytest.raises(CorruptRunError, match=r"norm\.npy"):
+        load_run(finished).check_all()
 
 
 def test_a_pipe_in_place_of_a_file(finished: Path) -> None:

@@ -50,12 +50,12 @@ def test_an_edited_file_and_a_newer_version_say_so(tmp_path: Path) -> None:
     file.write_text(text.replace("0.1", "0.2"))
     with pytest.raises(CorruptRunError, match="was it edited"):
         read_info(tmp_path)
-    file.write_text(text.replace('"format": 1', '"format": 3'))
+    file.write_text(text.replace('"format": 1', '"format": 4'))
     with pytest.raises(CorruptRunError, match="does not fit its checksum, or a newer version of dyn wrote it"):
         read_info(tmp_path)
-    write_info(tmp_path, {**INFO, "format": 3})
+    write_info(tmp_path, {**INFO, "format": 4})
     with pytest.raises(
-        RunError, match=re.escape("newer version of dyn (format 3, where this one reads formats up to 2)")
+        RunError, match=re.escape("newer version of dyn (format 4, where this one reads formats up to 3)")
     ):
         read_info(tmp_path)
 

@@ -11,6 +11,8 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, Run, RunWriter, load_run, run_lock
 
+from .damage import cut
+
 
 def test_a_finished_run(finished: Path, config: RunConfig, toy: Any) -> None:
     run = load_run(str(finished))
@@ -100,7 +102,7 @@ def test_a_reader_sees_one_moment(tmp_path: Path, config: RunConfig, toy: Any) -
 def test_the_loss_arrays_are_equally_long_for_readers(tmp_path: Path, config: RunConfig) -> None:
     with RunWriter.create(tmp_path / "run", config) as writer:
         writer.append_losses([0, 1], [1.0, 0.5], [0.0, 0.1])
-        writer.losses._arrays["loss_iterations"].append(np.array([2]))
+        writer.losses.arrays["loss_iterations"].append(np.array([2]))
         run = load_run(tmp_path / "run")
         assert run.times is not None
         assert len(run.losses) == len(run.loss_iterations) == len(run.times) == 2
@@ -134,18 +136,15 @@ def test_damage_is_never_read(finished: Path) -> None:
 
 
 def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
-    from dynamics_cli.runs.store.arrays import open_for_append
-
-    open_for_append(unfinished / "losses.npy", 5, "None losses").close()
+    cut(unfinished, "losses", 5)
     with pytest.raises(CorruptRunError, match="it has 5 rows, and the checkpoint knows of 6"):
         _ = load_run(unfinished).losses
     (unfinished / "losses.npy").unlink()
-    (unfinished / "losses.crc").unlink()
     with pytest.raises(CorruptRunError, match=r"losses\.npy is damaged: it cannot be read"):
         _ = load_run(unfinished).losses
     (unfinished / "checkpoint.npz").unlink()
     (unfinished / "checkpoint-previous.npz").unlink()
-    open_for_append(unfinished / "measures" / "norm.npy", 2, "None measures/norm").close()
+    cut(unfinished, "measures/norm", 2)
     with pytest.raises(CorruptRunError, match="it has 2 rows of 3 snapshots"):
         load_run(unfinished).measures["norm"]
 

@@ -132,10 +132,10 @@ def test_checkpoints(sample: str, harm: Harm, run: Path) -> None:
     path.write_bytes(body + f"{zlib.crc32(body):08x}".encode())
     with pytest.raises(CorruptRunError, match="its contents are not those of a checkpoint|compressed members"):
         read_checkpoint(path)
-    save_checkpoint(run, {"w": np.ones(2)}, {"iteration": 3}, {})
+    save_checkpoint(run, {"w": np.ones(2)}, {"iteration": 3}, {}, {})
     assert read_checkpoint(path).meta == {"iteration": 3}  # so it is the pickle that was refused
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
-        save_checkpoint(run, {"w": np.array([harm], dtype=object)}, {}, {})
+        save_checkpoint(run, {"w": np.array([harm], dtype=object)}, {}, {}, {})
 
 
 def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:

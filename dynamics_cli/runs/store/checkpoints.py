@@ -11,7 +11,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,14 @@ _ROWS = TypeAdapter(layout.Rows)
 class Checkpoint:
     """The stepper's arrays, the caller's `meta`, and the rows of each array of the run at that moment.
 
-    `damaged` names the newer checkpoint that could not be read, if any.
+    `checksums` holds the running checksum of these rows by array; it is empty in runs of formats 1 and 2. `damaged`
+    names the newer checkpoint that could not be read, if any.
     """
 
     arrays: dict[str, NDArray[Any]]
     meta: dict[str, Any]
     rows: dict[str, int]
+    checksums: dict[str, int]
     damaged: Path | None = None
 
 
@@ -45,6 +47,7 @@ def save_checkpoint(
     arrays: Mapping[str, NDArray[Any]],
     meta: Mapping[str, Any],
     rows: Mapping[str, int],
+    checksums: Mapping[str, int],
     owner: str | None = None,
 ) -> None:
     """Write a checkpoint in one indivisible step and keep the one before.
@@ -57,8 +60,8 @@ def save_checkpoint(
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        text = json.dumps({"meta": dict(meta), "rows": dict(rows), "owner": owner})
-        archive.writestr(zipfile.ZipInfo(_META), text)  # ZipInfo: without the time of day
+        described = {"meta": dict(meta), "rows": dict(rows), "crc32": dict(checksums), "owner": owner}
+        archive.writestr(zipfile.ZipInfo(_META), json.dumps(described))  # ZipInfo: without the time of day
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
@@ -98,7 +101,8 @@ def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
                     else:
                         name = member.filename.removesuffix(".npy")
                         arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-        found = Checkpoint(arrays, dict(described["meta"]), _ROWS.validate_python(described["rows"]))
+        rows, checksums = map(_ROWS.validate_python, (described["rows"], described.get("crc32", {})))
+        found = Checkpoint(arrays, dict(described["meta"]), rows, checksums)
         written_by = described.get("owner")
     except ARCHIVE_DAMAGE as error:
         raise CorruptRunError(path, "its contents are not those of a checkpoint") from error
@@ -121,7 +125,7 @@ def load_checkpoint(directory: Path, owner: str | None = None) -> Checkpoint | N
         except CorruptRunError as error:
             damaged = damaged or error
             continue
-        return Checkpoint(found.arrays, found.meta, found.rows, damaged.file if damaged else None)
+        return replace(found, damaged=damaged.file if damaged else None)
     if damaged:
         raise CorruptRunError(damaged.file, damaged.problem, "no older one is intact: start again with --force")
     return None

@@ -48,6 +48,7 @@ SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
 
 ARRAY_SUFFIX = ".npy"
 CHECKSUM_SUFFIX = ".crc"
+"""Of the checksums of an array in runs of formats 1 and 2."""
 
 RUN_FILES = (
     INFO,  # first: without it a half-deleted run does not read as one
@@ -115,23 +116,18 @@ def array_file(directory: Path, array: str) -> Path:
 
 def loss_arrays(directory: Path) -> list[str]:
     """Names of the arrays of recorded losses that a run directory holds."""
-    return [name for name in LOSS_GROUP if _is_array(directory / name)]
+    return [name for name in LOSS_GROUP if files.exists(array_file(directory, name))]
 
 
 def snapshot_arrays(directory: Path) -> list[str]:
     """Names of the arrays of parameters, measures and snapshot iterations that a run directory holds."""
     found = {
-        f"{folder}/{name.removesuffix(suffix)}"
+        f"{folder}/{name.removesuffix(ARRAY_SUFFIX)}"
         for folder in (TRAJECTORY, MEASURES)
         for name in files.names(directory / folder)
-        for suffix in (ARRAY_SUFFIX, CHECKSUM_SUFFIX)
-        if name.endswith(suffix) and not name.startswith(".")
+        if name.endswith(ARRAY_SUFFIX) and not name.startswith(".")
     }
     return sorted(found, key=lambda name: (name == SNAPSHOT_ITERATIONS, name))
-
-
-def _is_array(stem: Path) -> bool:
-    return any(files.exists(stem.with_name(stem.name + suffix)) for suffix in (ARRAY_SUFFIX, CHECKSUM_SUFFIX))
 
 
 def is_run(directory: Path) -> bool:
