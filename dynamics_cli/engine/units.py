@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -326,6 +326,7 @@ _UPDATE = ctypes.CFUNCTYPE(
     None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_double,
     ctypes.c_int64, ctypes.c_double, ctypes.c_void_p,
 )  # fmt: skip
+_ONE = ctypes.byref(ctypes.c_double(1.0))
 
 
 @dataclass(frozen=True)
@@ -345,10 +346,12 @@ class Update(Unit):
 
     def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
         """Update `P` numbers at an address, given the addresses of the gradient and of what is remembered."""
-        segment, factor = np.array([0, P]), np.ones(1)
-        at = (one.ctypes.data for one in (segment, factor, self.numbers))
-        segments, factors, numbers = at
-        _UPDATE(self.address)(theta, g, memory, P, segments, 1, factors, lr, iteration, loss, numbers)
+        function, numbers = self._callable
+        function(theta, g, memory, P, (ctypes.c_int64 * 2)(0, P), 1, _ONE, lr, iteration, loss, numbers)
+
+    @cached_property
+    def _callable(self) -> tuple[Callable[..., None], int]:
+        return _UPDATE(self.address), self.numbers.ctypes.data
 
 
 def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:

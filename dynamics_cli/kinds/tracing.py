@@ -68,6 +68,7 @@ class Facts:
 
 
 _FORMULAS: dict[Any, Facts | str] = {}
+_PLAIN = (int, float, bool, type(None))
 
 
 def facts(kind: Any) -> Facts | None:
@@ -94,11 +95,11 @@ _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
 def _looked_at(kind: Any) -> Facts | str:
-    settings = [(key, value, type(value) is float) for key, value in kind]
-    every = (type(kind), *((key, "number" if number else repr(value)) for key, value, number in settings))
+    values = [value if type(value) in _PLAIN else repr(value) for value in vars(kind).values()]
+    every = (type(kind), *(float if type(value) is float else value for value in values))
     if every in _FORMULAS:
         return _FORMULAS[every]
-    this = (type(kind), *((key, repr(value)) for key, value, _ in settings))
+    this = (type(kind), *values)
     if this not in _FORMULAS:
         formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
         try:

@@ -72,14 +72,14 @@ def update_in_place(
     state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
 ) -> None:  # fmt: skip
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
-    several = loss.ndim > 0  # of replicas
+    of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     for name, w, g in zip(names, parameters, gradients, strict=True):
-        flat, slope = w if w.is_contiguous() else w.contiguous(), g.contiguous()
-        memory = state.setdefault(f"{name}/memory", flat.new_zeros(len(unit.slots), flat.numel()))
-        unit.apply(
-            flat.data_ptr(), slope.data_ptr(), memory.data_ptr(), flat.numel(), lr, iteration,
-            0.0 if several else float(loss),
-        )  # fmt: skip
+        flat, slope = w.contiguous(), g.contiguous()
+        place = f"{name}/memory"
+        if place not in state:
+            state[place] = flat.new_zeros(len(unit.slots), flat.numel())
+        addresses = flat.data_ptr(), slope.data_ptr(), state[place].data_ptr()
+        unit.apply(*addresses, flat.numel(), lr, iteration, of_batch)
         if flat is not w:
             w.copy_(flat)
 
@@ -262,8 +262,9 @@ class AutogradStepper(SideBySide):
             picked = torch.from_numpy(orders[0] if self._single else orders).to(self.device)
             self._epoch, self._picked = epoch, torch.split(picked, self._batches[0].batch_size, -1)
         chosen = self._picked[step]
-        x, y = (of.index_select(0, chosen.flatten()).view(*chosen.shape, *of.shape[1:]) for of in (x, y))
-        return x, y
+        if self._single:
+            return x.index_select(0, chosen), y.index_select(0, chosen)
+        return x[chosen], y[chosen]
 
     def _step(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> Tensor:
         """Do the update from state `i`, from samples with replicas at an `axis`; return the losses (R,) before it."""
@@ -291,7 +292,7 @@ class AutogradStepper(SideBySide):
         with torch.no_grad():
             for group in self._groups[part]:
                 lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
-                names, own = list(group.weights), group.replicas
+                names, own = [*group.weights], group.replicas
                 slopes = [gradients[name] if own is None else gradients[name][own] for name in names]
                 group.update(
                     list(group.weights.values()), slopes, lr=lr, names=names, state=group.memory, iteration=i,
