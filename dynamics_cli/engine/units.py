@@ -14,6 +14,7 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -195,14 +196,13 @@ _ALIVE: list[Any] = []
 @cache
 def _folder() -> Path:
     """Return where sources of units are kept: beside numba's cache, or in a folder of this process."""
-    from numba.core.caching import FunctionCache
+    from dynamics_cli.compiling import cache_folder
 
-    try:
-        folder = Path(FunctionCache(_folder.__wrapped__).cache_path) / "units"  # type: ignore[no-untyped-call]
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    except (RuntimeError, OSError):
-        return Path(tempfile.mkdtemp(prefix="dyn-units-"))
+    if kept := cache_folder():
+        with suppress(OSError):
+            (kept / "units").mkdir(parents=True, exist_ok=True)
+            return kept / "units"
+    return Path(tempfile.mkdtemp(prefix="dyn-units-"))
 
 
 # -- activations
