@@ -1,8 +1,9 @@
-"""Options of the compiler for all kernels, and where what it makes is kept."""
+"""Options of the compiler for all kernels, and where what it makes is kept: all private parts of numba stand here."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numba.np.linalg
@@ -16,11 +17,17 @@ import numba.np.arraymath  # noqa: E402
 numba.np.linalg.ensure_blas = _ensure_blas
 
 
+def cache_folder() -> Path | None:
+    """Return where numba keeps what it compiles of a module in this folder; None where nothing can be kept."""
+    try:
+        return Path(FunctionCache(cache_folder).cache_path)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return None
+
+
 def _can_be_kept() -> bool:
     """Return whether compiled kernels can be kept for other processes; where they cannot, say so on stderr."""
-    try:
-        FunctionCache(_can_be_kept)  # type: ignore[no-untyped-call] # finds the directory, one for all kernels
-    except RuntimeError:
+    if cache_folder() is None:
         print(
             "compiled kernels cannot be kept, so that every process compiles them anew: "
             "NUMBA_CACHE_DIR can name a directory that can be written",

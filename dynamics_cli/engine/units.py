@@ -14,8 +14,9 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -192,14 +193,13 @@ _ALIVE: list[Any] = []
 @cache
 def _folder() -> Path:
     """Return where sources of units are kept: beside numba's cache, or in a folder of this process."""
-    from numba.core.caching import FunctionCache
+    from dynamics_cli.compiling import cache_folder
 
-    try:
-        folder = Path(FunctionCache(_folder.__wrapped__).cache_path) / "units"  # type: ignore[no-untyped-call]
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    except (RuntimeError, OSError):
-        return Path(tempfile.mkdtemp(prefix="dyn-units-"))
+    if kept := cache_folder():
+        with suppress(OSError):
+            (kept / "units").mkdir(parents=True, exist_ok=True)
+            return kept / "units"
+    return Path(tempfile.mkdtemp(prefix="dyn-units-"))
 
 
 # -- activations
@@ -318,6 +318,7 @@ _UPDATE = ctypes.CFUNCTYPE(
     None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_double,
     ctypes.c_int64, ctypes.c_double, ctypes.c_void_p,
 )  # fmt: skip
+_ONE = ctypes.byref(ctypes.c_double(1.0))
 
 
 @dataclass(frozen=True)
@@ -337,10 +338,12 @@ class Update(Unit):
 
     def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
         """Update `P` numbers at an address, given the addresses of the gradient and of what is remembered."""
-        segment, factor = np.array([0, P]), np.ones(1)
-        at = (one.ctypes.data for one in (segment, factor, self.numbers))
-        segments, factors, numbers = at
-        _UPDATE(self.address)(theta, g, memory, P, segments, 1, factors, lr, iteration, loss, numbers)
+        function, numbers = self._callable
+        function(theta, g, memory, P, (ctypes.c_int64 * 2)(0, P), 1, _ONE, lr, iteration, loss, numbers)
+
+    @cached_property
+    def _callable(self) -> tuple[Callable[..., None], int]:
+        return _UPDATE(self.address), self.numbers.ctypes.data
 
 
 def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:

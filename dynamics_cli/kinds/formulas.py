@@ -245,7 +245,6 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "less_equal": operator.le,
         "equal": operator.eq,
         "not_equal": operator.ne,
-        "where": lambda c, a, b: torch.where(c, *(_tensor(torch, one, c) for one in (a, b))),
         "maximum": lambda a, b: _larger(torch, *_both(torch, a, b)),
         "minimum": lambda a, b: -_larger(torch, *(-one for one in _both(torch, a, b))),
         "ndtr": torch.special.ndtr,
@@ -255,10 +254,6 @@ def _of_tensors(torch: Any, name: str) -> Callable[..., Any]:
         "pick": lambda h, y: (h * (y[..., None] == torch.arange(h.shape[-1], device=h.device))).sum(-1),
     }
     return own.get(name) or getattr(torch, name)
-
-
-def _tensor(torch: Any, one: Any, like: Any) -> Any:
-    return one if isinstance(one, torch.Tensor) else torch.tensor(one, device=like.device)
 
 
 def _both(torch: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -52,13 +52,32 @@ def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) ->
     raise AssertionError
 
 
-_FORMULAS: dict[Any, int | str] = {}
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a formula."""
+
+    operations: int
+    """How many elementary functions it takes."""
+    sums: bool
+    """Of an update: whether it has sums over many weights, or remembers something of them as a whole."""
+    loss: bool
+    """Of an update: whether it depends on the loss."""
+
+
+_FORMULAS: dict[Any, Facts | str] = {}
+_PLAIN = (int, float, bool, type(None))
+
+
+def facts(kind: Any) -> Facts | None:
+    """Return what is known of the formula of an activation, loss or update; None where it is none."""
+    found = _looked_at(kind)
+    return found if isinstance(found, Facts) else None
 
 
 def operations(kind: Any) -> int | None:
     """Return how many elementary functions an activation, loss or update takes; None where it is no formula."""
-    found = _looked_at(kind)
-    return found if isinstance(found, int) else None
+    found = facts(kind)
+    return None if found is None else found.operations
 
 
 def obstacle(kind: Any) -> str | None:
@@ -66,23 +85,38 @@ def obstacle(kind: Any) -> str | None:
     if kind.section not in ("activation", "loss", "optimizer") or not hasattr(kind, _METHODS[kind.section]):
         return None
     found = _looked_at(kind)
-    return None if isinstance(found, int) else found
+    return found if isinstance(found, str) else None
 
 
 _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
-def _looked_at(kind: Any) -> int | str:
-    settings = ((key, "number" if type(value) is float else repr(value)) for key, value in kind)
-    key = (type(kind), *settings)
-    if key not in _FORMULAS:
+def _looked_at(kind: Any) -> Facts | str:
+    values = [value if type(value) in _PLAIN else repr(value) for value in vars(kind).values()]
+    every = (type(kind), *(float if type(value) is float else value for value in values))
+    if every in _FORMULAS:
+        return _FORMULAS[every]
+    this = (type(kind), *values)
+    if this not in _FORMULAS:
         formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
         try:
-            nodes, _ = traced(kind, formula)
-            _FORMULAS[key] = sum(one.operation in formulas.ELEMENTARY for one in formulas.ordered(nodes))
+            found, trace = traced(kind, formula)
         except NotAFormulaError as error:
-            _FORMULAS[key] = str(error)
-    return _FORMULAS[key]
+            _FORMULAS[this] = str(error)
+            return str(error)
+        nodes = formulas.ordered(found)
+        # a formula that asks what its numbers are has other operations for others
+        _FORMULAS[every if trace.numbers else this] = known = Facts(
+            sum(one.operation in formulas.ELEMENTARY for one in nodes),
+            any(one.operation == "total" or _named(one, "whole_") for one in nodes),
+            any(_named(one, "loss") for one in nodes),
+        )
+        return known
+    return _FORMULAS[this]
+
+
+def _named(node: Expression, name: str) -> bool:
+    return node.operation == "symbol" and node.arguments[0].startswith(name)
 
 
 # -- activations
@@ -223,12 +257,6 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     return [weight, *memory.written.values(), *whole.written.values()]
 
 
-def sums(optimizer: Any) -> bool:
-    """Return whether an update has sums over many weights."""
-    nodes, _ = traced(optimizer, all_of)
-    return any(one.operation == "total" for one in formulas.ordered(nodes))
-
-
 class Remembered(MutableMapping[str, Any]):
     """What an optimizer remembers of a tensor, or as a whole, as tensors in its state: 0 at first."""
 
@@ -256,8 +284,9 @@ def update_tensors(
     optimizer: Any, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
     state: MutableMapping[str, Any], step: StepNumbers,
 ) -> None:  # fmt: skip
-    """Update tensors in place by the formula of an optimizer."""
-    if optimizer.sums_over == "network" and len(parameters) > 1:
+    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined to one."""
+    known = facts(optimizer)
+    if optimizer.sums_over == "network" and len(parameters) > 1 and (known is None or known.sums):
         import torch
 
         flat, slopes = (torch.cat([one.flatten() for one in many]) for many in (parameters, gradients))
@@ -267,6 +296,6 @@ def update_tensors(
             parameter.copy_(part.view_as(parameter))
         return
     for name, w, g in zip(names, parameters, gradients, strict=True):
-        step.memory = Remembered(state, f"{name}/whole/", g.sum())
+        step.memory = Remembered(state, f"{name}/whole/", g.new_empty(()))
         flat = w.flatten()
         w.copy_(optimizer.updated(flat, g.flatten(), Remembered(state, f"{name}/", flat), step).view_as(w))

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Descent, Optimizer, Problem
-from dynamics_cli.kinds.tracing import operations, sums
+from dynamics_cli.kinds.tracing import facts, operations
 from dynamics_cli.training.kernels import (
     UNROLLED,
     chunks_of,
@@ -56,11 +56,10 @@ def choose(problems: Sequence[Problem]) -> Choice:
     """
     problem = problems[0]
     device, backend = problem.config.device, problem.config.backend
+    backend = "auto" if backend == "matrix" else backend  # which there was once
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
     choices = [c for c in possible(problem) if device in ("auto", c.device) and backend in ("auto", c.backend)]
-    if backend == "auto" and known(problem.config) and plain(problem.config.optimizer):
-        choices = [c for c in choices if c.backend != "layers"]  # there are kernels of two-layer networks alone
     if not choices and not possible(problem):
         kind = problem.config.optimizer.kind
         raise UsageError(f"optimizer.kind {kind}: nothing here can train by it; a new optimizer derives from Descent")
@@ -72,11 +71,12 @@ def choose(problems: Sequence[Problem]) -> Choice:
     best = min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
     if len(problems) == 1:
         return best
+    if device == "cuda":
+        return Choice("cuda", "autograd", best.seconds_per_iteration)
     if best.backend in ("layers", "autograd"):
         there = {c.backend for c in possible(problem) if backend in ("auto", c.backend)}
         return Choice("cpu", "layers" if "layers" in there else "autograd", best.seconds_per_iteration)
-    # of replicas each has a core of its own, unless one is so large that batched products are faster
-    return Choice("cpu", "matrix" if best.backend == "matrix" else "compiled", best.seconds_per_iteration)
+    return Choice("cpu", "compiled", best.seconds_per_iteration)  # each replica has a core of its own
 
 
 def possible(problem: Problem) -> list[Choice]:
@@ -87,8 +87,7 @@ def possible(problem: Problem) -> list[Choice]:
     # without the work of a network to speak of, a GPU is not even looked for: that would import torch's CUDA part
     worth_looking = problem.config.device == "cuda" or _work(problem) > 1e8
     if worth_looking and cuda_available():
-        gpu = [b for b in ("autograd", "matrix") if _able(b, problem)]
-        choices += [Choice("cuda", b, _gpu_seconds(problem, b)) for b in gpu]
+        choices += [Choice("cuda", "autograd", _gpu_seconds(problem))] if _able("autograd", problem) else []
     return choices
 
 
@@ -99,7 +98,7 @@ def cuda_available() -> bool:
     return torch.cuda.is_available()
 
 
-def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # noqa: PLR0911
+def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
     """Return the stepper that was chosen, for one network or for replicas with one `replicas.batch_key`.
 
     Raises:
@@ -115,18 +114,10 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # no
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
-    if choice.backend == "autograd" and len(problems) > 1:
-        from dynamics_cli.training.steppers.stacked import StackedStepper
-
-        return StackedStepper(problems)
     if choice.backend == "autograd":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
         return AutogradStepper(problems, choice.device)
-    if choice.backend == "matrix":
-        from dynamics_cli.training.steppers.matrix import MatrixStepper
-
-        return MatrixStepper(problems, device=choice.device)
     if choice.backend == "gram":
         from dynamics_cli.training.steppers.gram import GramStepper
 
@@ -152,7 +143,7 @@ def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
         # a sum over the network is that of weights of one step
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
-        return groups == 1 or (groups > 1 and not sums(optimizer))
+        return groups == 1 or (groups > 1 and (update := facts(optimizer)) is not None and not update.sums)
     if problem.fresh or not known(config) or not plain(optimizer):
         online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
         return online and backend == "compiled"
@@ -201,10 +192,6 @@ def _flops(problem: Problem) -> float:
     return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
 
 
-def _preactivations(problem: Problem) -> float:
-    return float(_samples(problem) * max(shape[0] for shape in problem.shapes.values()))
-
-
 def _autograd(problem: Problem) -> float:
     """Return the time of a gradient; of a flow, that of the thousands that kinks make it take, per state."""
     return _gradients(problem) * _gradient(problem)
@@ -221,11 +208,6 @@ def _gradient(problem: Problem) -> float:
     trips = 1.0 if updates is None else 1.5 * (1 + updates)
     numbers = _samples(problem) * sum(problem.layer_sizes)
     return trips * ((50 + 110 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
-
-
-def _matrix(problem: Problem) -> float:
-    moving = float(problem.dataset.x.any(axis=0).mean())
-    return 45 * US + 1.2e-9 * _preactivations(problem) + _work(problem) * moving / 7e10
 
 
 def _compiled(problem: Problem) -> float:
@@ -263,7 +245,6 @@ def _flow(problem: Problem) -> float:
 
 _CPU_COSTS: dict[str, Callable[[Problem], float]] = {
     "autograd": _autograd,
-    "matrix": _matrix,
     "compiled": _compiled,
     "gram": _gram,
     "wide": _wide,
@@ -272,5 +253,5 @@ _CPU_COSTS: dict[str, Callable[[Problem], float]] = {
 }
 
 
-def _gpu_seconds(problem: Problem, backend: str) -> float:
-    return _gradients(problem) * ((250 if backend == "autograd" else 120) * US + _work(problem) / 1e13)
+def _gpu_seconds(problem: Problem) -> float:
+    return _gradients(problem) * (250 * US + _work(problem) / 1e13)

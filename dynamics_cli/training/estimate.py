@@ -105,7 +105,7 @@ def _moving(problem: Problem, choice: Choice) -> float:
     It is no part of the cost model: what `auto` chooses, and so the identity of runs, does not depend on it.
     """
     size = (problem.batch_size or problem.dataset.n) * sum(problem.layer_sizes) * problem.dtype.itemsize
-    whole = choice.device == "cpu" and choice.backend in ("matrix", "autograd")
+    whole = choice.device == "cpu" and choice.backend == "autograd"
     return size / _MOVED if whole and size > _CACHE else 0.0
 
 

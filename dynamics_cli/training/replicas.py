@@ -10,6 +10,7 @@ from typing import Any
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
+from dynamics_cli.kinds.registry import blamed
 from dynamics_cli.training.backends import choose, plain, possible
 from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.kernels import known
@@ -82,6 +83,7 @@ def build_problems(configs: Sequence[RunConfig], *, drawn: bool = True) -> list[
     return [build_problem(config, dataset=dataset_of(config, datasets, drawn=drawn)) for config in configs]
 
 
+@blamed()
 def batch_key(problem: Problem) -> str | None:
     """Return what problems trained together must have in common; None for one that has to be trained alone.
 
@@ -93,7 +95,7 @@ def batch_key(problem: Problem) -> str | None:
     optimizer = config.optimizer
     stops_in_batches = problem.batch_size is not None and optimizer.stop_below is not None
     alone = stops_in_batches or getattr(optimizer, "loss_scaled", False)
-    way = None if alone or config.device == "cuda" else _way(problem)
+    way = None if alone else _way(problem)
     if way is None:
         return None
     common = config.model_dump_json(
@@ -106,7 +108,9 @@ def _way(problem: Problem) -> str | None:
     """Return what trains several networks of a problem together; None where nothing does."""
     config, able = problem.config, {c.backend for c in possible(problem)}
     ways: tuple[str, ...] = ("auto",)
-    if known(config) and plain(config.optimizer) and config.backend != "layers":
+    if config.device == "cuda":
+        able = {"autograd"} & able
+    elif known(config) and plain(config.optimizer) and config.backend != "layers":
         ways = ("auto", "compiled", "matrix", "two layers")
     elif "layers" in able:
         ways = ("auto", "layers")
@@ -114,7 +118,7 @@ def _way(problem: Problem) -> str | None:
         return ways[-1]
     if config.backend not in ("auto", "autograd") or "autograd" not in able:
         return None
-    from dynamics_cli.training.steppers.stacked import stackable
+    from dynamics_cli.training.steppers.autograd import stackable
 
     return "autograd" if stackable(problem) else None
 

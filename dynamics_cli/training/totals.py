@@ -31,7 +31,8 @@ def total_and_gradients(
     gradients = [torch.zeros_like(p) for p in trained]
     for xb, yb in _blocks(x, y, block):
         part = loss.values(model(xb), yb).sum(-1) * loss.sample_weight(len(x))
-        torch._foreach_add_(gradients, torch.autograd.grad(part, trained))
+        for gradient, share in zip(gradients, torch.autograd.grad(part, trained), strict=True):
+            gradient.add_(share)
         summed += part.detach()
     return summed, gradients
 

@@ -288,7 +288,7 @@ def test_what_continues_is_what_the_command_knows(
 
 
 @pytest.mark.parametrize(
-    ("backend", "lr"), [("autograd", 1e38), ("matrix", 1e300), ("compiled", 1e300), ("gram", 1e300)]
+    ("backend", "lr"), [("autograd", 1e38), ("layers", 1e300), ("compiled", 1e300), ("gram", 1e300)]
 )
 def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dyn: Dyn) -> None:
     """Warnings are errors here; numbers beyond those of the precision are told of in words alone."""

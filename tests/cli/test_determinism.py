@@ -159,8 +159,8 @@ RUNS: dict[str, dict[str, Any]] = {
         "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"},
         "backend": "wide",
     },
-    "matrix": {"backend": "matrix", "dtype": "float64"},
-    "matrix-sgd": {"backend": "matrix", "optimizer": SGD},
+    "layers": {"backend": "layers", "dtype": "float64"},
+    "layers-sgd": {"backend": "layers", "optimizer": SGD},
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50}, "dtype": "float64"},
     "file": {
         "dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},

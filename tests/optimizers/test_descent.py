@@ -65,7 +65,7 @@ def test_the_updates_of_torch_optim(
     ours.advance(steps)
     model, x, y = by_hand(problem, getattr(torch, dtype))
     theirs = cls(model.parameters(), lr=0.01, **settings)
-    batches = getattr(ours, "_batches", None)
+    (batches,) = getattr(ours, "_batches", None) or [None]
     config: Any = problem.config.optimizer
     for i in range(steps):
         chosen = slice(None) if batches is None else torch.from_numpy(batches.at(i))
@@ -103,7 +103,8 @@ def reference(problem: Problem, step: Any, iterations: int) -> dict[str, np.ndar
         gradients = torch.autograd.grad(problem.loss.total(model(x), target), list(weights.values()))
         with torch.no_grad():
             changes = step(i, [g.numpy() for g in gradients])
-            torch._foreach_sub_(list(weights.values()), [torch.from_numpy(change) for change in changes])
+            for weight, change in zip(weights.values(), changes, strict=True):
+                weight.sub_(torch.from_numpy(change))
     return {name: weight.detach().numpy() for name, weight in weights.items()}
 
 

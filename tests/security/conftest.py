@@ -16,7 +16,7 @@ architecture: {kind: two_layer, width: 4}
 initialization: {kind: balanced, scale: 0.1}
 loss: {kind: mse}
 optimizer: {kind: gd, lr: 0.01, iterations: 5}
-backend: matrix
+backend: layers
 """
 
 

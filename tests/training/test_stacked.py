@@ -13,7 +13,7 @@ from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
-from dynamics_cli.training.steppers.stacked import StackedStepper
+from dynamics_cli.training.steppers.autograd import AutogradStepper
 
 CONVOLUTIONAL = {
     "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]], "widths": [5],
@@ -53,26 +53,26 @@ def problem_of(
     return build_problem(load_config(config))
 
 
-def path_of(problems: list[Problem], chunks: list[int], *, through_state: bool = False) -> list[bytes]:
-    stepper, losses = build_stepper(problems, choose(problems)), []
+def path_of(problems: list[Problem], chunks: list[int], compiled: bool, *, through_state: bool = False) -> list[bytes]:
+    stepper, losses = AutogradStepper(problems, "cpu", compiled=compiled), []
     for n in chunks:
         losses += list(stepper.advance(n).ravel())
         if through_state:
-            state, stepper = stepper.state_dict(), build_stepper(problems, choose(problems))
+            state, stepper = stepper.state_dict(), AutogradStepper(problems, "cpu", compiled=compiled)
             stepper.load_state_dict(state)
     return [np.array(losses).tobytes(), *(one.tobytes() for one in stepper.parameters().values())]
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled updates", "torch's"])
 @pytest.mark.parametrize("case", CASES)
-def test_replicas_are_the_networks_alone(case):
+def test_replicas_are_the_networks_alone(case, compiled):
     architecture, optimizer = CASES[case]
     problems = [
         problem_of(architecture, optimizer | {"lr": lr}, seed) for seed, lr in ((0, 0.01), (1, 0.01), (2, 0.03))
     ]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
     assert choose(problems) == Choice("cpu", "autograd", pytest.approx(choose(problems[:1]).seconds_per_iteration))
-    together = build_stepper(problems, choose(problems))
-    assert isinstance(together, StackedStepper)
+    together = AutogradStepper(problems, "cpu", compiled=compiled)
     losses, ends = together.advance(13), together.look()[0]
     for r, problem in enumerate(problems):
         alone = build_stepper([problem], Choice("cpu", "autograd", 0.0))
@@ -80,9 +80,9 @@ def test_replicas_are_the_networks_alone(case):
         assert ends[r] == pytest.approx(alone.loss(), rel=1e-10)
         for name, value in alone.parameters().items():
             np.testing.assert_allclose(together.parameters()[name][r], value, rtol=1e-9, atol=1e-10)
-    whole = path_of(problems, [13])
-    assert path_of(problems, [1, 2, 10]) == whole
-    assert path_of(problems, [4, 9], through_state=True) == whole
+    whole = path_of(problems, [13], compiled)
+    assert path_of(problems, [1, 2, 10], compiled) == whole
+    assert path_of(problems, [4, 9], compiled, through_state=True) == whole
 
 
 def test_a_replica_that_halts_stays_as_it_is():
@@ -124,10 +124,18 @@ def test_the_rest_is_trained_one_by_one(architecture, optimizer, more):
 
 @pytest.mark.usefixtures("kinds_as_before")
 def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
-    """Dropout is random, which no map over replicas is."""
+    """Dropout is random, which no map over replicas is; an optimizer of one's own is a map where it is a formula."""
     source = tmp_path / "parts.py"
     source.write_text(
-        "from dynamics_cli.kinds import Architecture\n"
+        "from dynamics_cli.kinds import Architecture, Minibatch\n"
+        "class Half(Minibatch, kind='half'):\n"
+        "    '''A gradient descent of half the step.'''\n"
+        "    def updated(self, w, g, memory, step):\n"
+        "        return w - 0.5 * step.lr * g\n"
+        "class Bold(Half, kind='bold'):\n"
+        "    '''Its steps know the loss.'''\n"
+        "    def updated(self, w, g, memory, step):\n"
+        "        return w - step.loss * step.lr * g\n"
         "class Dropped(Architecture, kind='dropped'):\n"
         "    '''A network with dropout.'''\n"
         "    p: float = 0.5\n"
@@ -142,6 +150,11 @@ def test_a_kind_that_cannot_be_mapped_is_trained_one_by_one(tmp_path):
     use(str(source))
     assert batch_key(problem_of({"kind": "dropped"}, {"kind": "gd"})) is None
     assert batch_key(problem_of({"kind": "dropped", "p": 0.0}, {"kind": "gd"})) is not None
+    assert batch_key(problem_of(RESIDUAL, {"kind": "bold"})) is None
+    problems = [problem_of(RESIDUAL, {"kind": "half"}, seed) for seed in range(2)]
+    assert len({batch_key(one) for one in problems} - {None}) == 1
+    alone, together = (AutogradStepper(some, "cpu").advance(20) for some in (problems[1:], problems))
+    np.testing.assert_allclose(together[:, 1], alone, rtol=1e-10)
 
 
 def test_seeds_of_a_sweep_are_one_run(tmp_path):

@@ -17,7 +17,7 @@ from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.steppers.compiled import WideStepper
 from tests.training.problems import ACTIVATIONS, LOSSES, MARGIN_LOSSES, random_problem
 
-BACKENDS = ("autograd", "matrix", "compiled", "gram", "wide")
+BACKENDS = ("autograd", "compiled", "gram", "wide")
 
 
 def stepper(problem: Problem, backend: str) -> Stepper:
@@ -68,7 +68,7 @@ def test_settings_agree_with_autograd(backend, settings_):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from(("matrix", "compiled", "gram")),
+    st.sampled_from(("compiled", "gram")),
     st.sampled_from(LOSSES),
     st.sampled_from(ACTIVATIONS),
     st.integers(1, 9),
@@ -91,7 +91,7 @@ def test_gradients_on_random_problems(backend, loss, activation, n, d, width, se
         assert np.abs(start - fast.parameters()[name] - gradient).max() <= 1e-12 * scale
 
 
-@pytest.mark.parametrize("backend", ["matrix", "compiled"])
+@pytest.mark.parametrize("backend", ["compiled", "layers"])
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("batch_size", [1, 4])
 @pytest.mark.parametrize("d", [3, 9])
@@ -174,7 +174,7 @@ def test_stops_at_the_first_loss_that_is_not_finite(backend):
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)
 def test_float32_stays_float32(loss):
     problem = random_problem(loss=loss, dtype="float32")
-    for backend in ("autograd", "matrix", "compiled"):
+    for backend in ("autograd", "compiled"):
         current = stepper(problem, backend)
         current.advance(3)
         assert {value.dtype for value in current.parameters().values()} == {np.dtype("float32")}
@@ -190,8 +190,9 @@ def test_the_cost_model_prefers_what_the_benchmarks_show():
 
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
-    with pytest.raises(UsageError, match="gram cannot train this problem; autograd, compiled, layers, matrix can"):
+    with pytest.raises(UsageError, match="gram cannot train this problem; autograd, compiled, layers can"):
         choose([random_problem(backend="gram")])
+    assert choose([random_problem(backend="matrix")]) == choose([random_problem()])  # which is gone
 
 
 @pytest.mark.parametrize("backend", ["gram", "wide"])

@@ -19,7 +19,7 @@ from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.totals import total, total_and_gradients
-from tests.training.problems import MARGIN_LOSSES, random_problem
+from tests.training.problems import random_problem
 
 AUTOGRAD = Choice("cpu", "autograd", 1e-4)
 OPTIMIZERS: list[dict[str, Any]] = [
@@ -74,21 +74,6 @@ def test_a_network_trained_in_blocks_is_the_same(optimizer: dict[str, Any], monk
     np.testing.assert_allclose(parts.loss(), whole.loss(), rtol=1e-10)
     for name, weights in whole.parameters().items():
         np.testing.assert_allclose(parts.parameters()[name], weights, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("batch_size", [None, 7])
-@pytest.mark.parametrize("loss", ["mse", *MARGIN_LOSSES])
-def test_the_matrix_stepper_too(loss: str, batch_size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = {"kind": "gd"} if batch_size is None else {"kind": "sgd", "batch_size": batch_size}
-    problem = random_problem(n=10, loss=loss, optimizer={**kind, "lr": 0.02, "iterations": 50})
-    whole = stepper(problem, "matrix")
-    with at_most(monkeypatch, 3, problem):
-        parts = stepper(problem, "matrix")
-    whole.advance(30)
-    parts.advance(30)
-    np.testing.assert_allclose(parts.loss(), whole.loss(), rtol=1e-10)
-    for name, weights in whole.parameters().items():
-        np.testing.assert_allclose(parts.parameters()[name], weights, rtol=1e-10, atol=1e-12)
 
 
 def test_the_loss_after_compiled_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from dynamics_cli.architectures._networks import GanNetwork
-from dynamics_cli.kinds import Minibatch, Problem, stream
-from dynamics_cli.training.batches import Batches
-from dynamics_cli.training.steppers.autograd import TorchStepper, network_of
+from dynamics_cli.kinds import Problem, stream
+from dynamics_cli.training.steppers.autograd import AutogradStepper
 from dynamics_cli.training.steppers.base import Floats, only
 
 PLAYERS = ("discriminator", "generator")
@@ -20,72 +19,67 @@ _LOOKED_AT = 2000
 """Real points, and as many samples of fixed noise, over which the recorded loss is taken."""
 
 
-class AdversarialStepper(TorchStepper):
+class AdversarialStepper(AutogradStepper):
     """An iteration is some updates of the discriminator, each on new batches, then one of the generator.
 
     Batches are those of `Batches`, noise is a function of (seed, iteration, update): nothing depends on what was drawn
     before. The recorded loss is the discriminator's on fixed points and noise.
     """
 
-    backend = "autograd"
-
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         problem = only(problems, "gan")
         architecture: Any = problem.config.architecture
-        optimizer = problem.config.optimizer
-        assert isinstance(optimizer, Minibatch)
-        assert problem.batch_size is not None
-        super().__init__(problem, network_of(problem, device), device)
+        super().__init__(problems, device)
         self._model = cast(GanNetwork, self._module)
         self._seed, self._of_critic = problem.config.seed, problem.loss.of_critic
         self._noise_dim, self._rounds = architecture.noise_dim, architecture.discriminator_updates
-        self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
-        self._trained = {player: self._model.of(player) for player in PLAYERS}
-        for player in PLAYERS:
-            named = {name: p for name, p in self._model.named_parameters() if name.startswith(player)}
-            self._add_optimizer(player, optimizer, named)
-        self._batches = Batches(self._seed, problem.dataset.n, problem.batch_size, replacement=optimizer.replacement)
+        self._x = self._data[0]  # (n, d)
 
-    def advance(self, n: int) -> Floats:
-        """Do `n` iterations; no losses come with them."""
-        for _ in range(n):
+    def _parts(self) -> dict[str, list[str]]:
+        """Return the names of the weights of both players."""
+        return {player: [name for name in self._trained if name.startswith(player)] for player in PLAYERS}
+
+    def run_batches(self, n: int) -> None:
+        """Do `n` iterations."""
+        for i in range(self.iteration, self.iteration + n):
             for k in range(self._rounds):
-                self._update_discriminator(k)
-            self._update_generator()
-            self.iteration += 1
-        return np.empty(0)
+                self._move("discriminator", i, self._loss_of_discriminator(i, k))
+            self._move("generator", i, self._loss_of_generator(i))
 
-    def _update_discriminator(self, k: int) -> None:
-        chosen = self._batches.at(self._rounds * self.iteration + k)
+    def _loss_of_discriminator(self, i: int, k: int) -> Tensor:
+        chosen = self._batches[0].at(self._rounds * i + k)
         real = self._x[torch.from_numpy(chosen).to(self.device)]  # (b, d)
         with torch.no_grad():
-            fake = self._model.generate(self._noise(len(chosen), self.iteration, k))
-        self._step("discriminator", self._discriminator_loss(real, fake))
+            fake = self._model.generate(self._noise(len(chosen), i, k))
+        return self._discriminator_loss(real, fake)
 
-    def _update_generator(self) -> None:
-        noise = self._noise(self._batches.batch_size, self.iteration, self._rounds)
+    def _loss_of_generator(self, i: int) -> Tensor:
+        noise = self._noise(self._batches[0].batch_size, i, self._rounds)
         logits = self._model(self._model.generate(noise))  # (b,)
-        loss = -logits.mean() if self._of_critic else self._loss.total(logits, torch.ones_like(logits))
-        self._step("generator", loss)
-
-    def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:
-        ones = torch.ones(len(real), dtype=self._dtype, device=self.device)
-        logits = self._model(torch.cat([real, fake]))  # (2 b,)
-        on_real, on_fake = logits[: len(real)], logits[len(real) :]
-        loss: Tensor = self._loss.total(on_real, ones) + self._loss.total(on_fake, -ones)
+        loss: Tensor = -logits.mean() if self._of_critic else self.criterion.total(logits, torch.ones_like(logits))
         return loss
 
-    def _step(self, player: str, loss: Tensor) -> None:
-        self._update(player, torch.autograd.grad(loss, self._trained[player]), loss)
+    def _discriminator_loss(self, real: Tensor, fake: Tensor) -> Tensor:
+        logits = self._model(torch.cat([real, fake]))  # (2 b,)
+        ones = logits.new_ones(len(real))
+        on_real, on_fake = logits[: len(real)], logits[len(real) :]
+        loss: Tensor = self.criterion.total(on_real, ones) + self.criterion.total(on_fake, -ones)
+        return loss
+
+    def _move(self, player: str, i: int, loss: Tensor) -> None:
+        trained = {name: w for group in self._groups[player] for name, w in group.weights.items()}
+        slopes = torch.autograd.grad(loss, list(trained.values()))
+        self._update(player, i, dict(zip(trained, slopes, strict=True)), loss)
 
     def _noise(self, count: int, *position: int) -> Tensor:
         """Return Gaussian noise (count, noise_dim)."""
         rng = stream(self._seed, "noise", *position)
         noise = torch.from_numpy(rng.standard_normal((count, self._noise_dim), dtype=np.float32))
-        return noise.to(device=self.device, dtype=self._dtype)
+        return noise.to(self._x)
 
-    def loss(self) -> float:
-        """Return the discriminator's loss on the first real points and as many samples of fixed noise."""
+    def losses(self) -> Floats:
+        """Return the discriminator's loss (1,) on the first real points and as many samples of fixed noise."""
         with torch.no_grad():
             real = self._x[:_LOOKED_AT]
-            return float(self._discriminator_loss(real, self._model.generate(self._noise(len(real)))))
+            loss = self._discriminator_loss(real, self._model.generate(self._noise(len(real))))
+        return np.array([float(loss)])

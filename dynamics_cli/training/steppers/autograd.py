@@ -1,32 +1,45 @@
-"""The reference stepper: PyTorch's autograd, for any architecture, loss and optimizer."""
+"""The reference stepper: PyTorch's autograd, for any architecture, loss, optimizer and device.
+
+Weights of R replicas are stacked, (R, ...), and `torch.func.vmap` asks for the operations of an update once for all, as
+batched products and convolutions of groups. That rounds differently from one network by itself: losses agree as those
+of two backends do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
 
 from dynamics_cli.engine.units import Update, update_unit
-from dynamics_cli.kinds import Descent, Problem, stream
-from dynamics_cli.kinds.tracing import operations, sums
+from dynamics_cli.kinds import Architecture, Descent, Loss, Problem, stream
+from dynamics_cli.kinds.tracing import facts
+from dynamics_cli.memory import ON_GPU
 from dynamics_cli.training.batches import Fresh, batches_of
-from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
+from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 from dynamics_cli.training.totals import total, total_and_gradients
+
+Tensors = dict[str, Tensor]
+SMALL_WORK = 2**20
+"""Multiply-adds of an iteration up to which one thread does it all."""
+MOST_WORK = 2**25
+"""Multiply-adds of an update of one network beyond which the work itself takes the time, not the asking for it."""
 
 
 def network_of(problem: Problem, device: str) -> nn.Module:
     """Return the network of a problem with its initial weights, in the precision of the run."""
     dtype = getattr(torch, problem.config.dtype)
     return problem.config.architecture.network(problem.dataset.d, problem.initial_parameters(), dtype, device)
-
-
-SMALL_WORK = 2**20
-"""Multiply-adds of an iteration up to which one thread does it all."""
 
 
 def most_threads(problem: Problem, samples: int) -> int:
@@ -57,173 +70,268 @@ def update_in_place(
     state: MutableMapping[str, Tensor], iteration: int, loss: Tensor,
 ) -> None:  # fmt: skip
     """Update tensors on a CPU by the compiled formula of an optimizer; see `Descent.update`."""
-    several = loss.ndim > 0  # of replicas
+    of_batch = 0.0 if loss.ndim else float(loss)  # no update of replicas asks for it
     for name, w, g in zip(names, parameters, gradients, strict=True):
-        flat, slope = w if w.is_contiguous() else w.contiguous(), g.contiguous()
-        memory = state.setdefault(f"{name}/memory", flat.new_zeros(len(unit.slots), flat.numel()))
-        unit.apply(
-            flat.data_ptr(), slope.data_ptr(), memory.data_ptr(), flat.numel(), lr, iteration,
-            0.0 if several else float(loss),
-        )  # fmt: skip
+        flat, slope = w.contiguous(), g.contiguous()
+        place = f"{name}/memory"
+        if place not in state:
+            state[place] = flat.new_zeros(len(unit.slots), flat.numel())
+        addresses = flat.data_ptr(), slope.data_ptr(), state[place].data_ptr()
+        unit.apply(*addresses, flat.numel(), lr, iteration, of_batch)
         if flat is not w:
             w.copy_(flat)
 
 
-class TorchStepper(Stepper):
-    """What steppers of a PyTorch model share: its weights and the state of its optimizers, as plain arrays."""
-
-    def __init__(self, problem: Problem, model: nn.Module, device: str) -> None:
-        """Take a model with the initial weights of a problem, on a device; there are no optimizers yet."""
-        self.device, self.full_batch = device, problem.batch_size is None
-        self.stop_below = problem.config.optimizer.stop_below
-        self._iterations = problem.iterations
-        self._loss = problem.loss
-        self._dtype: torch.dtype = getattr(torch, problem.config.dtype)
-        self._module = model
-        self._optimizers: dict[str, tuple[Descent, float, list[str], list[Tensor], dict[str, Tensor]]] = {}
-        self._compiled: dict[int, Callable[..., None]] = {}
-        self._groups: dict[str, list[str]] = {}
-        self._order: dict[str, list[str]] = {}
-        self._factors = problem.step_factors()
-
-    def _add_optimizer(self, name: str, optimizer: Descent, trained: Mapping[str, Tensor]) -> None:
-        """Have weights trained by an optimizer; `name` is where the checkpoint keeps what it remembers.
-
-        Weights of one step size are a group, which it updates together.
-        """
-        if self.device == "cpu" and operations(optimizer) is not None and not sums(optimizer):
-            self._compiled[id(optimizer)] = partial(
-                update_in_place, update_unit(optimizer, np.dtype(str(self._dtype)[6:]))
-            )
-        groups: dict[float, dict[str, Tensor]] = {}
-        for weight, parameter in trained.items():
-            groups.setdefault(self._factors.get(weight, 1.0), {})[weight] = parameter
-        for k, (factor, group) in enumerate(groups.items()):
-            self._optimizers[f"{name}.{k}" if k else name] = optimizer, factor, list(group), list(group.values()), {}
-        self._order[name] = list(trained)
-        self._groups[name] = [f"{name}.{k}" if k else name for k in range(len(groups))]
-
-    def _update(self, name: str, gradients: Sequence[Tensor], loss: Tensor) -> None:
-        """Do one update of the weights that an optimizer trains."""
-        by_name = None if len(self._groups[name]) == 1 else dict(zip(self._order[name], gradients, strict=True))
-        with torch.no_grad():
-            for group in self._groups[name]:
-                optimizer, factor, names, trained, memory = self._optimizers[group]
-                lr = factor * optimizer.step_size(self.iteration, self._iterations)
-                own = gradients if by_name is None else [by_name[weight] for weight in names]
-                how = self._compiled.get(id(optimizer)) or optimizer.update
-                how(trained, own, lr=lr, names=names, state=memory, iteration=self.iteration, loss=loss)
-
-    def parameters(self) -> dict[str, NDArray[np.floating]]:
-        """Return copies of the current weights, by name."""
-        return {name: p.detach().cpu().numpy().copy() for name, p in self._module.named_parameters()}
-
-    def state_dict(self) -> State:
-        """Return weights, the state of the optimizers and the iteration."""
-        state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
-        state["iteration"] = np.array(self.iteration)
-        for name, (*_, memory) in self._optimizers.items():
-            for key, value in memory.items():
-                state[f"{name}/{key}"] = value.detach().cpu().numpy().copy()
-        return state
-
-    def load_state_dict(self, state: State) -> None:
-        """Go on from a former `state_dict()`."""
-        self._write({key.removeprefix("parameter/"): v for key, v in state.items() if key.startswith("parameter/")})
-        self.iteration = int(state["iteration"])
-        for name, (*_, memory) in self._optimizers.items():
-            memory.clear()
-            for key, value in state.items():
-                if key.startswith(f"{name}/"):
-                    memory[key.removeprefix(f"{name}/")] = torch.from_numpy(np.array(value)).to(self.device)
-
-    def _write(self, parameters: Mapping[str, NDArray[np.generic]]) -> None:
-        with torch.no_grad():
-            for name, parameter in self._module.named_parameters():
-                parameter.copy_(torch.from_numpy(np.array(parameters[name])))
+def stackable(problem: Problem) -> bool:
+    """Return whether networks of this problem and others like it can be trained side by side, with a gain."""
+    config, samples = problem.config, problem.batch_size or problem.dataset.n
+    architecture, optimizer = config.architecture, config.optimizer
+    cuda = config.device == "cuda"
+    of_update = facts(optimizer)
+    return (
+        of_update is not None
+        and not (of_update.sums or of_update.loss)
+        and getattr(optimizer, "label_noise", None) is None
+        and architecture.kind != "gan"  # which has a stepper of its own
+        and not architecture.centered  # where every replica has a function of its own
+        and getattr(architecture, "slope", None) is None
+        and samples * problem.multiply_adds <= MOST_WORK * (ON_GPU if cuda else 1)
+        and problem.dataset.n <= problem.block_samples("cuda" if cuda else "cpu")
+        and _maps(_Key((architecture, problem.loss, problem.dataset.d)))
+    )
 
 
-class AutogradStepper(TorchStepper):
-    """Gradients by `torch.autograd`, updates in place, losses gathered on the device."""
+class _Key(tuple[Any, ...]):
+    """An architecture, a loss and the columns of samples, by what they say of themselves."""
+
+    def __hash__(self) -> int:
+        return hash((type(self[0]), self[0].model_dump_json(), type(self[1]), self[2]))
+
+
+@lru_cache(64)
+def _maps(key: _Key) -> bool:
+    """Return whether `torch.func.vmap` knows all that a network and a loss do; it knows no randomness, for instance."""
+    architecture, loss, d = key
+    assert isinstance(architecture, Architecture)
+    shapes = architecture.shapes(d)
+    initial = {name: np.zeros(shape) for name, shape in shapes.items()}
+    model = architecture.network(d, initial, torch.float32)
+    both = grad_and_value(_value_of(model, loss))
+    weights = {name: torch.zeros(2, *shape) for name, shape in shapes.items()}
+    y = torch.zeros(1, dtype=torch.long if loss.labels == "classes" else torch.float32)
+    try:
+        vmap(both, in_dims=(0, 0, None, None))(weights, {}, torch.zeros(1, d), y)
+    except (RuntimeError, NotImplementedError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _value_of(model: nn.Module, loss: Loss) -> Callable[..., Tensor]:
+    def value(trained: Tensors, fixed: Tensors, x: Tensor, y: Tensor) -> Tensor:
+        return loss.total(functional_call(model, {**trained, **fixed}, (x,)), y)  # type: ignore[no-any-return]
+
+    return value
+
+
+@dataclass
+class Group:
+    """Weights that an optimizer moves together: those of one step size, of replicas with equal optimizers."""
+
+    optimizer: Descent
+    factor: float
+    """Of the step size."""
+    weights: Tensors
+    replicas: slice | None
+    """None of a single network, whose tensors have no axis of replicas."""
+    update: Callable[..., None]
+    """As `Descent.update`."""
+    memory: Tensors = field(default_factory=dict)
+    """What the optimizer remembers of them."""
+
+
+class AutogradStepper(SideBySide):
+    """Gradients by `torch.autograd`, updates in place; losses stay on the device until `advance` returns them.
+
+    Replicas may differ in seeds, data, initial weights and steps.
+    """
 
     backend = "autograd"
 
-    def __init__(self, problems: Sequence[Problem], device: str) -> None:
-        problem = only(problems, self.backend)
-        optimizer = problem.config.optimizer
-        assert isinstance(optimizer, Descent)
-        super().__init__(problem, network_of(problem, device), device)
-        self._optimizer = optimizer.kind
-        labels = torch.long if problem.loss.labels == "classes" else self._dtype
-        self._x = torch.from_numpy(problem.dataset.x).to(device=device, dtype=self._dtype)  # (n, d)
-        self._y = torch.from_numpy(problem.dataset.y).to(device=device, dtype=labels)  # (n,)
-        self._block = problem.block_samples(device)
-        self._most_threads = most_threads(problem, problem.batch_size or problem.dataset.n)
-        trained: dict[str, Tensor] = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
-        self._trained = list(trained.values())
-        self._add_optimizer(self._optimizer, optimizer, trained)
-        self._seed, self._label_noise = problem.config.seed, getattr(optimizer, "label_noise", None) or 0.0
-        self._fresh = Fresh(problem) if problem.fresh else None
-        self._batches = None if problem.batch_size is None or problem.fresh else batches_of(problem)
+    def __init__(self, problems: Sequence[Problem], device: str, *, compiled: bool = True) -> None:
+        """Put weights and data on a device.
+
+        Args:
+            problems: one, or several that are `stackable` and of equal shapes.
+            device: a name of torch's.
+            compiled: whether compiled units may update weights on a CPU; elsewhere torch's form of the formula does.
+
+        """
+        super().__init__(problems)
+        first = problems[0]
+        self.device = device
+        self._module = network_of(first, device)
+        named: dict[str, Tensor] = dict(self._module.named_parameters())
+        self._weights = named
+        if not self._single:
+            starts = [problem.initial_parameters() for problem in problems]
+            stacks = {name: np.stack([one[name] for one in starts]) for name in named}
+            self._weights = {name: torch.from_numpy(stack).to(device) for name, stack in stacks.items()}
+        self._trained = {name: w for name, w in self._weights.items() if named[name].requires_grad}
+        self._fixed = {name: w for name, w in self._weights.items() if name not in self._trained}
+        labels = torch.long if first.loss.labels == "classes" else getattr(torch, first.config.dtype)
+        x, y = torch.from_numpy(self.x).to(device), torch.from_numpy(self.y).to(device, labels)  # (Q, n, d), (Q, n)
+        self._data, self._axis = ((x[0], y[0]) if len(x) == 1 else (x, y)), (None if len(x) == 1 else 0)
+        self._samples = x.flatten(0, 1), y.flatten(0, 1)  # (Q n, d), (Q n,)
+        self._fresh = [Fresh(problem) for problem in problems] if first.fresh else []
+        self._batches = [] if self.full_batch or first.fresh else [batches_of(problem) for problem in problems]
         self._epoch, self._picked = -1, tuple[Tensor, ...]()  # the samples of all updates of an epoch
+        self._block = first.block_samples(device)
+        samples = [len(problems) * (size or first.dataset.n) for size in (first.batch_size, None)]
+        self._threads, self._looking_threads = (most_threads(first, count) for count in samples)
+        self._value = _value_of(self._module, first.loss)
+        self._both = grad_and_value(self._value)
+        self._label_noise: float = getattr(first.config.optimizer, "label_noise", None) or 0.0
+        self._groups = {part: list(self._grouped(names, compiled)) for part, names in self._parts().items()}
 
-    def advance(self, n: int) -> Floats:
-        """Do `n` updates; see `Stepper.advance`."""
-        if self.halted or n == 0:
-            return np.empty(0)
-        with at_most(self._most_threads):
-            return self._advance(n)
+    def _parts(self) -> dict[str, list[str]]:
+        """Return the names of weights that one update moves, by a name of the update."""
+        return {"all": list(self._trained)}
 
-    def _advance(self, n: int) -> Floats:
-        if not self.full_batch:
-            for _ in range(n):
-                self._step_batch()
-            return np.empty(0)
-        before = self.state_dict()
-        losses = self._run(n)
-        halt = first_halt(losses, self.stop_below)
-        if halt is None:
-            return losses
-        # the update of the halting state, and all after it, must not have happened
-        k, reason = halt
-        self.load_state_dict(before)
-        self._run(k)
-        self.halted = reason
-        return losses[: k + 1]
+    def _grouped(self, names: Sequence[str], compiled: bool) -> Iterator[Group]:
+        factors = self.problems[0].step_factors()
+        optimizers = [(p.config.optimizer, r) for r, p in enumerate(self.problems)]
+        for _, equal in groupby(optimizers, lambda one: one[0].model_dump_json(exclude={"stop_below"})):
+            (optimizer, start), *others = equal
+            assert isinstance(optimizer, Descent)
+            own, of_update, update = slice(start, start + 1 + len(others)), facts(optimizer), optimizer.update
+            if compiled and self.device == "cpu" and of_update is not None and not of_update.sums:
+                update = partial(update_in_place, update_unit(optimizer, self.dtype))
+            for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
+                moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
+                if self._single:
+                    yield Group(optimizer, factor, moved, None, update)
+                else:
+                    yield Group(optimizer, factor, {name: w[own] for name, w in moved.items()}, own, update)
 
-    def loss(self) -> float:
-        """Return the loss of the current state over the full training set."""
-        with torch.no_grad():
-            return float(total(self._module, self._loss, self._x, self._y, self._block))
+    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
+        """Do up to `n` full-batch updates; see `SideBySide.run`."""
+        resting, before = np.array([halt is not None for halt in self.halted_at]), self.state_dict()
+        losses = self._descend(n, np.where(resting, 0, n))
+        halting = ~np.isfinite(losses) | (losses <= self.levels[:, None])
+        done = np.where(halting.any(axis=1), halting.argmax(axis=1), n)
+        if (done[~resting] < n).any():
+            # a state that halts is not updated: do the updates again, each replica up to its own halt
+            self.load_state_dict(before)
+            self._descend(int(done.max()), done)
+        return losses, done
 
-    def _run(self, n: int) -> Floats:
-        losses = [self._step(self._x, self._y) for _ in range(n)]
-        return torch.stack(losses).double().cpu().numpy() if losses else np.empty(0)
+    def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
+        """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
+        losses, rests = [], set(most)
+        with at_most(self._threads):
+            for t in range(n):
+                if t == 0 or t in rests:
+                    still = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
+                kept = [w[still] for w in self._trained.values()] if len(still) else []
+                losses.append(self._step(self.iteration + t, *self._data, self._axis))
+                for w, value in zip(self._trained.values(), kept, strict=False):
+                    w[still] = value
+        if not losses:
+            return np.empty((len(self.problems), 0), self.dtype)
+        return torch.stack(losses).reshape(n, -1).T.cpu().numpy()
 
-    def _step_batch(self) -> None:
-        if self._fresh is not None:
-            x, y, _ = self._fresh.at(self.iteration)
-            self._step(torch.from_numpy(x).to(self._x), torch.from_numpy(y).to(self._y))
-            return
-        assert self._batches is not None
-        epoch, step = divmod(self.iteration, self._batches.steps_per_epoch)
+    def run_batches(self, n: int) -> None:
+        """Do `n` updates on batches."""
+        with at_most(self._threads):
+            for i in range(self.iteration, self.iteration + n):
+                self._step(i, *self._batch(i), 0)
+
+    def _batch(self, i: int) -> tuple[Tensor, Tensor]:
+        """Return samples (R, b, d) and labels (R, b) of the update from state `i`; without R for a single network."""
+        x, y = self._samples
+        if self._fresh:
+            drawn = [fresh.at(i)[:2] for fresh in self._fresh]
+            new_x, new_y = drawn[0] if self._single else (np.stack(arrays) for arrays in zip(*drawn, strict=True))
+            return torch.from_numpy(new_x).to(x), torch.from_numpy(new_y).to(y)
+        epoch, step = divmod(i, self._batches[0].steps_per_epoch)
         if epoch != self._epoch:
-            order = torch.from_numpy(self._batches.order(epoch)).to(self.device)
-            self._epoch, self._picked = epoch, torch.split(order, self._batches.batch_size)
-        samples = self._picked[step]
-        self._step(self._x.index_select(0, samples), self._y.index_select(0, samples))
+            firsts = np.arange(len(self._batches))[:, None] * (len(x) // len(self.x) if len(self.x) > 1 else 0)
+            orders = np.stack([batches.order(epoch) for batches in self._batches]) + firsts  # (R, n)
+            picked = torch.from_numpy(orders[0] if self._single else orders).to(self.device)
+            self._epoch, self._picked = epoch, torch.split(picked, self._batches[0].batch_size, -1)
+        chosen = self._picked[step]
+        if self._single:
+            return x.index_select(0, chosen), y.index_select(0, chosen)
+        return x[chosen], y[chosen]
 
-    def _step(self, x: Tensor, y: Tensor) -> Tensor:
-        """Do one update from the samples given; return their loss before it."""
-        target = y if not self._label_noise else y + self._noise(y)
-        loss, gradients = total_and_gradients(self._module, self._loss, x, target, self._trained, self._block)
-        if target is not y and self.full_batch:
-            loss = loss.new_tensor(self.loss())  # what is recorded is the loss of the labels themselves
-        self._update(self._optimizer, gradients, loss)
-        self.iteration += 1
+    def _step(self, i: int, x: Tensor, y: Tensor, axis: int | None) -> Tensor:
+        """Do the update from state `i`, from samples with replicas at an `axis`; return the losses (R,) before it."""
+        if self._label_noise:
+            noise = stream(self.problems[0].config.seed, "label_noise", i).standard_normal(tuple(y.shape))
+            y = y + torch.from_numpy(self._label_noise * noise).to(y)
+        if self._single:
+            trained = list(self._trained.values())
+            loss, slopes = total_and_gradients(self._module, self.criterion, x, y, trained, self._block)
+            gradients = dict(zip(self._trained, slopes, strict=True))
+        else:
+            gradients, loss = self._mapped(self._both, x, y, axis)
+        if self._label_noise and self.full_batch:
+            loss = self._total()  # what is recorded is the loss of the labels themselves
+        self._update("all", i, gradients, loss)
         return loss
 
-    def _noise(self, y: Tensor) -> Tensor:
-        """Return what this update adds to the labels, a function of seed and iteration, of the shape of `y`."""
-        noise = stream(self._seed, "label_noise", self.iteration).standard_normal(tuple(y.shape))
-        return torch.from_numpy(self._label_noise * noise).to(y)
+    def _mapped(self, function: Callable[..., Any], x: Tensor, y: Tensor, axis: int | None) -> Any:
+        at_once = max(1, self._block // x.shape[-2])  # replicas
+        mapped = vmap(function, in_dims=(0, 0, axis, axis), chunk_size=at_once)
+        return mapped(self._trained, self._fixed, x, y)
+
+    def _update(self, part: str, i: int, gradients: Mapping[str, Tensor], loss: Tensor) -> None:
+        """Do the update of the weights of a part from state `i`."""
+        with torch.no_grad():
+            for group in self._groups[part]:
+                lr = group.factor * group.optimizer.step_size(i, self.problems[0].iterations)
+                names, own = [*group.weights], group.replicas
+                slopes = [gradients[name] if own is None else gradients[name][own] for name in names]
+                group.update(
+                    list(group.weights.values()), slopes, lr=lr, names=names, state=group.memory, iteration=i,
+                    loss=loss if own is None else loss[own],
+                )  # fmt: skip
+
+    def losses(self) -> Floats:
+        """Return the loss of the current state of every replica, (R,)."""
+        with at_most(self._looking_threads):
+            return self._total().double().reshape(-1).cpu().numpy()
+
+    def _total(self) -> Tensor:
+        with torch.no_grad():
+            if self._single:
+                return total(self._module, self.criterion, *self._data, self._block)
+            return self._mapped(self._value, *self._data, self._axis)  # type: ignore[no-any-return]
+
+    def parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return copies of the current weights, by name, (R, ...) of replicas."""
+        return {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
+
+    def _memories(self) -> Iterator[tuple[str, Tensors]]:
+        """Yield what the optimizers remember, with where it stands in a checkpoint."""
+        for part, groups in self._groups.items():
+            for k, group in enumerate(groups):
+                yield f"{part}.{k}/", group.memory
+
+    def state_dict(self) -> State:
+        """Return weights, the state of the optimizers, the iteration and where replicas halted."""
+        state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
+        for place, memory in self._memories():
+            state |= {f"{place}{key}": value.detach().cpu().numpy().copy() for key, value in memory.items()}
+        return state | self._progress()
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+        with torch.no_grad():
+            for name, w in self._weights.items():
+                w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
+        for place, memory in self._memories():
+            memory.clear()
+            kept = {key.removeprefix(place): value for key, value in state.items() if key.startswith(place)}
+            memory |= {key: torch.from_numpy(np.array(value)).to(self.device) for key, value in kept.items()}
+        self._go_on(state)

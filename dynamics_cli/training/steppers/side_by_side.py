@@ -37,7 +37,7 @@ class OneBlasThread:
 
 
 class SideBySide(Stepper):
-    """Trains R networks of equal shapes on a CPU.
+    """Trains R networks of equal shapes, on a CPU unless a stepper says otherwise.
 
     Replicas may differ in data, initial weights, step, slope and seed. With R > 1, losses are (k, R), parameters
     (R, ...), and a replica that halts stays as it is while the others go on.

@@ -1,0 +1,42 @@
+"""Private parts of other packages: each stands in one module, and a release without it is named here."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import dynamics_cli
+
+ROOT = Path(dynamics_cli.__file__).parent
+PARTS = {
+    "numba.np.linalg": ("ensure_blas", "compiling.py"),
+    "numba.np.arraymath": ("ensure_blas", "compiling.py"),
+    "numba.core.caching": ("FunctionCache", "compiling.py"),
+    "numba.core.event": ("register", "compiling.py"),
+    "numba.core": ("cgutils", "engine/products.py"),
+    "yaml._yaml": ("CParser", "config/nodes.py"),
+}
+"""Module of another package -> what is taken from it, and the module that takes it."""
+IMPORTED = re.compile(r"^ *(?:from|import) (numba\.(?:core|np)[\w.]*|(?!dynamics_cli)\w[\w.]*\._[\w.]+)", re.MULTILINE)
+ASKED = re.compile(r"\b(?:torch|np|scipy)\.(?:\w+\.)*_[a-z]\w*")
+
+
+@pytest.mark.parametrize("module", PARTS)
+def test_a_private_part_is_there(module: str) -> None:
+    """Where this fails, the release named has broken the module named."""
+    name, place = PARTS[module]
+    package = module.partition(".")[0].replace("yaml", "PyYAML")
+    importlib.import_module("dynamics_cli.compiling")
+    told = f"{package} {version(package)} has no {module}.{name}, which dynamics_cli/{place} takes"
+    assert hasattr(importlib.import_module(module), name), told
+
+
+def test_each_stands_in_one_module() -> None:
+    sources = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in ROOT.rglob("*.py")}
+    found = {(part, file) for file, source in sources.items() for part in IMPORTED.findall(source)}
+    assert found == {(module, file) for module, (_, file) in PARTS.items()}
+    assert [part for source in sources.values() for part in ASKED.findall(source)] == []

@@ -1,0 +1,114 @@
+"""Torch's form of updates, which CUDA takes: against the compiled and NumPy's form, and never waiting for a device."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.engine.units import update_unit
+from dynamics_cli.kinds import Descent, Minibatch, all_kinds, get_kind
+from dynamics_cli.kinds.tracing import StepNumbers, facts
+from dynamics_cli.training.steppers.adversarial import AdversarialStepper
+from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
+from tests.training.problems import random_problem
+from tests.training.test_adversarial import problem as gan_problem
+from tests.training.test_stacked import CASES, problem_of
+from tests.training.test_steppers import path_of
+
+NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
+OPTIMIZERS: list[dict[str, Any]] = [
+    {"kind": "gd"}, {"kind": "gd", "loss_scaled": True}, {"kind": "gd", **NESTEROV}, {"kind": "sgd", "momentum": 0.5},
+    {"kind": "adam"}, {"kind": "adam", "weight_decay": 0.1}, {"kind": "adamw"}, {"kind": "rmsprop"},
+    {"kind": "rmsprop", "momentum": 0.5, "weight_decay": 0.1}, {"kind": "group_rmsprop"},
+    {"kind": "group_rmsprop", "per": "tensor"}, {"kind": "sign_gd"}, {"kind": "sign_gd", "momentum": 0.9},
+    {"kind": "normalized_gd"},
+]  # fmt: skip
+names = pytest.mark.parametrize("settings", OPTIMIZERS, ids=lambda one: "-".join(map(str, one.values())))
+
+
+def test_every_bundled_optimizer_is_here() -> None:
+    descents = {name for name, cls in all_kinds("optimizer").items() if issubclass(cls, Descent)}
+    assert {one["kind"] for one in OPTIMIZERS} == descents
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@names
+def test_the_three_forms_of_an_update_agree(settings: dict[str, Any], dtype: str) -> None:
+    """Of a vector and a matrix; where sums go over the network, the other two forms are given both as one array."""
+    optimizer = get_kind("optimizer", settings["kind"])(lr=0.1, iterations=9, **settings)
+    rng, weights = np.random.default_rng(0), ["bias", "weight"]
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in ((5,), (3, 7))]
+    known = facts(optimizer)
+    assert known is not None
+    joined = known.sums and optimizer.sums_over == "network"
+    pieces = [np.concatenate([one.ravel() for one in arrays])] if joined else [one.ravel() for one in arrays]
+    tensors, units = ([torch.from_numpy(one.copy()) for one in some] for some in (arrays, pieces))
+    states: list[dict[str, Any]] = [{}, {}]
+    memories, wholes = ([defaultdict[str, Any](float) for _ in pieces] for _ in range(2))
+    compiled = partial(update_in_place, update_unit(optimizer, np.dtype(dtype)))
+    for i in range(6):
+        slopes = [rng.standard_normal(one.shape).astype(dtype) for one in arrays]
+        given = [np.concatenate([one.ravel() for one in slopes])] if joined else [one.ravel() for one in slopes]
+        step: dict[str, Any] = {"lr": 0.1 / (i + 1), "iteration": i, "loss": torch.tensor(0.5)}
+        optimizer.update(tensors, [torch.from_numpy(g) for g in slopes], names=weights, state=states[0], **step)
+        compiled(units, [torch.from_numpy(g) for g in given], names=weights[: len(units)], state=states[1], **step)
+        for k, g in enumerate(given):
+            numbers = StepNumbers(step["lr"], i, 0.5, wholes[k])
+            pieces[k] = np.asarray(optimizer.updated(pieces[k], g, memories[k], numbers), dtype)
+    flat = np.concatenate([one.numpy().ravel() for one in tensors])
+    for other in (units, [torch.from_numpy(one) for one in pieces]):
+        expected = np.concatenate([one.numpy().ravel() for one in other])
+        np.testing.assert_allclose(flat, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+
+
+@names
+def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str, Any]) -> None:
+    """What CUDA runs, on the CPU: chunks and resumption are invisible, weights of two step sizes move."""
+    more = {"batch_size": 4} if settings["kind"] in ("sgd", "rmsprop") else {}
+    optimizer = {"lr": 0.01, "iterations": 60, "layer_lr": {"output_weight": 0.5}, **settings, **more}
+    asked = random_problem(optimizer=optimizer, loss="logistic")
+    by_torch, by_units = (partial(AutogradStepper, [asked], "cpu", compiled=compiled) for compiled in (False, True))
+    whole = path_of(by_torch, [40], through_state=False)
+    assert path_of(by_torch, [1, 9, 30], through_state=True) == whole
+    ours, theirs = by_torch(), by_units()
+    np.testing.assert_allclose(ours.advance(40), theirs.advance(40), rtol=1e-9)
+    for name, weights in theirs.parameters().items():
+        np.testing.assert_allclose(ours.parameters()[name], weights, rtol=1e-9, atol=1e-10)
+
+
+@names
+def test_an_update_never_waits_for_the_device(settings: dict[str, Any]) -> None:
+    """Tensors on the device `meta` have shapes and no numbers: whatever needs one fails."""
+    for loss in ("mse", "logistic", "hinge"):
+        asked = random_problem(loss=loss, optimizer={"lr": 0.1, "iterations": 3, **settings})
+        stepper = AutogradStepper([asked], "meta")
+        assert stepper._step(0, *(stepper._data if stepper.full_batch else stepper._batch(0)), None).shape == ()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_update_of_replicas_never_waits_for_the_device(case: str) -> None:
+    stepper = AutogradStepper([problem_of(*CASES[case], seed=seed) for seed in range(3)], "meta")
+    given = (*stepper._data, stepper._axis) if stepper.full_batch else (*stepper._batch(0), 0)
+    assert stepper._step(0, *given).shape == (3,)
+
+
+def test_an_update_of_two_players_never_waits_for_the_device() -> None:
+    stepper = AdversarialStepper([gan_problem("hinge")], "meta")
+    stepper.advance(2)
+    assert stepper.iteration == 2
+
+
+def test_facts_of_a_formula_that_asks_for_its_numbers_are_those_of_the_numbers() -> None:
+    class Clipped(Minibatch):
+        clip: float = 0.0
+
+        def updated(self, w: Any, g: Any, memory: Any, step: Any) -> Any:
+            return w - step.lr * (g / step.loss if self.clip > 0 else g)
+
+    found = [facts(Clipped(lr=0.1, iterations=3, clip=clip)) for clip in (0.0, 1.0, 0.0)]
+    assert [one.loss for one in found if one is not None] == [False, True, False]
