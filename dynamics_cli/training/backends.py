@@ -28,7 +28,6 @@ from dynamics_cli.training.kernels import (
     chunks_of,
     known,
     known_layers,
-    known_online,
 )
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
@@ -42,8 +41,6 @@ _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
 _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
 """Keys of gradient descent and SGD that fast steppers know; where another is given, autograd trains."""
-_ONLINE_KEYS = frozenset({"samples", "layer_lr"})
-"""Further keys that the stepper of fresh samples knows."""
 
 
 @dataclass(frozen=True)
@@ -144,10 +141,9 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # no
         from dynamics_cli.training.steppers.layers import LayersStepper
 
         return LayersStepper(problems)
-    from dynamics_cli.training.steppers.compiled import CompiledStepper, FreshStepper, WideStepper
+    from dynamics_cli.training.steppers.compiled import CompiledStepper, WideStepper
 
-    compiled = FreshStepper if problems[0].fresh else CompiledStepper
-    return WideStepper(problems) if choice.backend == "wide" else compiled(problems)
+    return WideStepper(problems) if choice.backend == "wide" else CompiledStepper(problems)
 
 
 def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
@@ -162,9 +158,8 @@ def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
         return groups == 1 or (groups > 1 and not sums(optimizer))
-    if problem.fresh or not known(config) or not plain(optimizer):
-        online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
-        return online and backend == "compiled"
+    if not known(config) or not plain(optimizer):
+        return False
     full_batch, d = problem.batch_size is None, problem.dataset.d
     if backend == "gram":
         return full_batch and problem.dataset.n < d
@@ -179,13 +174,10 @@ def _whole_matrix(problem: Problem) -> bool:
     return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
 
 
-def plain(optimizer: Optimizer, *, also: frozenset[str] = frozenset()) -> bool:
-    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else.
-
-    `also` names further keys that the stepper in question knows.
-    """
+def plain(optimizer: Optimizer) -> bool:
+    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else."""
     known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
-    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS - also
+    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS
     return known_type and all(getattr(optimizer, key) is None for key in added)
 
 

@@ -40,6 +40,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "architecture": {"kind": "two_layer", "width": 5, "activation": "erf"},
         "loss": {"kind": "mse"},
         "optimizer": {"kind": "sgd", "lr": 0.01, "iterations": 5000, "samples": "fresh"},
+        "backend": "layers",
     },
     "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 20_000}, "backend": "wide"},
     "gram": {"dataset": FEW, "backend": "gram"},

@@ -9,11 +9,11 @@ Every kernel accumulates the gradient and applies one rounded update per weight.
 
 from __future__ import annotations
 
-from dynamics_cli.architectures.activations import Erf, LeakyRelu, Linear, Relu
+from dynamics_cli.architectures.activations import LeakyRelu, Linear, Relu
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProduct
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.config.bases import Activation, Descent, Loss
+from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.config.run import RunConfig
 from dynamics_cli.kinds.tracing import operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
@@ -39,21 +39,12 @@ def chunks_of(samples: int, multiply_adds: int) -> int:
 
 def known(config: RunConfig) -> bool:
     """Return whether the kernels know the network and the loss of a config: exactly these types, not relatives."""
-    return _two_layers(config, (Relu, LeakyRelu, Linear))
-
-
-def known_online(config: RunConfig) -> bool:
-    """Return whether the kernel of fresh samples knows the network and the loss of a config."""
-    return _two_layers(config, (Relu, LeakyRelu, Linear, Erf))
-
-
-def _two_layers(config: RunConfig, sigmas: tuple[type[Activation], ...]) -> bool:
     architecture = config.architecture
     return (
         type(architecture) is TwoLayer
         and architecture.plain
         and architecture.outputs is None
-        and type(architecture.activation) in sigmas
+        and type(architecture.activation) in (Relu, LeakyRelu, Linear)
         and type(config.loss) in LOSS_NUMBERS
         and _plain(config.loss)
     )
@@ -71,8 +62,10 @@ def known_layers(config: RunConfig) -> bool:
         return False
     if isinstance(architecture, MatrixProduct) and architecture.samples != "entries":
         return False
+    fresh = getattr(optimizer, "samples", None) is not None
     return (
         isinstance(optimizer, Descent)
-        and all(getattr(optimizer, key, None) is None for key in ("label_noise", "samples"))
+        and getattr(optimizer, "label_noise", None) is None
+        and not (fresh and architecture.centered)
         and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))  # type: ignore[attr-defined]
     )

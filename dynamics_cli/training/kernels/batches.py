@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 
@@ -50,49 +48,6 @@ def run_batches(  # type: ignore[no-untyped-def]
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
-
-
-@numba.njit(**OPTIONS)
-def run_fresh(  # type: ignore[no-untyped-def]
-    W, a, x, y, batch, lr_hidden, lr_output, mean, is_erf, shape, bell, kind, train_output
-):
-    """Do one update per `batch` rows of `x (n, d)`, neurons first: `W (m, d)`, `a (m,)`.
-
-    The activation is `erf(shape z)`, `bell = 2 shape / sqrt(pi)`, or `max(z, 0) + shape min(z, 0)`.
-    """
-    m, d = W.shape
-    zero, one = W.dtype.type(0), W.dtype.type(1)
-    weight = one / W.dtype.type(batch) if mean else one
-    values, slopes = np.empty((batch, m), W.dtype), np.empty((batch, m), W.dtype)
-    r, ga, row = np.empty(batch, W.dtype), np.empty(m, W.dtype), np.empty(d, W.dtype)
-    for first in range(0, len(y), batch):
-        for q in range(batch):
-            h = zero
-            for j in range(m):
-                z = zero
-                for i in range(d):
-                    z += W[j, i] * x[first + q, i]
-                if is_erf:
-                    values[q, j] = math.erf(shape * z)
-                    slopes[q, j] = bell * math.exp(-(shape * z) * (shape * z))
-                else:
-                    slopes[q, j] = one if z > zero else shape
-                    values[q, j] = slopes[q, j] * z
-                h += a[j] * values[q, j]
-            r[q] = loss_derivative(kind, h, y[first + q], one) * weight
-        for j in range(m):
-            row[:] = zero
-            ga[j] = zero
-            for q in range(batch):
-                ga[j] += r[q] * values[q, j]
-                c = r[q] * slopes[q, j] * a[j] * lr_hidden
-                for i in range(d):
-                    row[i] += c * x[first + q, i]
-            for i in range(d):
-                W[j, i] -= row[i]
-        if train_output:
-            for j in range(m):
-                a[j] -= lr_output * ga[j]
 
 
 @numba.njit(**OPTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from threading import Thread
 
@@ -10,12 +9,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.activations import Erf
-from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.memory import block_samples
-from dynamics_cli.training.batches import Batches, Fresh, batches_of
+from dynamics_cli.training.batches import batches_of, chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
-from dynamics_cli.training.kernels.batches import run_batches, run_fresh, total_loss
+from dynamics_cli.training.kernels.batches import run_batches, total_loss
 from dynamics_cli.training.kernels.full_batch import (
     CHUNK,
     run_dense,
@@ -106,72 +103,6 @@ class CompiledStepper(TwoLayerStepper):
     def _data_of(self) -> list[int]:
         """Return the number of each replica's data set: all have one, or each its own."""
         return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
-
-
-def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the samples of `n` updates from iteration `first` on, and where each batch begins."""
-    samples: list[NDArray[np.int64]] = []
-    sizes: list[NDArray[np.int64]] = []
-    size, last = batches.batch_size, first + n
-    while first < last:
-        epoch, step = divmod(first, batches.steps_per_epoch)
-        count = min(last - first, batches.steps_per_epoch - step)
-        samples.append(batches.order(epoch)[step * size : (step + count) * size])
-        sizes.append(np.full(count, size))
-        sizes[-1][-1] = len(samples[-1]) - (count - 1) * size
-        first += count
-    return np.concatenate(samples), np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-
-
-class FreshStepper(TwoLayerStepper):
-    """Updates on samples that are drawn for them; the loss is that of the samples of the data set."""
-
-    backend = "compiled"
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        problem = only(problems, "fresh samples")
-        super().__init__([problem])
-        self._fresh, self._factors = Fresh(problem), problem.step_factors()
-        self._loss_number = LOSS_NUMBERS[type(problem.loss)]
-        architecture = problem.config.architecture
-        assert isinstance(architecture, TwoLayer)
-        self._sigma = architecture.sigma
-
-    def write(self, hidden: Weights, output: Weights) -> None:
-        """Set the weights: `hidden` (1, m, d), `output` (1, m)."""
-        self._W, self._a = np.array(hidden[0], self.dtype), np.array(output[0], self.dtype)
-
-    def read(self) -> tuple[Weights, Weights]:
-        """Return copies of the weights: (1, m, d) and (1, m)."""
-        return self._W[None].copy(), self._a[None].copy()
-
-    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
-        """Raise NotImplementedError: no full batch is fresh."""
-        raise NotImplementedError("fresh samples come in batches")
-
-    def run_batches(self, n: int) -> None:
-        """Do `n` updates, each on new samples."""
-        number, last = self.dtype.type, self.iteration + n
-        is_erf = isinstance(self._sigma, Erf)
-        shape = self._sigma.beta if isinstance(self._sigma, Erf) else self._sigma.negative_slope or 0.0
-        rates = [number(self.lr[0] * self._factors.get(name, 1.0)) for name in ("hidden_weight", "output_weight")]
-        at = self.iteration
-        while at < last:
-            x, y, done = self._fresh.at(at, last - at)
-            run_fresh(
-                self._W, self._a, x, y, self._fresh.batch_size, *rates, self.criterion.reduction == "mean", is_erf,
-                number(shape), number(2 * shape / math.sqrt(math.pi)), self._loss_number, self.train_output,
-            )  # fmt: skip
-            at += done
-
-    def losses(self) -> Floats:
-        """Return the loss of the current state over the samples of the data set, (1,)."""
-        x, y, block = self.x[0], self.y[0], block_samples(self._W.size, self.width)
-        total = 0.0
-        for first in range(0, len(y), block):
-            h = self._sigma.value(x[first : first + block] @ self._W.T) @ self._a
-            total += float(np.sum(self.criterion.values(h, y[first : first + block]), dtype=np.float64))
-        return np.array([total * self.sample_weight])
 
 
 class WideStepper(TwoLayerStepper):

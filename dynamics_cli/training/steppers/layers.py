@@ -21,11 +21,10 @@ from dynamics_cli.engine.network import run
 from dynamics_cli.engine.products import product_units
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
-from dynamics_cli.training.batches import Batches, batches_of
+from dynamics_cli.training.batches import Batches, Fresh, batches_of, chosen
 from dynamics_cli.training.kernels import chunks_of
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
-from dynamics_cli.training.steppers.compiled import chosen
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
@@ -80,10 +79,11 @@ class LayersStepper(SideBySide):
         C = int(self._net[0][-1])
         n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
         self._base = np.zeros((R if architectures[0].centered else 1, n, C), self.dtype)
-        self._batches: list[Batches] = [] if self.full_batch else [batches_of(p) for p in problems]
+        self._fresh = [Fresh(p) for p in problems if p.fresh]
+        self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
-        at_once = min(self._threads, max(R, -(-n // self._rows)))
+        at_once = min(self._threads, max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:  # scale 0 has the kernel write the outputs themselves there
@@ -205,15 +205,15 @@ class LayersStepper(SideBySide):
         bounds = [k * R // parts for k in range(parts + 1)]
         self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
 
-    def _lrs(self, n: int) -> Floats:
-        """Return the steps (R, n) of the next updates."""
+    def _lrs(self, at: int, n: int) -> Floats:
+        """Return the steps (R, n) of the updates from iteration `at` on."""
         if self.problems[0].config.optimizer.schedule is None:  # type: ignore[attr-defined]
             return np.repeat([[step(0)] for step in self._steps], n, axis=1)
-        return np.array([[step(self.iteration + t) for t in range(n)] for step in self._steps])
+        return np.array([[step(at + t) for t in range(n)] for step in self._steps])
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        R, lrs, weight = len(self.problems), self._lrs(n), self.sample_weight
+        R, lrs, weight = len(self.problems), self._lrs(self.iteration, n), self.sample_weight
         losses, done, data = np.empty((R, n)), np.full(R, n), (self.x, self.y, self._base)
         if not self._apart(self._rows):
             self._each_replica(
@@ -224,7 +224,7 @@ class LayersStepper(SideBySide):
             return losses, done
         for t in range(n):
             losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
-            self._update(t, lrs, losses[:, t : t + 1], done)
+            self._update(self.iteration, t, lrs, losses[:, t : t + 1], done)
             if done[0] == 0:
                 done[0] = t
                 return losses, done
@@ -233,23 +233,41 @@ class LayersStepper(SideBySide):
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
-        picked = [chosen(batches, self.iteration, n) for batches in self._batches]
-        samples, ends, lrs = np.stack([one for one, _ in picked]), picked[0][1], self._lrs(n)
+        at, last = self.iteration, self.iteration + n
+        while at < last:
+            data, samples, ends = self._next_batches(at, last - at)
+            self._run_batches(at, data, samples, ends)
+            at += len(ends) - 1
+
+    def _next_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64], NDArray[np.int64]]:
+        """Return data, the samples (R, ...) of the batches from iteration `at` on, and where each batch begins."""
+        if not self._fresh:
+            picked = [chosen(batches, at, most) for batches in self._batches]
+            return (self.x, self.y, self._base), np.stack([one for one, _ in picked]), picked[0][1]
+        drawn = [fresh.at(at, most) for fresh in self._fresh]
+        x, y = (np.stack(one) for one in list(zip(*drawn, strict=True))[:2])
+        ends = np.arange(drawn[0][2] + 1) * self._fresh[0].batch_size
+        base = np.zeros((1, x.shape[1], self._base.shape[2]), self.dtype)
+        samples = np.tile(np.arange(ends[-1]), (len(drawn), 1))
+        return (x, y.reshape(*y.shape[:2], -1), base), samples, ends
+
+    def _run_batches(self, at: int, data: Data, samples: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Do the updates from iteration `at` on, batch b of `samples[r, ends[b] : ends[b + 1]]`."""
+        n, lrs = len(ends) - 1, self._lrs(at, len(ends) - 1)
         losses, done = np.zeros((len(self.problems), n)), np.empty(len(self.problems), np.int64)
-        mean, data = self.criterion.reduction == "mean", (self.x, self.y, self._base)
+        mean = self.criterion.reduction == "mean"
         if not self._apart(self._batch_rows):
             self._each_replica(
                 lambda replicas, slot: self._call(
-                    replicas, data, 0.0 if mean else 1.0, self._batch_rows, slot, lrs, self.iteration, losses, done,
-                    samples, ends,
+                    replicas, data, 0.0 if mean else 1.0, self._batch_rows, slot, lrs, at, losses, done, samples, ends
                 )
-            )  # fmt: skip
+            )
             return
         for t in range(n):
             own = samples[0, ends[t] : ends[t + 1]]
-            batch = (self.x[:, own], self.y[:, own], self._base[:, own])
+            batch = tuple(one[:, own] for one in data)
             self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
-            self._update(t, lrs, losses[:, t : t + 1], done)
+            self._update(at, t, lrs, losses[:, t : t + 1], done)
 
     def _apart(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
@@ -280,12 +298,12 @@ class LayersStepper(SideBySide):
                     self._gradient += self._buffers[slot][3]
         return total
 
-    def _update(self, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
-        """Do the update from state `iteration + t` with the gradient of `_sums`."""
+    def _update(self, at: int, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
+        """Do the update from state `at + t` with the gradient of `_sums`."""
         self._buffers[0][3][:] = self._gradient
         data = (self.x, self.y, self._base)
         self._call(
-            (0, 1), data, 1.0, 1, 0, lrs[:, t : t + 1], self.iteration + t, losses, done, gradients=False
+            (0, 1), data, 1.0, 1, 0, lrs[:, t : t + 1], at + t, losses, done, gradients=False
         )  # fmt: skip
 
     def losses(self) -> Floats:
