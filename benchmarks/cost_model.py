@@ -17,6 +17,7 @@ from dynamics_cli.errors import DataMissingError
 from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
 from dynamics_cli.training.problem import Problem, build_problem
 
+CLOCK = time.perf_counter
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 
 
@@ -28,7 +29,7 @@ def main() -> None:
     options = parser.parse_args()
     names = options.configs or sorted(str(p.relative_to(CONFIGS).with_suffix("")) for p in CONFIGS.rglob("*.yaml"))
     ratios = []
-    print(f"{'config':28} {'way':10} {'predicted us':>12} {'measured us':>12} {'ratio':>6}")
+    print(f"{'config':28} {'way':12} {'predicted us':>12} {'measured us':>12} {'ratio':>6}")
     for name in names:
         try:
             problem = build_problem(load_config(CONFIGS / f"{name}.yaml", ["record.measures=[]", "sweep=null"]))
@@ -38,13 +39,14 @@ def main() -> None:
             continue
         best = choose([problem])
         for choice in possible(problem):
-            if choice.device != "cpu" or (options.ways and choice.backend not in options.ways):
+            way = choice.variant or choice.backend
+            if choice.device != "cpu" or (options.ways and way not in options.ways):
                 continue
             seconds = measured(problem, choice, options.turn)
             ratios.append(choice.seconds_per_iteration / seconds)
-            mark = "*" if choice.backend == best.backend else ""
+            mark = "*" if choice == best else ""
             print(
-                f"{name:28} {choice.backend + mark:10} {1e6 * choice.seconds_per_iteration:12.2f} "
+                f"{name:28} {way + mark:12} {1e6 * choice.seconds_per_iteration:12.2f} "
                 f"{1e6 * seconds:12.2f} {ratios[-1]:6.2f}",
                 flush=True,
             )
@@ -58,9 +60,9 @@ def measured(problem: Problem, choice: Choice, turn: float) -> float:
     stepper.advance(2)
     count, times = 1, list[float]()
     while len(times) < 4 and not stepper.halted:
-        began, before = time.perf_counter(), stepper.iteration
+        began, before = CLOCK(), stepper.iteration
         stepper.advance(count)
-        seconds = time.perf_counter() - began
+        seconds = CLOCK() - began
         if seconds > turn / 2 or stepper.halted:
             times.append(seconds / (stepper.iteration - before))
         elif not times:

@@ -30,8 +30,9 @@ LANCZOS = 4
 """Hessian-vector products of JAX for each sharpness; ours and the plain loop's stop at a residual, after as many."""
 
 
-def ours(problem: Problem, backend: str) -> Timed:
-    stepper = build_stepper([problem], Choice("cpu", backend, 0.0))
+def ours(problem: Problem, way: str) -> Timed:
+    """Train by `torch` or a variant of the compiled backend."""
+    stepper = build_stepper([problem], Choice("cpu", way if way == "torch" else "compiled", 0.0, way))
     start = stepper.state_dict()
 
     def run(count: int) -> float:

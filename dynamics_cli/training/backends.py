@@ -1,7 +1,7 @@
 """Which stepper trains a problem, and where: a static cost model, never a timing.
 
-The constants were fitted once, on two cores of a server CPU, to what `benchmarks/compare.py` prints; they decide
-between backends that differ by factors, so their absolute size matters little.
+The constants are fitted to what `benchmarks/cost_model.py` prints; they decide between ways that differ by factors, so
+their absolute size matters little.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ from dynamics_cli.training.kernels import (
     chunks_of,
     known,
     known_layers,
+    spanned,
 )
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 
 US = 1e-6
-_WIDE_FROM = 16384
 _FLOW_SAMPLES = 512
 _FLOW_WORK = 2e8
 """Activation changes are located up to this many samples, and neurons times samples squared."""
+_HELD = 2**24
+"""Activations that the kernel of few columns holds, at most."""
 _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
 _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
-"""Keys of gradient descent and SGD that fast steppers know; where another is given, autograd trains."""
+"""Keys of gradient descent and SGD that kernels of two-layer networks know; with another the engine trains."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Choice:
     device: str
     backend: str
     seconds_per_iteration: float
+    variant: str = ""
+    """Of `compiled`: `engine`, or the kernel of `few_columns` or of `sparse` rows; without it the fastest that can."""
 
 
 def choose(problems: Sequence[Problem]) -> Choice:
@@ -64,38 +68,42 @@ def choose(problems: Sequence[Problem]) -> Choice:
     device, backend = problem.config.device, problem.config.backend
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
-    choices = [c for c in possible(problem) if device in ("auto", c.device) and backend in ("auto", c.backend)]
-    if backend == "auto" and known(problem.config) and plain(problem.config.optimizer):
-        choices = [c for c in choices if c.backend != "layers"]  # there are kernels of two-layer networks alone
+    able = [c for c in possible(problem) if device in ("auto", c.device)]
+    choices = [c for c in able if backend in ("auto", c.backend)]
     if not choices and not possible(problem):
         kind = problem.config.optimizer.kind
         raise UsageError(f"optimizer.kind {kind}: nothing here can train by it; a new optimizer derives from Descent")
     if not choices:
-        able = sorted({c.backend for c in possible(problem) if device in ("auto", c.device)})
-        raise UsageError(
-            f"backend: {backend} cannot train this problem; {', '.join(able)} can, and auto picks the fastest"
-        )
-    best = min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
-    if len(problems) == 1:
-        return best
-    if best.backend in ("layers", "autograd"):
-        there = {c.backend for c in possible(problem) if backend in ("auto", c.backend)}
-        return Choice("cpu", "layers" if "layers" in there else "autograd", best.seconds_per_iteration)
-    # of replicas each has a core of its own, unless one is so large that batched products are faster
-    return Choice("cpu", "matrix" if best.backend == "matrix" else "compiled", best.seconds_per_iteration)
+        names = ", ".join(sorted({c.backend for c in able}))
+        raise UsageError(f"backend: {backend} cannot train this problem; {names} can, and auto picks the fastest")
+    if len(problems) > 1:  # side by side on the cores of a CPU, by kernels where there are some
+        choices = [c for c in choices if c.device == "cpu"]
+        choices = [c for c in choices if c.backend == "compiled"] or choices
+    return min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
 
 
 def possible(problem: Problem) -> list[Choice]:
-    """Return every device and backend that can train a problem, with the predicted time of one iteration."""
+    """Return every way that can train a problem, with the predicted time of one iteration."""
     drawn = 20e-9 * _samples(problem) * problem.dataset.d if problem.fresh else 0.0
-    able = [(backend, cost(problem)) for backend, cost in _CPU_COSTS.items() if _able(backend, problem)]
-    choices = [Choice("cpu", backend, drawn + seconds) for backend, seconds in able]
+    if problem.batch_size is not None and not problem.fresh:
+        drawn = 15 * US / problem.steps_per_epoch  # each epoch has a stream of its own
+    choices = []
+    for way, cost in _CPU_COSTS.items():
+        if _able(way, problem):
+            compiled = way not in ("torch", "flow")
+            backend, variant = ("compiled", way) if compiled else (way, "")
+            choices.append(Choice("cpu", backend, drawn + cost(problem), variant))
     # without the work of a network to speak of, a GPU is not even looked for: that would import torch's CUDA part
     worth_looking = problem.config.device == "cuda" or _work(problem) > 1e8
-    if worth_looking and cuda_available():
-        gpu = [b for b in ("autograd", "matrix") if _able(b, problem)]
-        choices += [Choice("cuda", b, _gpu_seconds(problem, b)) for b in gpu]
+    if worth_looking and _able("torch", problem) and cuda_available():
+        choices.append(Choice("cuda", "torch", _gradients(problem) * (250 * US + _work(problem) / 1e13)))
     return choices
+
+
+def variant(problem: Problem) -> str:
+    """Return the variant of `compiled` that is the fastest on a problem."""
+    ways = (c for c in possible(problem) if c.backend == "compiled")
+    return min(ways, key=lambda c: c.seconds_per_iteration).variant
 
 
 def cuda_available() -> bool:
@@ -105,7 +113,7 @@ def cuda_available() -> bool:
     return torch.cuda.is_available()
 
 
-def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # noqa: PLR0911
+def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
     """Return the stepper that was chosen, for one network or for replicas with one `replicas.batch_key`.
 
     Raises:
@@ -121,51 +129,38 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:  # no
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
-    if choice.backend == "autograd" and len(problems) > 1:
+    if choice.backend == "torch" and len(problems) > 1:
         from dynamics_cli.training.steppers.stacked import StackedStepper
 
         return StackedStepper(problems)
-    if choice.backend == "autograd":
+    if choice.backend == "torch":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
         return AutogradStepper(problems, choice.device)
-    if choice.backend == "matrix":
-        from dynamics_cli.training.steppers.matrix import MatrixStepper
-
-        return MatrixStepper(problems, device=choice.device)
-    if choice.backend == "gram":
-        from dynamics_cli.training.steppers.gram import GramStepper
-
-        return GramStepper(problems)
-    if choice.backend == "layers":
+    if (choice.variant or variant(problems[0])) == "engine":
         from dynamics_cli.training.steppers.layers import LayersStepper
 
         return LayersStepper(problems)
-    from dynamics_cli.training.steppers.compiled import CompiledStepper, WideStepper
+    from dynamics_cli.training.steppers.compiled import CompiledStepper
 
-    return WideStepper(problems) if choice.backend == "wide" else CompiledStepper(problems)
+    return CompiledStepper(problems)
 
 
-def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
-    config, optimizer = problem.config, problem.config.optimizer
-    if backend == "autograd":
+def _able(way: str, problem: Problem) -> bool:
+    config, optimizer, full_batch = problem.config, problem.config.optimizer, problem.batch_size is None
+    if way == "torch":
         return isinstance(optimizer, Descent) or type(optimizer) is GradientFlow
-    if backend == "flow":
+    if way == "flow":
         n, is_flow = problem.dataset.n, type(optimizer) is GradientFlow
         return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
-    if backend == "layers":
+    if way == "engine":
         # a sum over the network is that of weights of one step
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
         return groups == 1 or (groups > 1 and not sums(optimizer))
-    if not known(config) or not plain(optimizer):
+    if not known(config) or not plain(optimizer) or full_batch != (way == "few_columns"):
         return False
-    full_batch, d = problem.batch_size is None, problem.dataset.d
-    if backend == "gram":
-        return full_batch and problem.dataset.n < d
-    if backend == "wide":
-        return full_batch and d <= UNROLLED and _width(problem) >= _WIDE_FROM
-    return True
+    return not full_batch or (problem.dataset.d <= UNROLLED and problem.dataset.n * _width(problem) <= _HELD)
 
 
 def _whole_matrix(problem: Problem) -> bool:
@@ -175,7 +170,7 @@ def _whole_matrix(problem: Problem) -> bool:
 
 
 def plain(optimizer: Optimizer) -> bool:
-    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else."""
+    """Return whether an optimizer is gradient descent or SGD of one step size on samples of the data set, no more."""
     known_type = type(optimizer) is GradientDescent or type(optimizer) is StochasticGradientDescent
     added = type(optimizer).model_fields.keys() - _PLAIN_KEYS
     return known_type and all(getattr(optimizer, key) is None for key in added)
@@ -204,11 +199,7 @@ def _flops(problem: Problem) -> float:
     return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
 
 
-def _preactivations(problem: Problem) -> float:
-    return float(_samples(problem) * max(shape[0] for shape in problem.shapes.values()))
-
-
-def _autograd(problem: Problem) -> float:
+def _torch(problem: Problem) -> float:
     """Return the time of a gradient; of a flow, that of the thousands that kinks make it take, per state."""
     return _gradients(problem) * _gradient(problem)
 
@@ -223,39 +214,30 @@ def _gradient(problem: Problem) -> float:
     # an update of either player of a GAN goes through both, the discriminator's on twice the batch
     trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, Gan) else 1.0
     numbers = _samples(problem) * sum(problem.layer_sizes)
-    return trips * ((50 + 110 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
+    return trips * ((100 + 40 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
 
 
-def _matrix(problem: Problem) -> float:
-    moving = float(problem.dataset.x.any(axis=0).mean())
-    return 45 * US + 1.2e-9 * _preactivations(problem) + _work(problem) * moving / 7e10
+def _few_columns(problem: Problem) -> float:
+    rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10
+    return 0.05 * US + _work(problem) / rate * problem.dtype.itemsize / 4
 
 
-def _compiled(problem: Problem) -> float:
-    # few columns are unrolled; of more columns, zero entries are skipped; weights beyond the cache come slowly
-    few = problem.dataset.d <= UNROLLED and problem.batch_size is None
-    work = _work(problem) * (1.0 if few else float((problem.dataset.x != 0).mean()))
-    rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10 if few else 1.8e10
+def _sparse(problem: Problem) -> float:
+    # zero entries are skipped; of one sample only the rows of the others change
+    work = _work(problem) * float((problem.dataset.x != 0).mean())
     passes = problem.parameter_count / 8e9 if problem.batch_size != 1 else 0.0
-    return 0.01 * US + passes + work / rate
+    return 0.2 * US + passes + work / 1.8e10
 
 
-def _layers(problem: Problem) -> float:
+def _engine(problem: Problem) -> float:
     n, P = _samples(problem), problem.parameter_count
     hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
     each: float = 5e-10 * (1 + (operations(problem.config.architecture.sigma) or 0))  # type: ignore[attr-defined]
     chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
-    shared = n * hidden * each + _flops(problem) / 7e10 + (chunks - 1) * P * 1.7e-9
-    return (1 + 0.5 * len(problem.shapes)) * US + P * 5e-10 + shared / min(chunks, 2)
-
-
-def _gram(problem: Problem) -> float:
-    n, m = problem.dataset.n, _width(problem)
-    return 1 * US + m * n * n / 4.5e10 + m * n / 2e9
-
-
-def _wide(problem: Problem) -> float:
-    return 15 * US + _work(problem) / 3.5e10
+    r = spanned(problem)
+    flops = _flops(problem) * (r / problem.dataset.d if r else 1.0)
+    shared = n * hidden * each + flops / 7e10 + (chunks - 1) * P * 1.7e-9
+    return (0.1 + 0.15 * len(problem.shapes)) * US + P * 3.5e-11 * problem.dtype.itemsize + shared / min(chunks, 2)
 
 
 def _flow(problem: Problem) -> float:
@@ -265,15 +247,9 @@ def _flow(problem: Problem) -> float:
 
 
 _CPU_COSTS: dict[str, Callable[[Problem], float]] = {
-    "autograd": _autograd,
-    "matrix": _matrix,
-    "compiled": _compiled,
-    "gram": _gram,
-    "wide": _wide,
-    "layers": _layers,
+    "torch": _torch,
+    "engine": _engine,
+    "few_columns": _few_columns,
+    "sparse": _sparse,
     "flow": _flow,
 }
-
-
-def _gpu_seconds(problem: Problem, backend: str) -> float:
-    return _gradients(problem) * ((250 if backend == "autograd" else 120) * US + _work(problem) / 1e13)

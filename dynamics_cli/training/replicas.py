@@ -11,9 +11,8 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.config.base import Section
 from dynamics_cli.datasets.samples import Samples
 from dynamics_cli.errors import DynError
-from dynamics_cli.training.backends import choose, plain, possible
+from dynamics_cli.training.backends import choose, possible, variant
 from dynamics_cli.training.estimate import estimate
-from dynamics_cli.training.kernels import known
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import Problem, build_problem, samples_of
 
@@ -98,26 +97,21 @@ def batch_key(problem: Problem) -> str | None:
     if way is None:
         return None
     common = config.model_dump_json(
-        exclude={key: of for key, of in _FREE.items() if (way, key) != ("autograd", "architecture")}
+        exclude={key: of for key, of in _FREE.items() if (way, key) != ("torch", "architecture")}
     )
     return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 
 
 def _way(problem: Problem) -> str | None:
     """Return what trains several networks of a problem together; None where nothing does."""
-    config, able = problem.config, {c.backend for c in possible(problem)}
-    ways: tuple[str, ...] = ("auto",)
-    if known(config) and plain(config.optimizer) and config.backend != "layers":
-        ways = ("auto", "compiled", "matrix", "two layers")
-    elif "layers" in able:
-        ways = ("auto", "layers")
-    if config.backend in ways and len(ways) > 1:
-        return ways[-1]
-    if config.backend not in ("auto", "autograd") or "autograd" not in able:
+    asked, able = problem.config.backend, {c.backend for c in possible(problem) if c.device == "cpu"}
+    if asked in ("auto", "compiled") and "compiled" in able:
+        return f"compiled {variant(problem)}"
+    if asked not in ("auto", "torch") or "torch" not in able:
         return None
     from dynamics_cli.training.steppers.stacked import stackable
 
-    return "autograd" if stackable(problem) else None
+    return "torch" if stackable(problem) else None
 
 
 def belong_together(problems: Sequence[Problem]) -> bool:

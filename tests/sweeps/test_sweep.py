@@ -147,7 +147,7 @@ def test_a_failing_job_does_not_stop_the_others(tmp_path):
 def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
     deep = [
         "architecture={kind: fully_connected, widths: [4], centered: true}",
-        "backend=autograd",
+        "backend=torch",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
@@ -160,7 +160,7 @@ def test_jobs_that_cannot_be_batched_go_through_the_executor(tmp_path):
 def test_spawned_processes_give_the_same_numbers(tmp_path):
     deep = [
         "architecture={kind: fully_connected, widths: [4], centered: true}",
-        "backend=autograd",
+        "backend=torch",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
@@ -205,7 +205,7 @@ def attacked(tmp_path, attack):
     grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
     for name in ("s", "other"):
         changes = [
-            "backend=autograd",
+            "backend=torch",
             "architecture.centered=true",
             *(["initialization.scale=0.3"] if name == "other" else []),
         ]

@@ -25,7 +25,7 @@ from dynamics_cli.runs.store import files
 from dynamics_cli.training import loop
 from dynamics_cli.training.flow import averaged, located  # noqa: F401
 from dynamics_cli.training.session import obtain_run, plan_run
-from dynamics_cli.training.steppers import autograd, compiled, matrix  # noqa: F401
+from dynamics_cli.training.steppers import autograd, compiled  # noqa: F401
 from tests.training.kill_script import arrays
 
 STATES, CHUNK = 24, 5

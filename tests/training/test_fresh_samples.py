@@ -61,11 +61,11 @@ def test_every_sample_is_new_and_the_teacher_the_same() -> None:
     assert (k, x.tobytes()) == (2, np.concatenate([one[0] for one in drawn[2:4]]).tobytes())
 
 
-@pytest.mark.parametrize("backend", ["autograd", "layers"])
+@pytest.mark.parametrize("backend", ["torch", "compiled"])
 def test_steps_are_those_of_the_released_code(backend: str) -> None:
     """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x / sqrt N` (nn2pp)."""
     problem = problem_of(optimizer=SGD | {"layer_lr": {"output_weight": 0.2}})
-    assert choose([problem]).backend == "layers"
+    assert choose([problem]).backend == "compiled"
     stepper, fresh, eta = stepper_of(problem, backend), Fresh(problem), 0.5
     start = stepper.parameters()
     w, v = np.sqrt(N) * start["hidden_weight"], start["output_weight"].copy()
@@ -92,7 +92,7 @@ def test_steps_are_those_of_the_released_code(backend: str) -> None:
 def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> None:
     problem = problem_of(**changes)
     ends = []
-    for backend in ("autograd", "layers"):
+    for backend in ("torch", "compiled"):
         whole, parts, other = (stepper_of(problem, backend) for _ in range(3))
         whole.advance(60)
         parts.advance(7)
@@ -129,7 +129,7 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     initial = {"kind": "unbalanced", "scale": 1.0, "divide_by": "sqrt_dim", "output_value": 1.0}
     sgd = SGD | {"lr": lr, "iterations": steps}
     problem = problem_of(dataset=data, architecture=linear, initialization=initial, optimizer=sgd)
-    stepper = stepper_of(problem, "layers")
+    stepper = stepper_of(problem, "compiled")
     goal = problem.config.dataset.weights(Streams(0))["hidden_weight"]
 
     def error() -> float:
@@ -174,8 +174,8 @@ def test_what_does_not_go_with_fresh_samples(changes: dict[str, Any], told: str)
 def test_other_optimizers_take_fresh_samples_too() -> None:
     adam = {"kind": "adam", "lr": 0.01, "iterations": 9, "batch_size": 50, "samples": "fresh"}  # more than dataset.n
     problem = problem_of(optimizer=adam)
-    assert choose([problem]).backend == "layers"
-    stepper = stepper_of(problem, "layers")
+    assert choose([problem]).backend == "compiled"
+    stepper = stepper_of(problem, "compiled")
     before = stepper.loss()
     stepper.advance(200)
     assert stepper.loss() < 0.8 * before

@@ -18,19 +18,19 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("backend", ["autograd", "matrix"])
+@pytest.mark.parametrize("backend", ["torch", "matrix"])
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a["activation"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_one_step_is_that_of_the_cpu(backend, loss, activation):
     problem = random_problem(loss=loss, activation=activation, optimizer={"kind": "gd", "lr": 1.0, "iterations": 1})
     gpu = build_stepper([problem], Choice("cuda", backend, 0.0))
-    cpu = build_stepper([problem], Choice("cpu", "autograd", 0.0))
+    cpu = build_stepper([problem], Choice("cpu", "torch", 0.0))
     np.testing.assert_allclose(gpu.advance(1), cpu.advance(1), rtol=1e-12)
     for name, value in cpu.parameters().items():
         np.testing.assert_allclose(gpu.parameters()[name], value, rtol=1e-12, atol=1e-12 * np.abs(value).max())
 
 
-@pytest.mark.parametrize("backend", ["autograd", "matrix"])
+@pytest.mark.parametrize("backend", ["torch", "matrix"])
 def test_chunks_and_resumption_are_invisible(backend):
     problem = random_problem(dtype="float32")
 

@@ -20,9 +20,9 @@ from dynamics_cli.training.estimate import estimate
 from dynamics_cli.training.problem import Problem, build_problem
 from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.totals import total, total_and_gradients
-from tests.training.problems import MARGIN_LOSSES, random_problem
+from tests.training.problems import random_problem
 
-AUTOGRAD = Choice("cpu", "autograd", 1e-4)
+AUTOGRAD = Choice("cpu", "torch", 1e-4)
 OPTIMIZERS: list[dict[str, Any]] = [
     {"kind": "gd", "lr": 0.02, "iterations": 50},
     {"kind": "gd", "lr": 0.02, "iterations": 50, "loss_scaled": True},
@@ -40,8 +40,8 @@ def at_most(monkeypatch: pytest.MonkeyPatch, samples: int, problem: Problem) -> 
         yield
 
 
-def stepper(problem: Problem, backend: str = "autograd") -> Stepper:
-    return build_stepper([problem], Choice("cpu", backend, 1e-4))
+def stepper(problem: Problem, way: str = "torch") -> Stepper:
+    return build_stepper([problem], Choice("cpu", "torch" if way == "torch" else "compiled", 1e-4, way))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
@@ -77,24 +77,9 @@ def test_a_network_trained_in_blocks_is_the_same(optimizer: dict[str, Any], monk
         np.testing.assert_allclose(parts.parameters()[name], weights, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("batch_size", [None, 7])
-@pytest.mark.parametrize("loss", ["mse", *MARGIN_LOSSES])
-def test_the_matrix_stepper_too(loss: str, batch_size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = {"kind": "gd"} if batch_size is None else {"kind": "sgd", "batch_size": batch_size}
-    problem = random_problem(n=10, loss=loss, optimizer={**kind, "lr": 0.02, "iterations": 50})
-    whole = stepper(problem, "matrix")
-    with at_most(monkeypatch, 3, problem):
-        parts = stepper(problem, "matrix")
-    whole.advance(30)
-    parts.advance(30)
-    np.testing.assert_allclose(parts.loss(), whole.loss(), rtol=1e-10)
-    for name, weights in whole.parameters().items():
-        np.testing.assert_allclose(parts.parameters()[name], weights, rtol=1e-10, atol=1e-12)
-
-
 def test_the_loss_after_compiled_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(n=10, optimizer=OPTIMIZERS[2])
-    whole = stepper(problem, "compiled")
+    whole = stepper(problem, "sparse")
     whole.advance(5)
     expected = whole.loss()
     with at_most(monkeypatch, 3, problem):

@@ -1,10 +1,8 @@
-"""Compiled CPU kernels: many iterations a call, gradients derived by hand; which configs they know, without numba.
+"""Which configs the engine and the kernels of two-layer networks know, without numba.
 
-`layers` is for fully connected networks of any depth, with all bundled activations, losses and optimizers. The others
-are for two-layer networks of homogeneous activations under plain gradient descent and SGD: weights are stored with
-neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
-
-Every kernel accumulates the gradient and applies one rounded update per weight.
+The kernels are for homogeneous activations under plain gradient descent and SGD: `full_batch` for few input columns,
+`batches` for inputs of which many are 0. Weights are stored with neurons last, `W` (d, m) and `a` (m,), so that the
+inner loops run over neurons and vectorise; the gradient is accumulated, and one rounded update per weight applied.
 """
 
 from __future__ import annotations
@@ -15,9 +13,10 @@ from dynamics_cli.architectures.linear_models import DiagonalLinear, MatrixProdu
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.config.bases import Descent, Loss
 from dynamics_cli.config.run import RunConfig
-from dynamics_cli.kinds.tracing import operations
+from dynamics_cli.kinds.tracing import linear, operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse
+from dynamics_cli.training.problem import Problem
 
 MSE, HALF_MSE, LOGISTIC, EXPONENTIAL, HINGE = range(5)
 LOSS_NUMBERS: dict[type[Loss], int] = {
@@ -26,15 +25,15 @@ LOSS_NUMBERS: dict[type[Loss], int] = {
 """Loss -> its number inside the kernels."""
 _LOSS_KEYS = {"kind", "reduction"}
 _CHUNK_WORK = 2**22
-"""Multiply-adds of a chunk of samples of `layers`, at least; its gradients are summed apart."""
+"""Multiply-adds of a chunk of samples in the engine, at least; its gradients are summed apart."""
 _MOST_CHUNKS = 8
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
 
 
 def chunks_of(samples: int, multiply_adds: int) -> int:
-    """Return into how many chunks `layers` cuts samples that take so many multiply-adds each."""
-    return max(1, min(_MOST_CHUNKS, samples * multiply_adds // _CHUNK_WORK))
+    """Return into how many chunks the engine cuts samples that take so many multiply-adds each."""
+    return max(1, min(_MOST_CHUNKS, samples, samples * multiply_adds // _CHUNK_WORK))
 
 
 def known(config: RunConfig) -> bool:
@@ -69,3 +68,17 @@ def known_layers(config: RunConfig) -> bool:
         and not (fresh and architecture.centered)
         and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))  # type: ignore[attr-defined]
     )
+
+
+def spanned(problem: Problem) -> int:
+    """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes them as they are."""
+    architecture, optimizer, x = problem.config.architecture, problem.config.optimizer, problem.dataset.x
+    layers = type(architecture) in (FullyConnected, TwoLayer) and not problem.fresh
+    layers = layers and getattr(architecture, "parametrization", None) is None  # which would take d from the inputs
+    first = next(iter(problem.shapes.values()))
+    # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros would change
+    if not layers or len(first) != 2 or first[0] == 1 or not isinstance(optimizer, Descent) or not linear(optimizer):
+        return 0
+    n, d = x.shape
+    r = min(n, int(x.any(axis=0).sum())) if n >= d else n
+    return r if r < d else 0

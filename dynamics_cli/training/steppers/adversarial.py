@@ -30,7 +30,7 @@ class AdversarialStepper(TorchStepper):
     before. The recorded loss is the discriminator's on fixed points and noise.
     """
 
-    backend = "autograd"
+    backend = "torch"
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         problem = only(problems, "gan")

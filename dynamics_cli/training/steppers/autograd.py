@@ -148,7 +148,7 @@ class TorchStepper(Stepper):
 class AutogradStepper(TorchStepper):
     """Gradients by `torch.autograd`, updates in place, losses gathered on the device."""
 
-    backend = "autograd"
+    backend = "torch"
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
         problem = only(problems, self.backend)

@@ -11,38 +11,27 @@ from numpy.typing import NDArray
 
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
-from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
+from dynamics_cli.training.kernels import LOSS_NUMBERS
 from dynamics_cli.training.kernels.batches import run_batches, total_loss
-from dynamics_cli.training.kernels.full_batch import (
-    CHUNK,
-    run_dense,
-    run_dense_replicas,
-    run_sparse,
-    run_sparse_chunks,
-    run_sparse_replicas,
-)
+from dynamics_cli.training.kernels.full_batch import run_dense, run_dense_replicas
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
-from dynamics_cli.training.kernels.wide import BLOCK, run_wide
 from dynamics_cli.training.problem import Problem
-from dynamics_cli.training.steppers.base import Floats, only
+from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.side_by_side import Weights
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 
 class CompiledStepper(TwoLayerStepper):
-    """Small networks, and batches: one thread a network, replicas side by side on all cores."""
+    """Full batches of few columns, and batches of inputs of which many are 0; replicas of the former on all cores."""
 
     backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
-        d = self.x.shape[2]
-        self._columns = (0,) * d if d <= UNROLLED and self.full_batch else ()
-        self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
+        self._rows: Rows = dense_rows(self.x) if self.full_batch else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
-        in_chunks = not self._columns and self.x.shape[1] > CHUNK
-        if self.full_batch and (len(problems) > 1 or in_chunks):  # the kernels that take all cores
+        if self.full_batch and len(problems) > 1:  # the kernel that takes all cores
             _start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
@@ -57,20 +46,16 @@ class CompiledStepper(TwoLayerStepper):
         """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
         R = len(self.problems)
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
-        rows, weight = self._rows, self.dtype.type(self.sample_weight)
-        entries = (self._columns,) if self._columns else (rows.indices, rows.starts)
+        weight, columns = self.dtype.type(self.sample_weight), (0,) * self.x.shape[2]
         settings = (self._loss_number, self.train_output, self.loss_scaled)
         if R == 1:
-            sparse = run_sparse if self.x.shape[1] <= CHUNK else run_sparse_chunks
-            run = run_dense if self._columns else sparse
-            done[0] = run(
-                self._W[0], self._a[0], rows.values[0], *entries, self.y[0], losses[0], n,
+            done[0] = run_dense(
+                self._W[0], self._a[0], self._rows.values[0], columns, self.y[0], losses[0], n,
                 self.lr[0], weight, self.alpha[0], *settings, self.levels[0],
             )  # fmt: skip
         else:
-            run_all = run_dense_replicas if self._columns else run_sparse_replicas
-            run_all(
-                self._W, self._a, rows.values, *entries, self.y, losses, done, n,
+            run_dense_replicas(
+                self._W, self._a, self._rows.values, columns, self.y, losses, done, n,
                 self.lr, weight, self.alpha, *settings, self.levels,
             )  # fmt: skip
         return losses, done
@@ -103,36 +88,6 @@ class CompiledStepper(TwoLayerStepper):
     def _data_of(self) -> list[int]:
         """Return the number of each replica's data set: all have one, or each its own."""
         return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
-
-
-class WideStepper(TwoLayerStepper):
-    """Very wide networks on inputs of few columns: blocks of neurons on all cores."""
-
-    backend = "wide"
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__([only(problems, self.backend)])
-        self._rows = dense_rows(self.x)
-        self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
-        _start_threads()
-
-    def write(self, hidden: Weights, output: Weights) -> None:
-        """Set the weights: `hidden` (1, m, d), `output` (1, m)."""
-        self._W, self._a = pack(hidden, output, BLOCK)
-
-    def read(self) -> tuple[Weights, Weights]:
-        """Return copies of the weights: (1, m, d) and (1, m)."""
-        return unpack(self._W, self._a, self.width, blocks=True)
-
-    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
-        """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
-        losses, rows = np.empty((1, n), self.dtype), self._rows
-        done = run_wide(
-            self._W, self._a, rows.values[0], (0,) * self.x.shape[2], self.y[0], losses[0], n, self.lr[0],
-            self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,
-            self.loss_scaled, self.levels[0],
-        )  # fmt: skip
-        return losses, np.array([done])
 
 
 def _start_threads() -> None:

@@ -22,10 +22,11 @@ from dynamics_cli.engine.products import product_units
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, Fresh, batches_of, chosen
-from dynamics_cli.training.kernels import chunks_of
+from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Floats, State
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
+from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
@@ -42,7 +43,7 @@ class LayersStepper(SideBySide):
     Numba gives its kernel free of Python's lock, so that threads of Python call it side by side.
     """
 
-    backend = "layers"
+    backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
@@ -58,9 +59,11 @@ class LayersStepper(SideBySide):
         self._update_unit, loss = units.update_unit(optimizers[0], self.dtype), units.loss_unit(first.loss, self.dtype)
         self._units = np.array([*product_units(self.dtype), loss.address, self._update_unit.address])
         self._loss_numbers, self._update_numbers = _some(loss.numbers), _some(self._update_unit.numbers)
+        first, initial = self._in_span(first)
+        self._shapes = first.shapes
         self._at: dict[str, slice] = {}
         P = 0
-        for name, size in ((name, int(np.prod(shape))) for name, shape in first.shapes.items()):
+        for name, size in ((name, int(np.prod(shape))) for name, shape in self._shapes.items()):
             self._at[name] = slice(P, P := P + size)
         self._segments, self._factors = self._steps_of(first)
         self._net = self._network(first)
@@ -71,7 +74,7 @@ class LayersStepper(SideBySide):
         most = max(1, *(len(one) for one in numbers))
         self._sigma_numbers = np.concatenate([np.pad(one, (0, most - len(one))) for one in numbers])
         self._depth = architectures[0].depth if isinstance(architectures[0], DiagonalLinear) else 0
-        self._theta = _aligned(np.stack([self._flat(p.initial_parameters()) for p in problems]))  # (R, P)
+        self._theta = _aligned(np.stack([self._flat(one) for one in initial]))  # (R, P)
         self._gradient = np.zeros_like(self._theta[0])
         self._memory = _aligned(np.zeros((R, len(self._update_unit.slots), P), self.dtype))
         self.x = _aligned(self.x)
@@ -92,6 +95,17 @@ class LayersStepper(SideBySide):
             self._net = net
 
     # -- what a network is for the kernel
+
+    def _in_span(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
+        """Return the first problem and all initial weights in the coordinates that the kernel is given."""
+        initial = [p.initial_parameters() for p in self.problems]
+        self._first, self._span = next(iter(problem.shapes)), None
+        if not any(spanned(p) for p in self.problems):
+            return problem, initial
+        self._span = Span(self.x, [one[self._first] for one in initial])
+        self.x = self._span.x
+        inside = [{**one, self._first: start} for one, start in zip(initial, self._span.start, strict=True)]
+        return self._span.seen(problem), inside
 
     def _see_whole(self, sides: list[int]) -> None:
         """Make of pairs (row, column) and entries the columns of the identity and the matrix, NaN where not seen."""
@@ -142,7 +156,7 @@ class LayersStepper(SideBySide):
 
     def _unpacked(self, flat: Weights) -> dict[str, Weights]:
         """Return copies of flat arrays (R, P) by name, (R, ...)."""
-        shapes = self.problems[0].shapes
+        shapes = self._shapes
         split = {name: flat[:, place].reshape(len(flat), *shapes[name][::-1]) for name, place in self._at.items()}
         return {name: np.array(one.transpose(0, *range(one.ndim - 1, 0, -1)), order="C") for name, one in split.items()}
 
@@ -326,6 +340,8 @@ class LayersStepper(SideBySide):
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
         found = self._unpacked(self._theta)
+        if self._span is not None:
+            found[self._first] = self._span.whole(found[self._first])
         return {name: one[0] for name, one in found.items()} if self._single else found
 
     def state_dict(self) -> State:
@@ -334,10 +350,12 @@ class LayersStepper(SideBySide):
         for slot, label in enumerate(self._update_unit.slots):
             for name, one in self._unpacked(self._memory[:, slot]).items():
                 state[f"{self._kind}/{label}/{name}"] = one
-        return {**state, **self._progress()}
+        return {**state, **self._progress(), **(self._span.state_dict() if self._span else {})}
 
     def load_state_dict(self, state: State) -> None:
         """Go on from a former `state_dict()`."""
+        if self._span is not None:
+            self._span.load_state_dict(state)
         for r in range(len(self.problems)):
             self._theta[r] = self._flat({name: state[f"parameter/{name}"][r] for name in self._at})
             for slot, label in enumerate(self._update_unit.slots):

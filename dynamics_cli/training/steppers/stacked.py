@@ -86,7 +86,7 @@ def _value_of(model: torch.nn.Module, loss: Loss) -> Any:
 class StackedStepper(SideBySide, TorchStepper):
     """Trains networks whose configs differ in seeds, data, initial weights and steps; weights are (R, ...)."""
 
-    backend = "autograd"
+    backend = "torch"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
