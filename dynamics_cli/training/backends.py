@@ -158,9 +158,10 @@ def _able(way: str, problem: Problem) -> bool:
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
         return groups == 1 or (groups > 1 and not sums(optimizer))
-    if not known(config) or not plain(optimizer) or full_batch != (way == "few_columns"):
+    if not known(config) or not plain(optimizer):
         return False
-    return not full_batch or (problem.dataset.d <= UNROLLED and problem.dataset.n * _width(problem) <= _HELD)
+    few = full_batch and problem.dataset.d <= UNROLLED
+    return not few if way == "sparse" else few and problem.dataset.n * _width(problem) <= _HELD
 
 
 def _whole_matrix(problem: Problem) -> bool:
@@ -226,6 +227,8 @@ def _sparse(problem: Problem) -> float:
     # zero entries are skipped; of one sample only the rows of the others change
     work = _work(problem) * float((problem.dataset.x != 0).mean())
     passes = problem.parameter_count / 8e9 if problem.batch_size != 1 else 0.0
+    if problem.batch_size is None:  # chunks go to the cores
+        return 5 * US + passes + work / (3.6e10 if problem.dataset.n > 1024 else 1.8e10)
     return 0.2 * US + passes + work / 1.8e10
 
 

@@ -1,11 +1,47 @@
-"""The layout of weights in the kernels of two-layer networks."""
+"""The kernels of two-layer networks where they divide their work into chunks of samples, and their layout."""
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
+from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.kernels.batches import CHUNK
 from dynamics_cli.training.kernels.layout import aligned_zeros, pack, unpack
+from dynamics_cli.training.problem import Problem
+from dynamics_cli.training.steppers.base import Stepper
+from tests.training.problems import random_problem
+
+
+def many_samples(dtype: str = "float64") -> Problem:
+    optimizer = {"kind": "gd", "lr": 0.5, "iterations": 30}
+    problem = random_problem(n=2 * CHUNK + 7, d=9, width=20, dtype=dtype, optimizer=optimizer)
+    problem.dataset.x[np.random.default_rng(0).random(problem.dataset.x.shape) < 0.9] = 0.0
+    return problem
+
+
+def sparse(problem: Problem) -> Stepper:
+    return build_stepper([problem], Choice("cpu", "compiled", 0.0, "sparse"))
+
+
+def test_chunks_of_samples_agree_with_autograd():
+    problem = many_samples()
+    assert choose([problem]).variant == "sparse"
+    fast, reference = sparse(problem), build_stepper([problem], Choice("cpu", "torch", 0.0))
+    np.testing.assert_allclose(fast.advance(20), reference.advance(20), rtol=1e-11)
+    for name, value in reference.parameters().items():
+        np.testing.assert_allclose(fast.parameters()[name], value, rtol=1e-10, atol=1e-12)
+
+
+def test_the_number_of_threads_does_not_change_a_bit():
+    seen, threads = [], numba.get_num_threads()
+    for count in {1, threads}:
+        numba.set_num_threads(count)
+        current = sparse(many_samples("float32"))
+        seen.append(current.advance(25).tobytes() + current.parameters()["hidden_weight"].tobytes())
+    numba.set_num_threads(threads)
+    assert len(set(seen)) == 1
 
 
 @pytest.mark.parametrize("m", [1, 3, 7, 8, 17])

@@ -18,8 +18,7 @@ from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.steppers.base import Stepper
 from tests.training.problems import ACTIVATIONS, LOSSES, MARGIN_LOSSES, random_problem
 
-WAYS = ("torch", "engine", "few_columns")
-"""Of full batches; batches have `sparse` too."""
+WAYS = ("torch", "engine", "few_columns", "sparse")
 
 
 def stepper(problem: Problem, way: str) -> Stepper:
@@ -29,7 +28,7 @@ def stepper(problem: Problem, way: str) -> Stepper:
 
 def shape_for(way: str) -> dict[str, Any]:
     """Return sizes that the way is for: of few samples, the engine takes the inputs in their span."""
-    return {"n": 4, "d": 9} if way == "engine" else {"n": 6, "d": 3}
+    return {"engine": {"n": 4, "d": 9}, "sparse": {"n": 6, "d": 9}}.get(way, {"n": 6, "d": 3})
 
 
 def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> None:
@@ -68,7 +67,7 @@ def test_settings_agree_with_autograd(way, settings_):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from(("engine", "few_columns")),
+    st.sampled_from(WAYS[1:]),
     st.sampled_from(LOSSES),
     st.sampled_from(ACTIVATIONS),
     st.integers(1, 9),
@@ -77,7 +76,7 @@ def test_settings_agree_with_autograd(way, settings_):
     st.integers(0, 100),
 )
 def test_gradients_on_random_problems(way, loss, activation, n, d, width, seed):
-    d = min(d, UNROLLED) if way == "few_columns" else d
+    d = {"few_columns": min(d, UNROLLED), "sparse": UNROLLED + d}.get(way, d)
     step = {"kind": "gd", "lr": 1.0, "iterations": 1}
     problem = random_problem(
         n=n, d=d, width=width, loss=loss, activation=activation, seed=seed, optimizer=step
@@ -130,7 +129,7 @@ def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bo
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("way", [*WAYS, "sparse"])
+@pytest.mark.parametrize("way", WAYS)
 def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
     problem = random_problem(dtype=dtype, optimizer=OPTIMIZERS[optimizer], **{**shape_for(way), "n": 5})
     if way not in {c.variant or c.backend for c in possible(problem)}:

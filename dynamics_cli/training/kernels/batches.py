@@ -1,4 +1,4 @@
-"""Stochastic gradient descent of two-layer networks; of inputs only non-zero entries count: black pixels are free."""
+"""Descent of two-layer networks on inputs given by their non-zero entries: black pixels are free."""
 
 from __future__ import annotations
 
@@ -64,44 +64,112 @@ def add_outer(M, values, indices, starts, k, z, sign):  # type: ignore[no-untype
             M[i, j] += v * z[j]
 
 
+CHUNK = 512
+"""Samples a chunk, at least; chunks go to all cores."""
+MOST_CHUNKS = 8
+
+
+@numba.njit(**INLINE)
+def sparse_chunk(  # type: ignore[no-untyped-def]
+    W, a, values, indices, starts, y, samples, first, last, step, alpha, kind, gW, ga
+):
+    """Fill `ga` (m,) and `gW` (d, m), before its factor `a_j`, from `samples[first:last]`; return the summed losses."""
+    zero, one = W.dtype.type(0), W.dtype.type(1)
+    z = np.empty(a.shape[0], W.dtype)
+    ga[:] = zero
+    gW[:] = zero
+    loss = zero
+    for q in range(first, last):
+        k = samples[q]
+        preactivations(W, values, indices, starts, k, z)
+        h = output(a, z, alpha)
+        loss += loss_value(kind, h, y[k], one)
+        backward(ga, z, loss_derivative(kind, h, y[k], one) * step, alpha)
+        add_outer(gW, values, indices, starts, k, z, one)
+    return loss
+
+
 @numba.njit(**OPTIONS)
 def run_batches(  # type: ignore[no-untyped-def]
     W, a, values, indices, starts, y, samples, batch_ends, lr, mean, alpha, kind, train_output
 ):
     """Do one update per batch; batch b holds `samples[batch_ends[b] : batch_ends[b + 1]]`."""
     m = a.shape[0]
-    zero, one = W.dtype.type(0), W.dtype.type(1)
-    longest = 0
+    one = W.dtype.type(1)
+    z = np.empty(m, W.dtype)
+    gW, ga = np.empty_like(W), np.empty(m, W.dtype)
     for b in range(batch_ends.shape[0] - 1):
-        longest = max(longest, batch_ends[b + 1] - batch_ends[b])
-    z = np.empty((longest, m), W.dtype)
-    r = np.empty(longest, W.dtype)
-    gW, ga = np.zeros_like(W), np.empty(m, W.dtype)
-    for b in range(batch_ends.shape[0] - 1):
-        first = batch_ends[b]
-        size = batch_ends[b + 1] - first
-        weight = one / W.dtype.type(size) if mean else one
-        for q in range(size):
-            k = samples[first + q]
-            preactivations(W, values, indices, starts, k, z[q])
-            r[q] = loss_derivative(kind, output(a, z[q], alpha), y[k], one) * weight * lr
-        ga[:] = zero
-        for q in range(size):
-            backward(ga, z[q], r[q], alpha)
-        if size == 1:  # only the rows of its non-zero entries change
-            for j in range(m):
-                z[0, j] *= a[j]
-            add_outer(W, values, indices, starts, samples[first], z[0], -one)
-        else:
-            for q in range(size):
-                add_outer(gW, values, indices, starts, samples[first + q], z[q], one)
-            for i in range(W.shape[0]):
-                for j in range(m):
-                    W[i, j] -= a[j] * gW[i, j]
-                    gW[i, j] = zero
+        first, last = batch_ends[b], batch_ends[b + 1]
+        step = lr / W.dtype.type(last - first) if mean else lr
+        if last - first > 1:
+            sparse_chunk(W, a, values, indices, starts, y, samples, first, last, step, alpha, kind, gW, ga)
+            move(W, a, gW, ga, train_output, one)
+            continue
+        k = samples[first]  # only the rows of its non-zero entries change
+        preactivations(W, values, indices, starts, k, z)
+        r = loss_derivative(kind, output(a, z, alpha), y[k], one) * step
+        ga[:] = one - one
+        backward(ga, z, r, alpha)
+        for j in range(m):
+            z[j] *= a[j]
+        add_outer(W, values, indices, starts, k, z, -one)
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
+
+
+@numba.njit(parallel=True, **OPTIONS)
+def run_full(  # type: ignore[no-untyped-def]
+    W, a, values, indices, starts, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
+):
+    """Train by full batches, in chunks of samples on all cores, in place; return the number of updates done.
+
+    Chunks are summed in a fixed order and their number depends on that of the samples only, so the number of threads
+    does not change a bit.
+    """
+    n, one = y.shape[0], W.dtype.type(1)
+    chunks = min(MOST_CHUNKS, -(-n // CHUNK))
+    samples = np.arange(n)
+    gW, ga = np.empty((chunks, *W.shape), W.dtype), np.empty((chunks, a.shape[0]), W.dtype)
+    parts = np.empty(chunks, W.dtype)
+    for t in range(count):
+        for c in numba.prange(chunks):
+            q = np.int64(c)
+            parts[q] = sparse_chunk(
+                W, a, values, indices, starts, y, samples, q * n // chunks, (q + 1) * n // chunks, weight * lr, alpha,
+                kind, gW[q], ga[q],
+            )  # fmt: skip
+        loss = parts[0]
+        for c in range(1, chunks):
+            loss += parts[c]
+            add(gW[0], ga[0], gW[c], ga[c])
+        loss *= weight
+        losses[t] = loss
+        if not np.isfinite(loss) or loss <= stop_below:
+            return t
+        move(W, a, gW[0], ga[0], train_output, loss if loss_scaled else one)
+    return count
+
+
+@numba.njit(**INLINE)
+def add(gW, ga, dW, da):  # type: ignore[no-untyped-def]
+    """Add the gradients of one chunk to those of another."""
+    for i in range(gW.shape[0]):
+        for j in range(gW.shape[1]):
+            gW[i, j] += dW[i, j]
+    for j in range(ga.shape[0]):
+        ga[j] += da[j]
+
+
+@numba.njit(**INLINE)
+def move(W, a, gW, ga, train_output, scale):  # type: ignore[no-untyped-def]
+    """Update the weights, given the gradients, those of W before their factor `a_j`, to be divided by `scale`."""
+    for i in range(W.shape[0]):
+        for j in range(W.shape[1]):
+            W[i, j] -= a[j] * (gW[i, j] / scale)
+    if train_output:
+        for j in range(a.shape[0]):
+            a[j] -= ga[j] / scale
 
 
 @numba.njit(**OPTIONS)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
-from dynamics_cli.training.kernels import LOSS_NUMBERS
-from dynamics_cli.training.kernels.batches import run_batches, total_loss
+from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
+from dynamics_cli.training.kernels.batches import CHUNK, run_batches, run_full, total_loss
 from dynamics_cli.training.kernels.full_batch import run_dense, run_dense_replicas
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
 from dynamics_cli.training.problem import Problem
@@ -22,16 +22,17 @@ from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 
 class CompiledStepper(TwoLayerStepper):
-    """Full batches of few columns, and batches of inputs of which many are 0; replicas of the former on all cores."""
+    """Full batches of few columns, and inputs of which many are 0."""
 
     backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
-        self._rows: Rows = dense_rows(self.x) if self.full_batch else sparse_rows(self.x)
+        self._few = self.full_batch and self.x.shape[2] <= UNROLLED
+        self._rows: Rows = dense_rows(self.x) if self._few else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
-        if self.full_batch and len(problems) > 1:  # the kernel that takes all cores
+        if self.full_batch and (len(problems) > 1 or self.x.shape[1] > CHUNK):  # kernels that take all cores
             _start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
@@ -48,7 +49,13 @@ class CompiledStepper(TwoLayerStepper):
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
         weight, columns = self.dtype.type(self.sample_weight), (0,) * self.x.shape[2]
         settings = (self._loss_number, self.train_output, self.loss_scaled)
-        if R == 1:
+        if not self._few:
+            for r, q in enumerate(self._data_of()):
+                done[r] = run_full(
+                    self._W[r], self._a[r], self._rows.values[q], self._rows.indices, self._rows.starts, self.y[q],
+                    losses[r], n, self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
+                )  # fmt: skip
+        elif R == 1:
             done[0] = run_dense(
                 self._W[0], self._a[0], self._rows.values[0], columns, self.y[0], losses[0], n,
                 self.lr[0], weight, self.alpha[0], *settings, self.levels[0],
