@@ -215,7 +215,7 @@ def _gradient(problem: Problem) -> float:
     # an update of either player of a GAN goes through both, the discriminator's on twice the batch
     trips = 1.5 * (1 + architecture.discriminator_updates) if isinstance(architecture, Gan) else 1.0
     numbers = _samples(problem) * sum(problem.layer_sizes)
-    return trips * ((100 + 40 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
+    return trips * ((100 + 40 * matrices) * US + 4e-9 * numbers + _flops(problem) * problem.dtype.itemsize / 5.6e11)
 
 
 def _few_columns(problem: Problem) -> float:
@@ -239,7 +239,7 @@ def _engine(problem: Problem) -> float:
     chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
     r = spanned(problem)
     flops = _flops(problem) * (r / problem.dataset.d if r else 1.0)
-    shared = n * hidden * each + flops / 7e10 + (chunks - 1) * P * 1.7e-9
+    shared = n * hidden * each + flops * problem.dtype.itemsize / 5.6e11 + (chunks - 1) * P * 1.7e-9
     return (0.1 + 0.15 * len(problem.shapes)) * US + P * 3.5e-11 * problem.dtype.itemsize + shared / min(chunks, 2)
 
 
