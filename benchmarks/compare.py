@@ -64,13 +64,13 @@ def machine() -> dict[str, Any]:
 def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
     """Return microseconds per iteration of every way to train a problem, the fastest of some turns each."""
     chosen = choose([problem])
-    backends = sorted({c.backend for c in possible(problem) if c.device == "cpu"})
-    predicted = {c.backend: c.seconds_per_iteration * 1e6 for c in possible(problem) if c.device == "cpu"}
+    able = [c for c in possible(problem) if c.device == "cpu"]
+    predicted = {c.variant or c.backend: c.seconds_per_iteration * 1e6 for c in able}
     with tempfile.TemporaryDirectory() as directory:
         ways: dict[str, Timed | None] = {f"plain {k}": plain(problem, k) for k in {1, os.cpu_count() or 1}}
         ways["jax"] = jax_scan(problem)
         ways["c"] = c_loop(problem, Path(directory))
-        ways.update({f"ours {backend}": ours(problem, backend) for backend in backends})
+        ways.update({f"ours {way}": ours(problem, way) for way in predicted})
         runs = {name: run for name, run in ways.items() if run is not None}
         counts = {name: calibrate(run, turn) for name, run in runs.items()}
         best = dict.fromkeys(runs, float("inf"))
@@ -78,7 +78,7 @@ def measure(problem: Problem, repeats: int, turn: float) -> dict[str, Any]:
             for name, run in runs.items():
                 best[name] = min(best[name], run(counts[name]) / counts[name] * 1e6)
     best["plain"] = min(us for way, us in best.items() if way.startswith("plain "))  # the user's luckier choice
-    return {"chosen": chosen.backend, "microseconds": best, "predicted": predicted}
+    return {"chosen": chosen.variant or chosen.backend, "microseconds": best, "predicted": predicted}
 
 
 def calibrate(run: Timed, turn: float) -> int:
@@ -98,7 +98,7 @@ def markdown(results: Mapping[str, Any]) -> str:
     lines = [
         f"Microseconds per iteration, loss recorded at every iteration; {m['cores']} cores of {m['cpu']}, {m['date']}.",
         "",
-        "| problem | plain PyTorch | JAX `scan` | C, one thread | `dyn` (backend) | x plain | x JAX | wanted |",
+        "| problem | plain PyTorch | JAX `scan` | C, one thread | `dyn` (way) | x plain | x JAX | wanted |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, row in results["table"].items():

@@ -37,8 +37,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from problems import random_problem
 from dynamics_cli.training.backends import Choice, build_stepper
-shape = {"compiled": (2, 2, 60), "sparse": (600, 9, 60), "gram": (5, 20, 60), "wide": (3, 2, 20000)}[sys.argv[2]]
-stepper = build_stepper([random_problem(*shape)], Choice("cpu", sys.argv[2].replace("sparse", "compiled"), 0.0))
+shape = {"few_columns": (2, 2, 60), "engine": (5, 20, 60)}[sys.argv[2]]
+stepper = build_stepper([random_problem(*shape)], Choice("cpu", "compiled", 0.0, sys.argv[2]))
 began = time.perf_counter()
 stepper.advance(1)
 print(time.perf_counter() - began)
@@ -47,7 +47,8 @@ print(time.perf_counter() - began)
 
 def fastest(problem: Problem, count: int, repeats: int = 7) -> float:
     """Return the seconds of `count` iterations on the stepper that `auto` chooses."""
-    run = ours(problem, choose([problem]).backend)
+    chosen = choose([problem])
+    run = ours(problem, chosen.variant or chosen.backend)
     run(2)
     return min(run(count) for _ in range(repeats))
 
@@ -55,7 +56,7 @@ def fastest(problem: Problem, count: int, repeats: int = 7) -> float:
 def growth() -> Table:
     """Time against iterations, width, samples and replicas."""
     orthogonal = PROBLEMS["orthogonal"](Path())
-    run, counts = ours(orthogonal, "compiled"), [200_000, 400_000, 800_000, 1_600_000]
+    run, counts = ours(orthogonal, "few_columns"), [200_000, 400_000, 800_000, 1_600_000]
     run(10)
     times = [float("inf")] * len(counts)
     for _ in range(9):
@@ -156,7 +157,7 @@ def commands() -> Table:
 def compilation() -> Table:
     """The first call of each kernel with nothing cached, then with the cache."""
     table = {}
-    for kernel in ("compiled", "sparse", "gram", "wide"):
+    for kernel in ("few_columns", "engine"):
         with tempfile.TemporaryDirectory() as cache:
             here = str(Path(__file__).parent)
             first, again = (float(_python("-c", FIRST_CALL, here, kernel, NUMBA_CACHE_DIR=cache)) for _ in range(2))
@@ -169,7 +170,7 @@ def autograd() -> Table:
     table = {}
     for name in ("deep_linear", "relu", "relu_adam", "relu_sgd"):
         problem = PROBLEMS[name](Path())
-        runs, count = (plain(problem, 1), ours(problem, "autograd")), 50
+        runs, count = (plain(problem, 1), ours(problem, "torch")), 50
         turns = [[run(count) / count * 1e6 for run in runs] for _ in range(30)][1:]
         loop, mine = (min(one) for one in zip(*turns, strict=True))
         table[f"us per iteration, {name}: plain loop, dyn by autograd"] = f"{loop:.0f}, {mine:.0f}"

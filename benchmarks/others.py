@@ -25,8 +25,9 @@ from dynamics_cli.training.backends import Choice, build_stepper
 Timed = Callable[[int], float]
 
 
-def ours(problem: Problem, backend: str) -> Timed:
-    stepper = build_stepper([problem], Choice("cpu", backend, 0.0))
+def ours(problem: Problem, way: str) -> Timed:
+    """Train by `torch` or a variant of the compiled backend."""
+    stepper = build_stepper([problem], Choice("cpu", way if way == "torch" else "compiled", 0.0, way))
     start = stepper.state_dict()
 
     def run(count: int) -> float:

@@ -140,7 +140,7 @@ def train(
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for, or that a run goes on in another environment.
-        settings: top-level settings, such as `seed=3, device="cpu", backend="autograd", dtype="float64"`.
+        settings: top-level settings, such as `seed=3, device="cpu", backend="torch", dtype="float64"`.
 
     Raises:
         ConfigError: the config is not valid; all problems at once.

@@ -43,7 +43,7 @@ def _nothing_collected() -> Iterator[None]:
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
 @arguments.device_option
-@click.option("--backend", metavar="NAME", help="Which stepper trains: auto, or one by name, e.g. autograd.")
+@click.option("--backend", metavar="NAME", help="What trains: auto, torch, compiled or flow.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision of weights and data.")
 @arguments.out_option("The run directory itself (default: one named after the config below outputs/runs).")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")

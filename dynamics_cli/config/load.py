@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
@@ -25,6 +26,10 @@ MAX_TOLD = 250
 """Problems told of one config; of the rest only the number is."""
 
 
+FORMER_BACKENDS: dict[Any, str] = {
+    "autograd": "torch", "layers": "compiled", "gram": "compiled", "wide": "compiled", "matrix": "auto",
+}  # fmt: skip
+"""Names of backends that configs and runs were written with -> those of today."""
 SWEEP = "sweep"
 """The section that says what `dyn sweep` varies; no run has it."""
 
@@ -63,6 +68,10 @@ def load_config(
         told = f"describes many runs: `{sweeping}` trains them; `--set sweep=null` takes the config without it"
         plain.problems.append(plain.problem((SWEEP,), told))
     _make_paths_absolute(plain)
+    if isinstance(backend := plain.data.get("backend"), str) and backend in FORMER_BACKENDS:
+        plain.data["backend"] = FORMER_BACKENDS[backend]
+        if check_files_exist:  # a run of former times is read without a word
+            _say_once(f"backend: {backend} is now called {FORMER_BACKENDS[backend]}")
     config, problems = _validate(plain, check_files_exist, keep_unknown)
     if config is None or problems:
         raise ConfigError(_in_order(problems))
@@ -121,6 +130,11 @@ def load_sweep(
         lines = [{**line, "loc": (SWEEP, *line["loc"])} for line in error.errors(include_url=False)]
         raised = ValidationError.from_exception_data(error.title, lines)  # type: ignore[arg-type]
         raise ConfigError(_in_order([*plain.problems, *explain(raised, plain)])) from error
+
+
+@cache
+def _say_once(told: str) -> None:
+    print(told, file=sys.stderr)
 
 
 def _count(value: object) -> int:

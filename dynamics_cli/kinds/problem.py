@@ -150,8 +150,8 @@ class RunConfig(Section):
     """Root of three independent random streams: data, initialisation, batches."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; `auto` takes the device that the cost model finds faster."""
-    backend: Literal["auto", "autograd", "matrix", "compiled", "gram", "wide", "layers", "flow"] = "auto"
-    """Which stepper to use; `auto` asks a static cost model, `autograd` is the reference."""
+    backend: Literal["auto", "torch", "compiled", "flow"] = "auto"
+    """What trains; `auto` asks a static cost model, `torch` is the reference."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""
     dataset: Annotated[Dataset, OneOf("dataset")]

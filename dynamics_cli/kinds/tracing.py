@@ -257,6 +257,30 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     return [weight, *memory.written.values(), *whole.written.values()]
 
 
+_LINEAR = ("symbol", "add", "subtract", "negative", "multiply", "divide")
+
+
+def linear(optimizer: Any) -> bool:
+    """Return whether each update adds to a weight a sum of its gradients so far, with factors that all weights share.
+
+    True of gradient descent with or without momentum, not of a weight decay or of Adam.
+    """
+    try:
+        nodes, _ = traced(optimizer, all_of)
+    except NotAFormulaError:
+        return False
+    everything = formulas.ordered(nodes)
+    symbols = [one for one in everything if one.operation == "symbol" and one.level == EACH]
+    if any(one.level == WHOLE or (one.level == EACH and one.operation not in _LINEAR) for one in everything):
+        return False
+    slopes = {(one, k): formulas.along(node, {one: 1.0}) for one in symbols for k, node in enumerate(nodes)}
+    of_weight = [slopes[one, k] for one in symbols if one.arguments[0] == "w" for k in range(len(nodes))]
+    stays = [one.operation == "constant" and one.arguments[0] == (k == 0) for k, one in enumerate(of_weight)]
+    given = {one.arguments[0]: 0.0 if one.level == EACH else 0.7 for one in everything if one.operation == "symbol"}
+    at_zero = formulas.evaluated(nodes, given)
+    return all(stays) and all(one.level != EACH for one in slopes.values()) and not any(at_zero)
+
+
 class Remembered(MutableMapping[str, Any]):
     """What an optimizer remembers of a tensor, or as a whole, as tensors in its state: 0 at first."""
 

@@ -1,7 +1,7 @@
 """Which stepper trains a problem, and where: a static cost model, never a timing.
 
-The constants were fitted once, on two cores of a server CPU, to what `benchmarks/compare.py` prints; they decide
-between backends that differ by factors, so their absolute size matters little.
+The constants are fitted to what `benchmarks/cost_model.py` prints; they decide between ways that differ by factors, so
+their absolute size matters little.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ from dynamics_cli.training.kernels import (
     chunks_of,
     known,
     known_layers,
-    known_online,
+    spanned,
 )
 from dynamics_cli.training.steppers.base import Stepper
 
 US = 1e-6
-_WIDE_FROM = 16384
 _FLOW_SAMPLES = 512
 _FLOW_WORK = 2e8
 """Activation changes are located up to this many samples, and neurons times samples squared."""
+_HELD = 2**24
+"""Activations that the kernel of few columns holds, at most."""
 _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
 _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
-"""Keys of gradient descent and SGD that fast steppers know; where another is given, autograd trains."""
-_ONLINE_KEYS = frozenset({"samples", "layer_lr"})
-"""Further keys that the stepper of fresh samples knows."""
+"""Keys of gradient descent and SGD that kernels of two-layer networks know; with another the engine trains."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class Choice:
     device: str
     backend: str
     seconds_per_iteration: float
+    variant: str = ""
+    """Of `compiled`: `engine`, or the kernel of `few_columns` or of `sparse` rows; without it the fastest that can."""
 
 
 def choose(problems: Sequence[Problem]) -> Choice:
@@ -56,39 +57,44 @@ def choose(problems: Sequence[Problem]) -> Choice:
     """
     problem = problems[0]
     device, backend = problem.config.device, problem.config.backend
-    backend = "auto" if backend == "matrix" else backend  # which there was once
     if device == "cuda" and not cuda_available():
         raise InputError("device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto")
-    choices = [c for c in possible(problem) if device in ("auto", c.device) and backend in ("auto", c.backend)]
+    able = [c for c in possible(problem) if device in ("auto", c.device)]
+    choices = [c for c in able if backend in ("auto", c.backend)]
     if not choices and not possible(problem):
         kind = problem.config.optimizer.kind
         raise UsageError(f"optimizer.kind {kind}: nothing here can train by it; a new optimizer derives from Descent")
     if not choices:
-        able = sorted({c.backend for c in possible(problem) if device in ("auto", c.device)})
-        raise UsageError(
-            f"backend: {backend} cannot train this problem; {', '.join(able)} can, and auto picks the fastest"
-        )
-    best = min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
-    if len(problems) == 1:
-        return best
-    if device == "cuda":
-        return Choice("cuda", "autograd", best.seconds_per_iteration)
-    if best.backend in ("layers", "autograd"):
-        there = {c.backend for c in possible(problem) if backend in ("auto", c.backend)}
-        return Choice("cpu", "layers" if "layers" in there else "autograd", best.seconds_per_iteration)
-    return Choice("cpu", "compiled", best.seconds_per_iteration)  # each replica has a core of its own
+        names = ", ".join(sorted({c.backend for c in able}))
+        raise UsageError(f"backend: {backend} cannot train this problem; {names} can, and auto picks the fastest")
+    if len(problems) > 1 and device != "cuda":  # side by side on the cores of a CPU, by kernels where there are some
+        choices = [c for c in choices if c.device == "cpu"]
+        choices = [c for c in choices if c.backend == "compiled"] or choices
+    return min(choices, key=lambda c: c.seconds_per_iteration / (_GPU_ADVANTAGE if c.device == "cuda" else 1.0))
 
 
 def possible(problem: Problem) -> list[Choice]:
-    """Return every device and backend that can train a problem, with the predicted time of one iteration."""
+    """Return every way that can train a problem, with the predicted time of one iteration."""
     drawn = 20e-9 * _samples(problem) * problem.dataset.d if problem.fresh else 0.0
-    able = [(backend, cost(problem)) for backend, cost in _CPU_COSTS.items() if _able(backend, problem)]
-    choices = [Choice("cpu", backend, drawn + seconds) for backend, seconds in able]
+    if problem.batch_size is not None and not problem.fresh:
+        drawn = 15 * US / problem.steps_per_epoch  # each epoch has a stream of its own
+    choices = []
+    for way, cost in _CPU_COSTS.items():
+        if _able(way, problem):
+            compiled = way not in ("torch", "flow")
+            backend, variant = ("compiled", way) if compiled else (way, "")
+            choices.append(Choice("cpu", backend, drawn + cost(problem), variant))
     # without the work of a network to speak of, a GPU is not even looked for: that would import torch's CUDA part
     worth_looking = problem.config.device == "cuda" or _work(problem) > 1e8
-    if worth_looking and cuda_available():
-        choices += [Choice("cuda", "autograd", _gpu_seconds(problem))] if _able("autograd", problem) else []
+    if worth_looking and _able("torch", problem) and cuda_available():
+        choices.append(Choice("cuda", "torch", _gradients(problem) * (250 * US + _work(problem) / 1e13)))
     return choices
+
+
+def variant(problem: Problem) -> str:
+    """Return the variant of `compiled` that is the fastest on a problem."""
+    ways = (c for c in possible(problem) if c.backend == "compiled")
+    return min(ways, key=lambda c: c.seconds_per_iteration).variant
 
 
 def cuda_available() -> bool:
@@ -114,45 +120,35 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 
         return AdversarialStepper(problems, choice.device)
-    if choice.backend == "autograd":
+    if choice.backend == "torch":
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
         return AutogradStepper(problems, choice.device)
-    if choice.backend == "gram":
-        from dynamics_cli.training.steppers.gram import GramStepper
-
-        return GramStepper(problems)
-    if choice.backend == "layers":
+    if (choice.variant or variant(problems[0])) == "engine":
         from dynamics_cli.training.steppers.layers import LayersStepper
 
         return LayersStepper(problems)
-    from dynamics_cli.training.steppers.compiled import CompiledStepper, FreshStepper, WideStepper
+    from dynamics_cli.training.steppers.compiled import CompiledStepper
 
-    compiled = FreshStepper if problems[0].fresh else CompiledStepper
-    return WideStepper(problems) if choice.backend == "wide" else compiled(problems)
+    return CompiledStepper(problems)
 
 
-def _able(backend: str, problem: Problem) -> bool:  # noqa: PLR0911
-    config, optimizer = problem.config, problem.config.optimizer
-    if backend == "autograd":
+def _able(way: str, problem: Problem) -> bool:
+    config, optimizer, full_batch = problem.config, problem.config.optimizer, problem.batch_size is None
+    if way == "torch":
         return isinstance(optimizer, Descent) or optimizer.is_flow
-    if backend == "flow":
-        n = problem.dataset.n
-        return known(config) and optimizer.is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
-    if backend == "layers":
+    if way == "flow":
+        n, is_flow = problem.dataset.n, optimizer.is_flow
+        return known(config) and is_flow and n <= _FLOW_SAMPLES and _width(problem) * n**2 <= _FLOW_WORK
+    if way == "engine":
         # a sum over the network is that of weights of one step
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
         return groups == 1 or (groups > 1 and (update := facts(optimizer)) is not None and not update.sums)
-    if problem.fresh or not known(config) or not plain(optimizer):
-        online = problem.fresh and known_online(config) and plain(optimizer, also=_ONLINE_KEYS)
-        return online and backend == "compiled"
-    full_batch, d = problem.batch_size is None, problem.dataset.d
-    if backend == "gram":
-        return full_batch and problem.dataset.n < d
-    if backend == "wide":
-        return full_batch and d <= UNROLLED and _width(problem) >= _WIDE_FROM
-    return True
+    if not known(config) or not plain(optimizer):
+        return False
+    few = full_batch and problem.dataset.d <= UNROLLED
+    return not few if way == "sparse" else few and problem.dataset.n * _width(problem) <= _HELD
 
 
 def _whole_matrix(problem: Problem) -> bool:
@@ -161,12 +157,9 @@ def _whole_matrix(problem: Problem) -> bool:
     return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
 
 
-def plain(optimizer: Optimizer, *, also: frozenset[str] = frozenset()) -> bool:
-    """Return whether fast steppers know an optimizer: gradient descent or SGD of one step size, and nothing else.
-
-    `also` names further keys that the stepper in question knows.
-    """
-    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS - also
+def plain(optimizer: Optimizer) -> bool:
+    """Return whether an optimizer is gradient descent or SGD of one step size on samples of the data set, no more."""
+    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS
     return optimizer.plain and all(getattr(optimizer, key) is None for key in added)
 
 
@@ -192,7 +185,7 @@ def _flops(problem: Problem) -> float:
     return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
 
 
-def _autograd(problem: Problem) -> float:
+def _torch(problem: Problem) -> float:
     """Return the time of a gradient; of a flow, that of the thousands that kinks make it take, per state."""
     return _gradients(problem) * _gradient(problem)
 
@@ -207,34 +200,32 @@ def _gradient(problem: Problem) -> float:
     updates = getattr(problem.config.architecture, "discriminator_updates", None)
     trips = 1.0 if updates is None else 1.5 * (1 + updates)
     numbers = _samples(problem) * sum(problem.layer_sizes)
-    return trips * ((50 + 110 * matrices) * US + 4e-9 * numbers + _flops(problem) / 1.4e11)
+    return trips * ((100 + 40 * matrices) * US + 4e-9 * numbers + _flops(problem) * problem.dtype.itemsize / 5.6e11)
 
 
-def _compiled(problem: Problem) -> float:
-    # few columns are unrolled; of more columns, zero entries are skipped; weights beyond the cache come slowly
-    few = problem.dataset.d <= UNROLLED and problem.batch_size is None
-    work = _work(problem) * (1.0 if few else float((problem.dataset.x != 0).mean()))
-    rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10 if few else 1.8e10
+def _few_columns(problem: Problem) -> float:
+    rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10
+    return 0.05 * US + _work(problem) / rate * problem.dtype.itemsize / 4
+
+
+def _sparse(problem: Problem) -> float:
+    # zero entries are skipped; of one sample only the rows of the others change
+    work = _work(problem) * float((problem.dataset.x != 0).mean())
     passes = problem.parameter_count / 8e9 if problem.batch_size != 1 else 0.0
-    return 0.01 * US + passes + work / rate
+    if problem.batch_size is None:  # chunks go to the cores
+        return 5 * US + passes + work / (3.6e10 if problem.dataset.n > 1024 else 1.8e10)
+    return 0.2 * US + passes + work / 1.8e10
 
 
-def _layers(problem: Problem) -> float:
+def _engine(problem: Problem) -> float:
     n, P = _samples(problem), problem.parameter_count
     hidden = sum([shape[0] for name, shape in problem.shapes.items() if "weight" in name][:-1])
     each: float = 5e-10 * (1 + (operations(problem.config.architecture.sigma) or 0))  # type: ignore[attr-defined]
     chunks = chunks_of(n, problem.multiply_adds)  # each has a gradient of its own
-    shared = n * hidden * each + _flops(problem) / 7e10 + (chunks - 1) * P * 1.7e-9
-    return (1 + 0.5 * len(problem.shapes)) * US + P * 5e-10 + shared / min(chunks, 2)
-
-
-def _gram(problem: Problem) -> float:
-    n, m = problem.dataset.n, _width(problem)
-    return 1 * US + m * n * n / 4.5e10 + m * n / 2e9
-
-
-def _wide(problem: Problem) -> float:
-    return 15 * US + _work(problem) / 3.5e10
+    r = spanned(problem)
+    flops = _flops(problem) * (r / problem.dataset.d if r else 1.0)
+    shared = n * hidden * each + flops * problem.dtype.itemsize / 5.6e11 + (chunks - 1) * P * 1.7e-9
+    return (0.1 + 0.15 * len(problem.shapes)) * US + P * 3.5e-11 * problem.dtype.itemsize + shared / min(chunks, 2)
 
 
 def _flow(problem: Problem) -> float:
@@ -244,14 +235,9 @@ def _flow(problem: Problem) -> float:
 
 
 _CPU_COSTS: dict[str, Callable[[Problem], float]] = {
-    "autograd": _autograd,
-    "compiled": _compiled,
-    "gram": _gram,
-    "wide": _wide,
-    "layers": _layers,
+    "torch": _torch,
+    "engine": _engine,
+    "few_columns": _few_columns,
+    "sparse": _sparse,
     "flow": _flow,
 }
-
-
-def _gpu_seconds(problem: Problem) -> float:
-    return _gradients(problem) * (250 * US + _work(problem) / 1e13)

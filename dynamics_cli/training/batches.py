@@ -38,6 +38,21 @@ class Batches:
         return self.order(epoch)[step * self.batch_size : (step + 1) * self.batch_size]
 
 
+def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the samples of `n` updates from iteration `first` on, and where each batch begins."""
+    samples: list[NDArray[np.int64]] = []
+    sizes: list[NDArray[np.int64]] = []
+    size, last = batches.batch_size, first + n
+    while first < last:
+        epoch, step = divmod(first, batches.steps_per_epoch)
+        count = min(last - first, batches.steps_per_epoch - step)
+        samples.append(batches.order(epoch)[step * size : (step + count) * size])
+        sizes.append(np.full(count, size))
+        sizes[-1][-1] = len(samples[-1]) - (count - 1) * size
+        first += count
+    return np.concatenate(samples), np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+
+
 class Fresh:
     """New samples for every update, a function of (seed, iteration): they are drawn in blocks of many updates."""
 

@@ -96,7 +96,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
 def _held_samples(problem: Problem, choice: Choice) -> int:
     """Return for how many samples the activations are held at once."""
     batch = problem.batch_size or problem.dataset.n
-    return min(batch, problem.block_samples(choice.device)) if choice.backend == "autograd" else batch
+    return min(batch, problem.block_samples(choice.device)) if choice.backend == "torch" else batch
 
 
 def _moving(problem: Problem, choice: Choice) -> float:
@@ -105,7 +105,7 @@ def _moving(problem: Problem, choice: Choice) -> float:
     It is no part of the cost model: what `auto` chooses, and so the identity of runs, does not depend on it.
     """
     size = (problem.batch_size or problem.dataset.n) * sum(problem.layer_sizes) * problem.dtype.itemsize
-    whole = choice.device == "cpu" and choice.backend == "autograd"
+    whole = choice.device == "cpu" and choice.backend == "torch"
     return size / _MOVED if whole and size > _CACHE else 0.0
 
 

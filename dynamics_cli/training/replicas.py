@@ -11,9 +11,8 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Problem, Samples, Section
 from dynamics_cli.kinds.registry import blamed
-from dynamics_cli.training.backends import choose, plain, possible
+from dynamics_cli.training.backends import choose, possible, variant
 from dynamics_cli.training.estimate import estimate
-from dynamics_cli.training.kernels import known
 from dynamics_cli.training.measuring import chosen_measures
 from dynamics_cli.training.problem import build_problem, samples_of
 
@@ -99,28 +98,26 @@ def batch_key(problem: Problem) -> str | None:
     if way is None:
         return None
     common = config.model_dump_json(
-        exclude={key: of for key, of in _FREE.items() if (way, key) != ("autograd", "architecture")}
+        exclude={key: of for key, of in _FREE.items() if (way, key) != ("torch", "architecture")}
     )
     return f"{way} {common} {problem.dataset.x.shape} {problem.shapes} {list(chosen_measures(problem))}"
 
 
 def _way(problem: Problem) -> str | None:
     """Return what trains several networks of a problem together; None where nothing does."""
-    config, able = problem.config, {c.backend for c in possible(problem)}
-    ways: tuple[str, ...] = ("auto",)
-    if config.device == "cuda":
-        able = {"autograd"} & able
-    elif known(config) and plain(config.optimizer) and config.backend != "layers":
-        ways = ("auto", "compiled", "matrix", "two layers")
-    elif "layers" in able:
-        ways = ("auto", "layers")
-    if config.backend in ways and len(ways) > 1:
-        return ways[-1]
-    if config.backend not in ("auto", "autograd") or "autograd" not in able:
+    config, asked = problem.config, problem.config.backend
+    able = {
+        c.backend
+        for c in possible(problem)
+        if config.device == c.device or (config.device, c.device) == ("auto", "cpu")
+    }
+    if asked in ("auto", "compiled") and "compiled" in able:
+        return f"compiled {variant(problem)}"
+    if asked not in ("auto", "torch") or "torch" not in able:
         return None
     from dynamics_cli.training.steppers.autograd import stackable
 
-    return "autograd" if stackable(problem) else None
+    return "torch" if stackable(problem) else None
 
 
 def belong_together(problems: Sequence[Problem]) -> bool:

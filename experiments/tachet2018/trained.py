@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from dynamics_cli import kit
+from dynamics_cli.kinds import Problem
+from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.steppers.compiled import CompiledStepper
 
 from .theory.modes import hinge_mode, invariant, logistic_mode
 
@@ -177,6 +179,18 @@ class Paths:
     """(K, R)"""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Started(Problem):
+    """A problem whose initial weights are given."""
+
+    start: dict[str, kit.Floats]
+    """name -> weight."""
+
+    def initial_parameters(self) -> dict[str, NDArray[np.floating]]:
+        """Return them in the precision of the run."""
+        return {name: weight.astype(self.dtype) for name, weight in self.start.items()}
+
+
 def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Sequence[int] | kit.Ints) -> Paths:
     """Train the network of a run of one neuron again from other starts `w (R, d)`, `z (R,)`, all at once.
 
@@ -186,15 +200,17 @@ def train_together(run: kit.Run, w: kit.Floats, z: kit.Floats, *, snapshots: Seq
     problem = build_problem(run.config)
     if problem.shapes["hidden_weight"][0] != 1 or run.config.optimizer.kind != "gd":
         raise kit.InputError(f"{run.path}: one neuron is needed, trained by gradient descent on all samples")
-    stepper = CompiledStepper([problem] * len(w))
-    stepper.write(w[:, None, :], z[:, None])
+    starts = [{"hidden_weight": row[None], "output_weight": np.array([end])} for row, end in zip(w, z, strict=True)]
+    given = {one.name: getattr(problem, one.name) for one in fields(problem)}
+    problems = [Started(**given, start=start) for start in starts]
+    stepper = build_stepper(problems, choose(problems))
     kept_w, kept_z = [], []
     for iteration in snapshots:
         while stepper.iteration < iteration and not stepper.halted:
             stepper.advance(min(200, iteration - stepper.iteration))
-        hidden, output = stepper.read()
-        kept_w.append(hidden[:, 0])
-        kept_z.append(output[:, 0])
+        now = stepper.parameters()
+        kept_w.append(now["hidden_weight"].reshape(w.shape))
+        kept_z.append(now["output_weight"].reshape(z.shape))
     return Paths(np.asarray(snapshots) * step(run), np.array(kept_w), np.array(kept_z))
 
 

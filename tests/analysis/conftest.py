@@ -15,7 +15,7 @@ X, Y = [[-0.5], [2.0]], [-1.0, 1.0]
 
 ORTHOGONAL: dict[str, Any] = {
     "name": "orthogonal",
-    "backend": "layers",
+    "backend": "compiled",
     "dataset": {"kind": "points", "x": X, "y": Y, "append_bias": True},
     "architecture": {"kind": "two_layer", "width": 12},
     "initialization": {"kind": "balanced", "scale": 1e-4},

@@ -159,7 +159,7 @@ def test_networks_of_smooth_activations_train_and_go_on_with_the_same_bits(sigma
     deep = {"kind": "fully_connected", "widths": [6, 5], **activation}
     for setting in ({}, {"architecture": deep}):
         one = random_problem(activation=activation, initialization={"kind": "default_scaled"}, **setting)
-        assert choose([one]).backend == "layers"
+        assert choose([one]).variant == "engine"
         whole, first, second = (build_stepper([one], choose([one])) for _ in range(3))
         losses = whole.advance(25)
         np.testing.assert_array_equal(first.advance(10), losses[:10])

@@ -287,12 +287,10 @@ def test_what_continues_is_what_the_command_knows(
     assert (answer.code, answer.err.endswith(f"free space and {remedy}\n")) == (7, True), answer.err
 
 
-@pytest.mark.parametrize(
-    ("backend", "lr"), [("autograd", 1e38), ("layers", 1e300), ("compiled", 1e300), ("gram", 1e300)]
-)
-def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dyn: Dyn) -> None:
+@pytest.mark.parametrize(("backend", "lr", "dim"), [("torch", 1e38, 3), ("compiled", 1e300, 3), ("compiled", 1e300, 6)])
+def test_no_warning_of_a_step_that_is_too_large(backend: str, lr: float, dim: int, dyn: Dyn) -> None:
     """Warnings are errors here; numbers beyond those of the precision are told of in words alone."""
-    huge = ["--set", f"optimizer.lr={lr}", "--set", "dataset={kind: orthonormal, n: 2, dim: 3}"]
+    huge = ["--set", f"optimizer.lr={lr}", "--set", f"dataset={{kind: orthonormal, n: 2, dim: {dim}}}"]
     answer = dyn("train", "toy.yaml", *huge, "--backend", backend, "--quiet")
     assert answer.code == 7
     assert answer.err.startswith("Error: the loss is not finite at iteration ")

@@ -153,21 +153,18 @@ SGD = {"kind": "sgd", "lr": 0.01, "batch_size": 2, "epochs": 30}
 RUNS: dict[str, dict[str, Any]] = {
     "compiled": {"loss": {"kind": "logistic"}, "dataset": LABELLED},
     "compiled-sgd": {"optimizer": SGD},
-    "gram": {"backend": "gram", "dataset": {"kind": "orthonormal", "n": 3, "dim": 6}},
+    "span": {"dataset": {"kind": "orthonormal", "n": 3, "dim": 6}},
     "wide": {
         "architecture": {"kind": "two_layer", "width": 20000},
         "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"},
-        "backend": "wide",
     },
-    "layers": {"backend": "layers", "dtype": "float64"},
-    "layers-sgd": {"backend": "layers", "optimizer": SGD},
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50}, "dtype": "float64"},
     "file": {
         "dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},
         "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 200},
     },
-    "autograd": {"backend": "autograd", "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 40, "loss_scaled": True}},
-    "autograd-sgd": {"backend": "autograd", "optimizer": SGD},
+    "autograd": {"backend": "torch", "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 40, "loss_scaled": True}},
+    "autograd-sgd": {"backend": "torch", "optimizer": SGD},
     "adam": {**DEEP, "architecture": {"kind": "fully_connected", "widths": [8, 8]}, "optimizer": ADAM},
     "deep-flow": {
         **DEEP,
@@ -286,7 +283,7 @@ def test_every_cheap_figure(tmp_path: Path, paper: str) -> None:
 
 @pytest.mark.long
 def test_threads_do_not_change_what_the_compiled_kernels_compute(tmp_path: Path) -> None:
-    names = ["compiled", "compiled-sgd", "chunks", "gram", "wide", "flow"]
+    names = ["compiled", "compiled-sgd", "chunks", "span", "wide", "flow"]
     chunks = {**BASE, "name": "chunks", "backend": "compiled", "loss": {"kind": "logistic"}, "dataset": DIGITS}
     a, b = worlds(tmp_path, {**FILES, "chunks.json": json.dumps(chunks)})
     commands = [*map(trained, names), sweep("compiled", *GRID)]

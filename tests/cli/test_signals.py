@@ -22,12 +22,12 @@ ENDLESS = {"kind": "gd", "lr": 1e-6, "iterations": 10**9}
 PAIR = {"kind": "mnist_pair", "digits": [3, 8], "source": "subset"}
 CASES: dict[str, dict[str, Any]] = {
     "compiled": {"optimizer": ENDLESS},
-    "autograd": {"backend": "autograd", "optimizer": ENDLESS},
+    "autograd": {"backend": "torch", "optimizer": ENDLESS},
     "sgd": {"optimizer": {"kind": "sgd", "lr": 1e-3, "batch_size": 2, "epochs": 10**8}},
     "adam": {**RUNS["adam"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 3, "iterations": 10**9}},
     "wide": {"architecture": {"kind": "two_layer", "width": 10**6}, "optimizer": ENDLESS},
-    "matrix": {"dataset": PAIR, "architecture": {"kind": "two_layer", "width": 500}, "optimizer": ENDLESS},
-    "gram": {
+    "many samples": {"dataset": PAIR, "architecture": {"kind": "two_layer", "width": 500}, "optimizer": ENDLESS},
+    "span": {
         "dataset": {"kind": "orthonormal", "n": 30, "dim": 200},
         "architecture": {"kind": "two_layer", "width": 50},
         "optimizer": ENDLESS,
@@ -47,7 +47,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7}},
     "flow of any network": {
-        "backend": "autograd",
+        "backend": "torch",
         "architecture": {"kind": "fully_connected", "widths": [50, 50]},
         "initialization": {"kind": "default_scaled"},
         "optimizer": {"kind": "gradient_flow", "until": 1e6, "points": 50},

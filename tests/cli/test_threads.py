@@ -47,8 +47,8 @@ FLOW = "optimizer={kind: gradient_flow, until: 1.0, points: 50}"
 
 @pytest.mark.parametrize(
     ("backend", "changes"),
-    [("compiled", []), ("layers", DEEP), ("gram", [POINTS]), ("flow", ["dtype=float64", FLOW])],
-    ids=["compiled", "layers", "gram", "flow"],
+    [("compiled", []), ("compiled", DEEP), ("compiled", [POINTS]), ("flow", ["dtype=float64", FLOW])],
+    ids=["few columns", "deep", "span", "flow"],
 )
 def test_a_compiled_training_never_imports_torch(backend: str, changes: list[str], shell: Dyn) -> None:
     iterations = [] if backend == "flow" else ["optimizer.iterations=100"]

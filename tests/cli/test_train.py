@@ -98,10 +98,10 @@ def test_force_refuses_a_directory_that_is_not_a_run(dyn: Dyn, place: Path) -> N
 
 def test_settings_change_the_run(dyn: Dyn) -> None:
     options = ["--set", "architecture.width=5", "--set", "optimizer.iterations=7", "--seed", "3", "--dtype", "float64"]
-    answer = dyn("train", "toy.yaml", *options, "--device", "cpu", "--backend", "autograd", "--json")
+    answer = dyn("train", "toy.yaml", *options, "--device", "cpu", "--backend", "torch", "--json")
     config = load_run(answer.json["path"]).config
     assert (config.architecture.width, config.optimizer.iterations) == (5, 7)  # type: ignore[union-attr]
-    assert (config.seed, config.dtype, config.device, config.backend) == (3, "float64", "cpu", "autograd")
+    assert (config.seed, config.dtype, config.device, config.backend) == (3, "float64", "cpu", "torch")
 
 
 def test_out_is_the_run_directory_itself(dyn: Dyn, place: Path) -> None:
@@ -162,7 +162,7 @@ def has_losses(place: Path) -> bool:
 def test_a_signal_saves_the_state_and_resume_continues_it(
     number: signal.Signals, code: int, place: Path, dyn: Dyn
 ) -> None:
-    long = ["--set", "optimizer.iterations=4000", "--backend", "autograd"]
+    long = ["--set", "optimizer.iterations=4000", "--backend", "torch"]
     process = start(place, *LONG, *long, "--json")
     wait_until(lambda: has_losses(place), process)
     process.send_signal(number)
@@ -298,7 +298,7 @@ def test_dry_run_knows_what_is_there(dyn: Dyn, place: Path) -> None:
 
 
 def test_dry_run_of_an_unfinished_run(dyn: Dyn, place: Path) -> None:
-    long = ["--set", "optimizer.iterations=100000", "--backend", "autograd"]
+    long = ["--set", "optimizer.iterations=100000", "--backend", "torch"]
     process = start(place, *LONG, *long)
     wait_until(lambda: has_losses(place), process)
     process.kill()

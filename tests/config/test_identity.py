@@ -16,7 +16,7 @@ from dynamics_cli.config.identity import canonical
 Write = Callable[..., Path]
 
 
-def identity(config: RunConfig, device: str = "cpu", backend: str = "autograd") -> str:
+def identity(config: RunConfig, device: str = "cpu", backend: str = "torch") -> str:
     return run_hash(config, device=device, backend=backend)
 
 
@@ -69,7 +69,7 @@ def test_device_and_backend_are_the_resolved_ones(base: dict[str, Any]) -> None:
     config = load_config(base)
     assert identity(config, device="cuda") != identity(config, device="cpu")
     assert identity(config, backend="other") != identity(config)
-    asked = load_config(base, device="cpu", backend="autograd")
+    asked = load_config(base, device="cpu", backend="torch")
     assert identity(asked) == identity(config)
 
 
@@ -101,7 +101,7 @@ def test_test_data_and_weights_count_too(base: dict[str, Any], here: Path) -> No
     for name in ("d.csv", "t.csv", "w.npz"):
         (here / name).write_text("1,3\n")
         seen.add(identity(config))
-        assert str(here) not in canonical(config, device="cpu", backend="autograd")
+        assert str(here) not in canonical(config, device="cpu", backend="torch")
     assert len(seen) == 3
 
 
@@ -124,9 +124,9 @@ def test_a_file_that_cannot_be_read(base: dict[str, Any], here: Path) -> None:
 
 
 def test_the_canonical_text_is_stable(base: dict[str, Any]) -> None:
-    text = canonical(load_config(base), device="cpu", backend="autograd")
+    text = canonical(load_config(base), device="cpu", backend="torch")
     assert json.loads(text) == {
-        "name": "two-points", "seed": 0, "device": "cpu", "backend": "autograd", "dtype": "float32",
+        "name": "two-points", "seed": 0, "device": "cpu", "backend": "torch", "dtype": "float32",
         "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
         "architecture": {"kind": "two_layer", "width": 60, "activation": "relu", "train_output": True},
         "initialization": {"kind": "balanced", "scale": 1e-6, "divide_by": "sqrt_width", "output_signs": "random"},

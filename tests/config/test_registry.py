@@ -147,7 +147,7 @@ def hash_of(base: dict[str, Any]) -> Callable[..., str]:
 
     def hash_of(*measures: str) -> str:
         config = load_config(base | ({"record": {"measures": list(measures)}} if measures else {}))
-        return run_hash(config, device="cpu", backend="autograd")
+        return run_hash(config, device="cpu", backend="torch")
 
     return hash_of
 
@@ -286,7 +286,7 @@ def test_files_named_by_any_kind_are_part_of_the_identity(tmp_path: Path, base: 
         write(tmp_path / "deep" / "a.txt", contents)
         config: Any = load_config(child)
         assert config.record.measures[1].path == str(tmp_path / "deep" / "a.txt")
-        hashes.append(run_hash(config, device="cpu", backend="autograd"))
+        hashes.append(run_hash(config, device="cpu", backend="torch"))
     assert hashes[0] != hashes[1]
 
 

@@ -195,7 +195,7 @@ class Room:
 def _write_run(directory: Path, config_file: Path, *, finish: bool) -> None:
     """Write a run of six states and losses as training does."""
     config = load_config(config_file)
-    with RunWriter.create(directory, config, {"hash": "ab" * 32, "device": "cpu", "backend": "matrix"}) as writer:
+    with RunWriter.create(directory, config, {"hash": "ab" * 32, "device": "cpu", "backend": "compiled"}) as writer:
         for i in range(6):
             weights = np.sin(np.arange(8.0) + i).reshape(4, 2).astype(np.float32)
             writer.append_losses([i], [1 / (i + 1)])

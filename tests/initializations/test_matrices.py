@@ -47,7 +47,7 @@ def test_orthogonal_matrices_are_uniform() -> None:
 def test_balanced_layers_of_any_depth_stay_balanced(architecture: dict[str, Any]) -> None:
     flow = {"kind": "gradient_flow", "until": 0.5, "points": 1, "rtol": 1e-10}
     drawn, one = start(
-        {"kind": "balanced_product", "scale": 0.8}, architecture=architecture, optimizer=flow, backend="autograd"
+        {"kind": "balanced_product", "scale": 0.8}, architecture=architecture, optimizer=flow, backend="torch"
     )
     stepper = build_stepper([one], choose([one]))
     stepper.advance(1)
@@ -87,7 +87,7 @@ def test_decoupled_modes_follow_the_equation_of_saxe() -> None:
     y = [0.9, -1.2, 2.0]
     drawn, one = start(
         {"kind": "decoupled", "scale": 0.01}, architecture={"kind": "two_layer", "width": 4, "activation": "linear"},
-        dataset={"kind": "points", "x": x.tolist(), "y": y}, loss="half_mse", d=3, backend="autograd",
+        dataset={"kind": "points", "x": x.tolist(), "y": y}, loss="half_mse", d=3, backend="torch",
         optimizer={"kind": "gradient_flow", "until": 3.0, "points": 30, "rtol": 1e-10},
     )  # fmt: skip
     correlation = np.array(y) @ x / 3

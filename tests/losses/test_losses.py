@@ -129,8 +129,8 @@ def test_a_missing_label_is_the_same_as_none() -> None:
     masked = build_problem(load_config(settings_of({"kind": "mse", "reduction": "sum", "missing": -1.0})))
     plain = {"kind": "two_layer", "width": 4}
     fast = build_problem(load_config(settings_of({"kind": "mse", "missing": -1.0}, architecture=plain)))
-    assert choose([fast]).backend == "layers"
-    ends = [build_stepper([one], Choice("cpu", "autograd", 0.0)) for one in (without, masked)]
+    assert choose([fast]).backend == "compiled"
+    ends = [build_stepper([one], Choice("cpu", "torch", 0.0)) for one in (without, masked)]
     for end in ends:
         end.advance(40)
     np.testing.assert_allclose(*[end.parameters()["hidden_weight"] for end in ends], rtol=1e-12)

@@ -19,7 +19,7 @@ POINTS: dict[str, Any] = {
     "loss": {"kind": "mse"},
     "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 600},
     "record": {"snapshots": {"kind": "geometric", "ratio": 1.3}, "measures": ["weight_norm", "kernel_alignment"]},
-    "backend": "layers",
+    "backend": "compiled",
 }
 PLANE: dict[str, Any] = {
     **POINTS,

@@ -354,7 +354,7 @@ def test_hostile_names_and_values_are_texts(show: Show, figure: Any, points: Run
 
 def test_a_run_that_goes_on_is_loaded_again_where_it_was(show: Show, outputs: Path, tmp_path: Path) -> None:
     slow = {**POINTS, "name": "slow", "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 100_000_000},
-            "record": {"snapshots": {"kind": "geometric", "ratio": 1.5}}, "backend": "autograd"}  # fmt: skip
+            "record": {"snapshots": {"kind": "geometric", "ratio": 1.5}}, "backend": "torch"}  # fmt: skip
     stop = False
 
     def progress(*_: object) -> None:

@@ -131,7 +131,7 @@ def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
 def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alike(tmp_path):
     deep = [
         "architecture={kind: fully_connected, widths: [4], centered: true}",
-        "backend=autograd",
+        "backend=torch",
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
@@ -177,7 +177,7 @@ def attacked(tmp_path, attack):
     grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
     for name in ("s", "other"):
         changes = [
-            "backend=autograd",
+            "backend=torch",
             "architecture.centered=true",
             *(["initialization.scale=0.3"] if name == "other" else []),
         ]

@@ -40,7 +40,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "architecture": {**BASE["architecture"], "activation": "linear"},
         "record": RECORD,
     },
-    "rescaled time": {"optimizer": {**GD, "loss_scaled": True}, "backend": "autograd", "record": RECORD},
+    "rescaled time": {"optimizer": {**GD, "loss_scaled": True}, "backend": "torch", "record": RECORD},
     "sgd": {"optimizer": {"kind": "sgd", "lr": 0.01, "batch_size": 2, "epochs": 9}, "record": RECORD},
     "adam": {
         **CONVOLUTIONAL,

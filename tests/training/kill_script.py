@@ -49,7 +49,7 @@ RUNS = {
         "record": {"snapshots": {"kind": "every", "interval": 20000}},
     },
     "autograd": {
-        "backend": "autograd",
+        "backend": "torch",
         "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 1200, "loss_scaled": True},
         "record": {"snapshots": {"kind": "every", "interval": 150}},
     },

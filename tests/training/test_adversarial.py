@@ -35,7 +35,7 @@ def problem(loss: str = "logistic", updates: int = 1, **settings: Any) -> Proble
 
 
 def gan(asked: Problem) -> AdversarialStepper:
-    made = build_stepper([asked], Choice("cpu", "autograd", 0.0))
+    made = build_stepper([asked], Choice("cpu", "torch", 0.0))
     assert isinstance(made, AdversarialStepper)
     return made
 

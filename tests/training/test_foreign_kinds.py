@@ -25,7 +25,7 @@ initialization: {{kind: balanced, scale: 0.1}}
 loss: {{kind: mse}}
 optimizer: {{kind: gd, lr: 0.01, iterations: 8}}
 dtype: float64
-backend: autograd
+backend: torch
 """
 MEASURE = """\
 import numpy as np, torch
@@ -242,14 +242,14 @@ def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path)
     )
     config = config.replace("kind: rademacher", "kind: unbalanced")
     losses = []
-    for backend in ("layers", "autograd"):
+    for backend in ("compiled", "torch"):
         done = train(PARTS, config, "--set", f"backend={backend}", "--set", "optimizer.iterations=50", "--json")
         assert done.exit_code == 0, done.output
         losses.append(json.loads(done.stdout)["final_loss"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     dry = train(PARTS, config, "--dry-run")
-    assert re.search(r"backend +layers", dry.stdout)
+    assert re.search(r"backend +compiled", dry.stdout)
     dry = train(PARTS.replace("return z * formulas.sigmoid(z)", "return z.clip(0)"), config, "--dry-run")
-    assert re.search(r"backend +autograd", dry.stdout)
+    assert re.search(r"backend +torch", dry.stdout)
     assert "activation.kind" in dry.stdout
     assert "swish: Swish: 'Expression' object has no attribute 'clip'" in " ".join(dry.stdout.split())

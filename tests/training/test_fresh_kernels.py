@@ -27,7 +27,7 @@ BASE = {
     "backend": "compiled",
 }
 RUNS: dict[str, dict[str, Any]] = {
-    "sparse": {"dataset": FEW},
+    "few": {"dataset": FEW},
     "chunks": {"dataset": MANY},
     "dense": {"dataset": POINTS},
     "leaky": {"dataset": FEW, "architecture": {**BASE["architecture"], "activation": "leaky_relu", "slope": 0.3}},
@@ -41,20 +41,17 @@ RUNS: dict[str, dict[str, Any]] = {
         "loss": {"kind": "mse"},
         "optimizer": {"kind": "sgd", "lr": 0.01, "iterations": 5000, "samples": "fresh"},
     },
-    "wide": {"dataset": POINTS, "architecture": {"kind": "two_layer", "width": 20_000}, "backend": "wide"},
-    "gram": {"dataset": FEW, "backend": "gram"},
-    "layers": {
+    "deep": {
         "dataset": FEW,
         "architecture": {"kind": "fully_connected", "widths": [40, 30], "activation": "gelu"},
         "initialization": {"kind": "default_scaled"},
         "optimizer": {"kind": "adam", "lr": 0.01, "iterations": 30},
-        "backend": "layers",
     },
     "flow": {"dataset": POINTS, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
     "flow-of-many": {"dataset": {**DIGITS, "per_class": 10}, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
 }
-REPLICAS = ("dense", "sparse", "sgd", "layers")
-SAMPLE = [("sparse", 1)]
+REPLICAS = ("dense", "few", "sgd", "deep")
+SAMPLE = [("sgd", 1)]
 OTHERS = [case for case in [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)] if case not in SAMPLE]
 
 
@@ -97,7 +94,7 @@ def test_every_kernel(name: str, replicas: int, tmp_path: Path) -> None:
 def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> None:
     # no directory can be made below a file, not even by an administrator
     one = {"kind": "points", "x": [[float(k) for k in range(9)]], "y": [1.0]}
-    config = {"name": "few", "seed": 0, **BASE, "dataset": one, "backend": "gram"}
+    config = {"name": "few", "seed": 0, **BASE, "dataset": one}
     (tmp_path / "few.json").write_text(json.dumps(config))
     nowhere = {"NUMBA_CACHE_DIR": str(tmp_path / "few.json"), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
     done = subprocess.run(

@@ -14,6 +14,7 @@ from dynamics_cli.training import batches
 from dynamics_cli.training.backends import Choice, build_stepper, choose
 from dynamics_cli.training.batches import Fresh
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers.base import Stepper
 
 N = 12
@@ -60,7 +61,7 @@ def test_every_sample_is_new_and_the_teacher_the_same() -> None:
     assert (k, x.tobytes()) == (2, np.concatenate([one[0] for one in drawn[2:4]]).tobytes())
 
 
-@pytest.mark.parametrize("backend", ["autograd", "compiled"])
+@pytest.mark.parametrize("backend", ["torch", "compiled"])
 def test_steps_are_those_of_the_released_code(backend: str) -> None:
     """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x / sqrt N` (nn2pp)."""
     problem = problem_of(optimizer=SGD | {"layer_lr": {"output_weight": 0.2}})
@@ -91,7 +92,7 @@ def test_steps_are_those_of_the_released_code(backend: str) -> None:
 def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> None:
     problem = problem_of(**changes)
     ends = []
-    for backend in ("autograd", "compiled"):
+    for backend in ("torch", "compiled"):
         whole, parts, other = (stepper_of(problem, backend) for _ in range(3))
         whole.advance(60)
         parts.advance(7)
@@ -105,6 +106,18 @@ def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> 
     tolerance = 1e-11 if problem.dtype == np.float64 else 2e-5
     for name, value in ends[0].items():
         np.testing.assert_allclose(ends[1][name], value, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def test_replicas_are_the_networks_alone() -> None:
+    problems = [problem_of(seed=seed, optimizer=SGD | {"batch_size": 3, "lr": 0.01 * (1 + seed)}) for seed in range(3)]
+    assert len({batch_key(problem) for problem in problems} - {None}) == 1
+    together = build_stepper(problems, choose(problems))
+    together.advance(50)
+    for r, problem in enumerate(problems):
+        alone = build_stepper([problem], choose([problem]))
+        alone.advance(50)
+        for name, value in alone.parameters().items():
+            assert together.parameters()[name][r].tobytes() == value.tobytes()
 
 
 def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,8 +174,8 @@ def test_what_does_not_go_with_fresh_samples(changes: dict[str, Any], told: str)
 def test_other_optimizers_take_fresh_samples_too() -> None:
     adam = {"kind": "adam", "lr": 0.01, "iterations": 9, "batch_size": 50, "samples": "fresh"}  # more than dataset.n
     problem = problem_of(optimizer=adam)
-    assert choose([problem]).backend == "autograd"
-    stepper = stepper_of(problem, "autograd")
+    assert choose([problem]).backend == "compiled"
+    stepper = stepper_of(problem, "compiled")
     before = stepper.loss()
     stepper.advance(200)
     assert stepper.loss() < 0.8 * before

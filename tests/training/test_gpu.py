@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
-from dynamics_cli.training.problem import Problem
 from dynamics_cli.training.replicas import batch_key
 from tests.training.problems import random_problem
 from tests.training.test_adversarial import problem as gan_problem
@@ -40,7 +40,7 @@ PROBLEMS: dict[str, list[Problem]] = {
 
 
 def stepper_of(problems: list[Problem], device: str) -> Any:
-    return build_stepper(problems, Choice(device, "autograd", 0.0))
+    return build_stepper(problems, Choice(device, "torch", 0.0))
 
 
 @pytest.mark.parametrize("case", PROBLEMS)
@@ -75,4 +75,4 @@ def test_auto_looks_for_the_gpu_only_where_there_is_work() -> None:
 def test_replicas_of_a_sweep_on_cuda_are_trained_together() -> None:
     problems = [random_problem(device="cuda", seed=seed) for seed in range(3)]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
-    assert (choose(problems).device, choose(problems).backend) == ("cuda", "autograd")
+    assert (choose(problems).device, choose(problems).backend) == ("cuda", "torch")

@@ -26,7 +26,7 @@ from experiments.boursier2022.theory.alignment import D_plus
 from tests.training.problems import ACTIVATIONS, random_problem
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
-BACKENDS = ("flow", "autograd")
+BACKENDS = ("flow", "torch")
 STEEP = {"activation": "leaky_relu", "slope": 1.5}
 FIXED_OUTPUT = {"architecture": {"train_output": False}}
 
@@ -295,7 +295,7 @@ def test_inputs_that_are_zero_or_equal_do_no_harm():
 def test_both_integrators_agree_where_nothing_has_kinks():
     problem = random_problem(activation={"activation": "linear"}, optimizer=flow(3.0, rtol=1e-8))
     np.testing.assert_allclose(
-        losses_of(FlowStepper([problem], "autograd", "cpu")),
+        losses_of(FlowStepper([problem], "torch", "cpu")),
         losses_of(FlowStepper([problem], "flow", "cpu")),
         atol=1e-6,
     )
@@ -303,7 +303,7 @@ def test_both_integrators_agree_where_nothing_has_kinks():
 
 def test_both_integrators_agree_roughly_across_kinks():
     problem = random_problem(optimizer=flow(3.0, rtol=1e-6))
-    averaged = FlowStepper([problem], "autograd", "cpu")
+    averaged = FlowStepper([problem], "torch", "cpu")
     np.testing.assert_allclose(losses_of(averaged), losses_of(FlowStepper([problem], "flow", "cpu")), atol=1e-2)
     assert averaged.numbers()["rtol"] == 1e-4
 
@@ -318,10 +318,10 @@ def test_deep_networks_are_followed(loss):
     if loss == "cross_entropy":
         sections["dataset"]["y"] = [0.0, 1.0, 2.0, 0.0, 1.0]
     problem = build_problem(load_config(sections))
-    assert choose([problem]).backend == "autograd"
-    losses = losses_of(FlowStepper([problem], "autograd", "cpu"))
+    assert choose([problem]).backend == "torch"
+    losses = losses_of(FlowStepper([problem], "torch", "cpu"))
     descent = {"kind": "gd", "lr": 1e-3, "iterations": 3000}
-    reference = build_stepper([build_problem(load_config(sections, optimizer=descent))], Choice("cpu", "autograd", 0.0))
+    reference = build_stepper([build_problem(load_config(sections, optimizer=descent))], Choice("cpu", "torch", 0.0))
     np.testing.assert_allclose(losses[:-1], reference.advance(3000)[::100], atol=5e-3)
     assert losses[-1] < losses[0]
 
@@ -417,8 +417,8 @@ def test_what_makes_no_sense_is_refused(settings, message):
 
 def test_the_cost_model_locates_kinks_where_it_can():
     assert choose([random_problem(n=75, d=150, width=200, optimizer=flow(1.0))]).backend == "flow"
-    assert choose([random_problem(n=600, d=3, width=5, optimizer=flow(1.0))]).backend == "autograd"
-    assert choose([random_problem(optimizer=flow(1.0), backend="autograd")]).backend == "autograd"
+    assert choose([random_problem(n=600, d=3, width=5, optimizer=flow(1.0))]).backend == "torch"
+    assert choose([random_problem(optimizer=flow(1.0), backend="torch")]).backend == "torch"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -83,13 +83,13 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
     return build_problem(load_config({**config, **settings}), dataset=Samples(x, np.asarray(y, np.float64)))
 
 
-def stepper(problems: Problem | list[Problem], backend: str = "layers") -> Stepper:
+def stepper(problems: Problem | list[Problem], backend: str = "compiled") -> Stepper:
     problems = problems if isinstance(problems, list) else [problems]
-    return build_stepper(problems, Choice("cpu", backend, 0.0))
+    return build_stepper(problems, Choice("cpu", backend, 0.0, "engine"))
 
 
 def compare(problem: Problem, n: int, rtol: float) -> None:
-    fast, reference = stepper(problem), stepper(problem, "autograd")
+    fast, reference = stepper(problem), stepper(problem, "torch")
     np.testing.assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol, atol=rtol)
     found, expected = fast.parameters(), reference.parameters()
     assert {name: one.shape for name, one in found.items()} == {name: one.shape for name, one in expected.items()}
@@ -108,13 +108,13 @@ def gradients_agree(seed: int) -> None:
     """With step 1 the change of the weights is the gradient."""
     rng = np.random.default_rng(seed)
     problem = drawn(rng, {"kind": "gd", "lr": 1.0, "iterations": 1})
-    if "layers" in {c.backend for c in possible(problem)}:
+    if "engine" in {c.variant for c in possible(problem)}:
         compare(problem, 1, 1e-12)
 
 
 def paths_agree(name: str, seed: int) -> None:
     problem = drawn(np.random.default_rng(seed), OPTIMIZERS[name])
-    if "layers" in {c.backend for c in possible(problem)}:
+    if "engine" in {c.variant for c in possible(problem)}:
         compare(problem, 5, 1e-9)
 
 
@@ -139,10 +139,10 @@ def test_matrix_completion_is_that_of_autograd(depth: int) -> None:
         "optimizer": {"kind": "group_rmsprop", "lr": 0.01, "iterations": 40},
     }  # fmt: skip
     problem = build_problem(load_config(config))
-    assert choose([problem]).backend == "layers"
+    assert choose([problem]).variant == "engine"
     compare(problem, 40, 1e-9)
     twice = Samples(problem.dataset.x[[0, 0]], problem.dataset.y[[0, 0]])
-    assert choose([build_problem(problem.config, twice)]).backend == "autograd"  # an entry that is seen twice
+    assert choose([build_problem(problem.config, twice)]).backend == "torch"  # an entry that is seen twice
 
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -217,7 +217,7 @@ def test_replicas_are_the_networks_alone() -> None:
         architecture = {"kind": "fully_connected", "widths": [5, 4], "activation": change.get("activation", "tanh")}
         problems.append(deep(optimizer, seed=change.get("seed", 0), architecture=architecture))
     assert len({batch_key(problem) for problem in problems}) == 1
-    assert choose(problems).backend == "layers"
+    assert choose(problems).variant == "engine"
     together = stepper(problems)
     losses = together.advance(30)
     assert losses.shape == (30, 5)
@@ -258,7 +258,7 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
 
 def test_what_it_does_not_know_trains_by_autograd() -> None:
     for optimizer in ({"kind": "gd", "label_noise": 0.1}, {"kind": "normalized_gd", "layer_lr": {"weight_1": 2.0}}):
-        assert [c.backend for c in possible(deep(optimizer))] == ["autograd"]
+        assert [c.backend for c in possible(deep(optimizer))] == ["torch"]
 
 
 def test_weights_that_do_not_exist_are_refused() -> None:
@@ -271,8 +271,8 @@ def test_weights_that_do_not_exist_are_refused() -> None:
 
 def test_auto_leaves_two_layer_networks_to_their_own_kernels() -> None:
     architecture = {"kind": "two_layer", "width": 5}
-    assert choose([deep({"kind": "gd"}, architecture=architecture)]).backend == "compiled"
-    assert choose([deep({"kind": "gd"}, architecture=architecture, backend="layers")]).backend == "layers"
-    assert choose([deep({"kind": "adam"}, architecture=architecture)]).backend == "layers"
+    sgd = {"kind": "sgd", "batch_size": 1}
+    assert choose([deep(sgd, architecture=architecture)]).variant == "sparse"
+    assert choose([deep({"kind": "adam"}, architecture=architecture)]).variant == "engine"
     linear = {"kind": "fully_connected", "widths": []}
-    assert choose([deep({"kind": "gd"}, architecture=linear)]).backend == "layers"
+    assert choose([deep({"kind": "gd"}, architecture=linear)]).variant == "engine"

@@ -45,7 +45,7 @@ def test_thinned_losses_keep_the_last_state(tmp_path):
     assert trained(tmp_path / "r", "record.loss_every=150").loss_iterations.tolist() == [0, 150, 300, 400]
 
 
-@pytest.mark.parametrize("overrides", [[], ["backend=autograd"], ["record.loss_every=7"]])
+@pytest.mark.parametrize("overrides", [[], ["backend=torch"], ["record.loss_every=7"]])
 def test_stops_at_the_first_small_loss(tmp_path, overrides):
     free = trained(tmp_path / "free", *overrides[:1] if "backend" in "".join(overrides) else [])
     level = 1.0001 * float(free.losses[200])

@@ -95,7 +95,7 @@ def test_slow_work_at_an_early_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """The loss of the last state has been recorded, its snapshot has not."""
     whole = obtain_run(plan_run(short(name), tmp_path / "first")).run
     below = f"optimizer.stop_below={float(whole.losses[len(whole.losses) // 2])!r}"
-    settings = (below, "backend=autograd") if name == "sgd" else (below,)
+    settings = (below, "backend=torch") if name == "sgd" else (below,)
     assert given_up(tmp_path, name, Slow(monkeypatch), full=True, settings=settings) >= 4
     assert load_run(tmp_path / "whole").info["stopped_early"]
 

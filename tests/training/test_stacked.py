@@ -71,11 +71,11 @@ def test_replicas_are_the_networks_alone(case, compiled):
         problem_of(architecture, optimizer | {"lr": lr}, seed) for seed, lr in ((0, 0.01), (1, 0.01), (2, 0.03))
     ]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
-    assert choose(problems) == Choice("cpu", "autograd", pytest.approx(choose(problems[:1]).seconds_per_iteration))
+    assert choose(problems) == Choice("cpu", "torch", pytest.approx(choose(problems[:1]).seconds_per_iteration))
     together = AutogradStepper(problems, "cpu", compiled=compiled)
     losses, ends = together.advance(13), together.look()[0]
     for r, problem in enumerate(problems):
-        alone = build_stepper([problem], Choice("cpu", "autograd", 0.0))
+        alone = build_stepper([problem], Choice("cpu", "torch", 0.0))
         np.testing.assert_allclose(losses[:, r] if len(losses) else [], alone.advance(13), rtol=1e-10)
         assert ends[r] == pytest.approx(alone.loss(), rel=1e-10)
         for name, value in alone.parameters().items():
@@ -95,7 +95,7 @@ def test_a_replica_that_halts_stays_as_it_is():
     assert losses.shape == (25, 3)
     assert numbers["replica_statuses"] == ["complete", "diverged", "complete"]
     for r, problem in enumerate(problems):
-        alone = build_stepper([problem], Choice("cpu", "autograd", 0.0))
+        alone = build_stepper([problem], Choice("cpu", "torch", 0.0))
         own = alone.advance(25)
         np.testing.assert_allclose(losses[: len(own), r], own, rtol=1e-9)
         assert numbers["replica_iterations"][r] == alone.iteration

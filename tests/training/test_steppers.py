@@ -10,26 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynamics_cli.config.load import _say_once
 from dynamics_cli.errors import UsageError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
+from dynamics_cli.training.kernels import UNROLLED
 from dynamics_cli.training.steppers.base import Stepper
-from dynamics_cli.training.steppers.compiled import WideStepper
 from tests.training.problems import ACTIVATIONS, LOSSES, MARGIN_LOSSES, random_problem
 
-BACKENDS = ("autograd", "compiled", "gram", "wide")
+WAYS = ("torch", "engine", "few_columns", "sparse")
 
 
-def stepper(problem: Problem, backend: str) -> Stepper:
-    """Return a stepper of the kind asked for, wherever it can train the problem at all."""
-    if backend == "wide":
-        return WideStepper([problem])
-    return build_stepper([problem], Choice("cpu", backend, 0.0))
+def stepper(problem: Problem, way: str) -> Stepper:
+    """Return what trains in the way asked for."""
+    return build_stepper([problem], Choice("cpu", "torch" if way == "torch" else "compiled", 0.0, way))
 
 
-def shape_for(backend: str) -> dict[str, Any]:
-    wide = {"n": 3, "d": 2, "width": 2500, "initialization": {"kind": "unbalanced", "scale": 0.05}}
-    return {"gram": {"n": 4, "d": 9}, "wide": wide}.get(backend, {"n": 6, "d": 3})
+def shape_for(way: str) -> dict[str, Any]:
+    """Return sizes that the way is for: of few samples, the engine takes the inputs in their span."""
+    return {"engine": {"n": 4, "d": 9}, "sparse": {"n": 6, "d": 9}}.get(way, {"n": 6, "d": 3})
 
 
 def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> None:
@@ -40,18 +39,18 @@ def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> 
     assert fast.iteration == reference.iteration
 
 
-@pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.parametrize("way", WAYS[1:])
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a["activation"])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_one_step_is_that_of_autograd(backend, loss, activation):
+def test_one_step_is_that_of_autograd(way, loss, activation):
     """With step 1 the change of the weights is the gradient."""
     problem = random_problem(
-        loss=loss, activation=activation, optimizer={"kind": "gd", "lr": 1.0, "iterations": 1}, **shape_for(backend)
+        loss=loss, activation=activation, optimizer={"kind": "gd", "lr": 1.0, "iterations": 1}, **shape_for(way)
     )
-    assert_same_path(stepper(problem, backend), stepper(problem, "autograd"), 1, 1e-12)
+    assert_same_path(stepper(problem, way), stepper(problem, "torch"), 1, 1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.parametrize("way", WAYS[1:])
 @pytest.mark.parametrize(
     "settings_",
     [
@@ -61,14 +60,14 @@ def test_one_step_is_that_of_autograd(backend, loss, activation):
     ],
     ids=["fixed output", "sum", "loss scaled"],
 )
-def test_settings_agree_with_autograd(backend, settings_):
-    problem = random_problem(**shape_for(backend), **settings_)
-    assert_same_path(stepper(problem, backend), stepper(problem, "autograd"), 50, 1e-10)
+def test_settings_agree_with_autograd(way, settings_):
+    problem = random_problem(**shape_for(way), **settings_)
+    assert_same_path(stepper(problem, way), stepper(problem, "torch"), 50, 1e-10)
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from(("compiled", "gram")),
+    st.sampled_from(WAYS[1:]),
     st.sampled_from(LOSSES),
     st.sampled_from(ACTIVATIONS),
     st.integers(1, 9),
@@ -76,13 +75,14 @@ def test_settings_agree_with_autograd(backend, settings_):
     st.integers(1, 40),
     st.integers(0, 100),
 )
-def test_gradients_on_random_problems(backend, loss, activation, n, d, width, seed):
+def test_gradients_on_random_problems(way, loss, activation, n, d, width, seed):
+    d = {"few_columns": min(d, UNROLLED), "sparse": UNROLLED + d}.get(way, d)
+    step = {"kind": "gd", "lr": 1.0, "iterations": 1}
     problem = random_problem(
-        n=n, d=d, width=width, loss=loss, activation=activation, seed=seed,
-        optimizer={"kind": "gd", "lr": 1.0, "iterations": 1},
+        n=n, d=d, width=width, loss=loss, activation=activation, seed=seed, optimizer=step
     )  # fmt: skip
     before = problem.initial_parameters()
-    fast, reference = stepper(problem, backend), stepper(problem, "autograd")
+    fast, reference = stepper(problem, way), stepper(problem, "torch")
     fast.advance(1)
     reference.advance(1)
     for name, start in before.items():
@@ -91,14 +91,14 @@ def test_gradients_on_random_problems(backend, loss, activation, n, d, width, se
         assert np.abs(start - fast.parameters()[name] - gradient).max() <= 1e-12 * scale
 
 
-@pytest.mark.parametrize("backend", ["compiled", "layers"])
+@pytest.mark.parametrize("way", ["engine", "sparse"])
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("batch_size", [1, 4])
 @pytest.mark.parametrize("d", [3, 9])
-def test_batches_agree_with_autograd(backend, batch_size, replacement, d):
+def test_batches_agree_with_autograd(way, batch_size, replacement, d):
     optimizer = {"kind": "sgd", "lr": 0.01, "batch_size": batch_size, "epochs": 4, "replacement": replacement}
     problem = random_problem(n=10, d=d, loss="logistic", optimizer=optimizer)
-    fast, reference = stepper(problem, backend), stepper(problem, "autograd")
+    fast, reference = stepper(problem, way), stepper(problem, "torch")
     for n in (1, 3, 6):
         assert len(fast.advance(n)) == len(reference.advance(n)) == 0
     np.testing.assert_allclose(
@@ -129,41 +129,40 @@ def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bo
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_chunks_and_resumption_are_invisible(backend, optimizer, dtype):
-    shape = {**shape_for(backend), "n": 5}
-    problem = random_problem(dtype=dtype, optimizer=OPTIMIZERS[optimizer], **shape)
-    if backend not in {c.backend for c in possible(problem)} | ({"wide"} if optimizer == "gd" else set()):
-        pytest.skip("this stepper has no such optimizer")
+@pytest.mark.parametrize("way", WAYS)
+def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
+    problem = random_problem(dtype=dtype, optimizer=OPTIMIZERS[optimizer], **{**shape_for(way), "n": 5})
+    if way not in {c.variant or c.backend for c in possible(problem)}:
+        pytest.skip("this way has no such optimizer")
 
     def make() -> Stepper:
-        return stepper(problem, backend)
+        return stepper(problem, way)
 
     whole = path_of(make, [60], through_state=False)
     assert path_of(make, [1, 2, 30, 27], through_state=False) == whole
     assert path_of(make, [7, 13, 40], through_state=True) == whole
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_stops_before_the_update_of_the_first_small_loss(backend):
+@pytest.mark.parametrize("way", WAYS)
+def test_stops_before_the_update_of_the_first_small_loss(way):
     optimizer = {"kind": "gd", "lr": 0.01, "iterations": 200}
-    free = stepper(random_problem(optimizer=optimizer, **shape_for(backend)), backend)
+    free = stepper(random_problem(optimizer=optimizer, **shape_for(way)), way)
     losses = free.advance(120)
     level = float(losses[100])
     expected = int(np.argmax(losses <= level))
-    limited = stepper(random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(backend)), backend)
+    limited = stepper(random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(way)), way)
     np.testing.assert_array_equal(limited.advance(200), losses[: expected + 1])
     assert (limited.iteration, limited.halted) == (expected, "stopped")
     assert limited.loss() == pytest.approx(losses[expected], rel=1e-12)
     assert len(limited.advance(5)) == 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_stops_at_the_first_loss_that_is_not_finite(backend):
+@pytest.mark.parametrize("way", WAYS)
+def test_stops_at_the_first_loss_that_is_not_finite(way):
     optimizer = {"kind": "gd", "lr": 50.0, "iterations": 500}
     linear = {"activation": "linear"}  # relus would die first
-    problem = random_problem(dtype="float32", optimizer=optimizer, activation=linear, **shape_for(backend))
-    diverging = stepper(problem, backend)
+    problem = random_problem(dtype="float32", optimizer=optimizer, activation=linear, **shape_for(way))
+    diverging = stepper(problem, way)
     losses = diverging.advance(500)
     assert diverging.halted == "diverged"
     assert np.isfinite(losses[:-1]).all()
@@ -174,29 +173,59 @@ def test_stops_at_the_first_loss_that_is_not_finite(backend):
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)
 def test_float32_stays_float32(loss):
     problem = random_problem(loss=loss, dtype="float32")
-    for backend in ("autograd", "compiled"):
-        current = stepper(problem, backend)
+    for way in WAYS:
+        current = stepper(problem, way)
         current.advance(3)
         assert {value.dtype for value in current.parameters().values()} == {np.dtype("float32")}
 
 
-def test_the_cost_model_prefers_what_the_benchmarks_show():
-    assert choose([random_problem(n=2, d=2, width=60)]).backend == "compiled"
-    assert choose([random_problem(n=75, d=150, width=200)]).backend == "gram"
-    assert choose([random_problem(n=3, d=2, width=200_000)]).backend == "wide"
-    assert choose([random_problem(optimizer=OPTIMIZERS["adam"])]).backend == "layers"
-    sgd = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
-    assert choose([random_problem(n=50, d=784, width=100, optimizer=sgd)]).backend == "compiled"
+SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
+
+
+@pytest.mark.parametrize(
+    ("way", "settings_"),
+    [
+        ("few_columns", {"n": 2, "d": 2, "width": 60}),
+        ("few_columns", {"n": 3, "d": 2, "width": 200_000}),
+        ("engine", {"n": 75, "d": 150, "width": 200}),
+        ("engine", {"n": 300, "d": 9, "width": 20}),
+        ("engine", {"optimizer": OPTIMIZERS["adam"]}),
+        ("sparse", {"n": 50, "d": 784, "width": 100, "optimizer": SGD}),
+    ],
+)
+def test_the_cost_model_prefers_what_the_benchmarks_show(way, settings_):
+    assert choose([random_problem(**settings_)]).variant == way
 
 
 def test_a_backend_that_cannot_is_refused_with_those_that_can():
-    with pytest.raises(UsageError, match="gram cannot train this problem; autograd, compiled, layers can"):
-        choose([random_problem(backend="gram")])
-    assert choose([random_problem(backend="matrix")]) == choose([random_problem()])  # which is gone
+    with pytest.raises(UsageError, match="flow cannot train this problem; compiled, torch can"):
+        choose([random_problem(backend="flow")])
 
 
-@pytest.mark.parametrize("backend", ["gram", "wide"])
-def test_a_stepper_without_replicas_says_so(backend: str) -> None:
-    problems = [random_problem(**shape_for(backend), seed=seed) for seed in range(2)]
-    with pytest.raises(ValueError, match=f"{backend} trains one network at a time, not 2"):
-        build_stepper(problems, Choice("cpu", backend, 0.0))
+@pytest.mark.parametrize(("former", "now"), [("autograd", "torch"), ("layers", "compiled"), ("matrix", "compiled")])
+def test_former_names_of_backends_are_understood(former, now, capsys):
+    _say_once.cache_clear()
+    assert [choose([random_problem(backend=former)]).backend for _ in range(2)] == [now, now]
+    assert capsys.readouterr().err.count(f"backend: {former} is now called") == 1
+
+
+def test_of_few_samples_weights_outside_their_span_stay():
+    """Weights are those of autograd; what is orthogonal to all inputs keeps the bits of its rounding."""
+    problem = random_problem(n=4, d=200, width=5, optimizer=OPTIMIZERS["gd"])
+    fast, before = stepper(problem, "engine"), problem.initial_parameters()["hidden_weight"]
+    assert fast.x.shape == (1, 4, 4)
+    assert fast.parameters()["hidden_weight"].tobytes() == before.tobytes()
+    fast.advance(60)
+    moved = fast.parameters()["hidden_weight"] - before
+    basis = np.linalg.qr(problem.dataset.x.T)[0]
+    assert np.abs(moved - moved @ basis @ basis.T).max() < 1e-14 < np.abs(moved).max()
+
+
+def test_of_columns_that_are_always_0_weights_stay():
+    problem = random_problem(n=30, d=9, width=5, optimizer=OPTIMIZERS["gd"])
+    problem.dataset.x[:, [0, 4]] = 0.0
+    never = ~problem.dataset.x.any(axis=0)
+    fast, before = stepper(problem, "engine"), problem.initial_parameters()["hidden_weight"]
+    assert fast.x.shape == (1, 30, 9 - never.sum())
+    assert_same_path(fast, stepper(problem, "torch"), 60, 1e-11)
+    assert (fast.parameters()["hidden_weight"][:, never] == before[:, never]).all()

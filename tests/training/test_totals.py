@@ -21,7 +21,7 @@ from dynamics_cli.training.steppers.base import Stepper
 from dynamics_cli.training.totals import total, total_and_gradients
 from tests.training.problems import random_problem
 
-AUTOGRAD = Choice("cpu", "autograd", 1e-4)
+AUTOGRAD = Choice("cpu", "torch", 1e-4)
 OPTIMIZERS: list[dict[str, Any]] = [
     {"kind": "gd", "lr": 0.02, "iterations": 50},
     {"kind": "gd", "lr": 0.02, "iterations": 50, "loss_scaled": True},
@@ -39,8 +39,8 @@ def at_most(monkeypatch: pytest.MonkeyPatch, samples: int, problem: Problem) -> 
         yield
 
 
-def stepper(problem: Problem, backend: str = "autograd") -> Stepper:
-    return build_stepper([problem], Choice("cpu", backend, 1e-4))
+def stepper(problem: Problem, way: str = "torch") -> Stepper:
+    return build_stepper([problem], Choice("cpu", "torch" if way == "torch" else "compiled", 1e-4, way))
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
@@ -78,7 +78,7 @@ def test_a_network_trained_in_blocks_is_the_same(optimizer: dict[str, Any], monk
 
 def test_the_loss_after_compiled_batches_too(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(n=10, optimizer=OPTIMIZERS[2])
-    whole = stepper(problem, "compiled")
+    whole = stepper(problem, "sparse")
     whole.advance(5)
     expected = whole.loss()
     with at_most(monkeypatch, 3, problem):

@@ -1,19 +1,17 @@
-"""Compiled CPU kernels: many iterations a call, gradients derived by hand; which configs they know, without numba.
+"""Which configs the engine and the kernels of two-layer networks know, without numba.
 
-`layers` is for fully connected networks of any depth, with all bundled activations, losses and optimizers. The others
-are for two-layer networks of homogeneous activations under plain gradient descent and SGD: weights are stored with
-neurons last, `W` (d, m) and `a` (m,), so that the inner loops run over neurons and vectorise.
-
-Every kernel accumulates the gradient and applies one rounded update per weight.
+The kernels are for homogeneous activations under plain gradient descent and SGD: `full_batch` for few input columns,
+`batches` for inputs of which many are 0, all or some at a time. Weights are stored with neurons last, `W` (d, m) and
+`a` (m,), so that the inner loops run over neurons and vectorise; the gradient is accumulated, and one rounded update
+per weight applied.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dynamics_cli.architectures.activations import Erf
-from dynamics_cli.kinds import Descent, Loss, RunConfig
-from dynamics_cli.kinds.tracing import operations
+from dynamics_cli.kinds import Descent, Loss, Problem, RunConfig
+from dynamics_cli.kinds.tracing import linear, operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse
 
@@ -24,33 +22,25 @@ LOSS_NUMBERS: dict[type[Loss], int] = {
 """Loss -> its number inside the kernels."""
 _LOSS_KEYS = {"kind", "reduction"}
 _CHUNK_WORK = 2**22
-"""Multiply-adds of a chunk of samples of `layers`, at least; its gradients are summed apart."""
+"""Multiply-adds of a chunk of samples in the engine, at least; its gradients are summed apart."""
 _MOST_CHUNKS = 8
 UNROLLED = 4
 """Up to this many input columns the loops over columns are unrolled; kept here, where the cost model reads it too."""
 
 
 def chunks_of(samples: int, multiply_adds: int) -> int:
-    """Return into how many chunks `layers` cuts samples that take so many multiply-adds each."""
-    return max(1, min(_MOST_CHUNKS, samples * multiply_adds // _CHUNK_WORK))
+    """Return into how many chunks the engine cuts samples that take so many multiply-adds each."""
+    return max(1, min(_MOST_CHUNKS, samples, samples * multiply_adds // _CHUNK_WORK))
 
 
 def known(config: RunConfig) -> bool:
     """Return whether the kernels know the network and the loss of a config: exactly this loss, not relatives."""
-    return _two_layers(config) and config.architecture.sigma.negative_slope is not None  # type: ignore[attr-defined]
-
-
-def known_online(config: RunConfig) -> bool:
-    """Return whether the kernel of fresh samples knows the network and the loss of a config."""
-    return known(config) or (_two_layers(config) and type(config.architecture.sigma) is Erf)  # type: ignore[attr-defined]
-
-
-def _two_layers(config: RunConfig) -> bool:
-    architecture = config.architecture
-    return (
+    architecture: Any = config.architecture
+    return bool(
         architecture.engine
         and architecture.two_layer
         and architecture.plain
+        and architecture.sigma.negative_slope is not None
         and type(config.loss) in LOSS_NUMBERS
         and _plain(config.loss)
     )
@@ -67,8 +57,24 @@ def known_layers(config: RunConfig) -> bool:
     optimizer = config.optimizer
     if not architecture.engine or (architecture.factors and architecture.between_samples):  # measurements of a matrix
         return False
+    fresh = getattr(optimizer, "samples", None) is not None
     return (
         isinstance(optimizer, Descent)
-        and all(getattr(optimizer, key, None) is None for key in ("label_noise", "samples"))
+        and getattr(optimizer, "label_noise", None) is None
+        and not (fresh and architecture.centered)
         and all(operations(kind) is not None for kind in (architecture.sigma, config.loss, optimizer))
     )
+
+
+def spanned(problem: Problem) -> int:
+    """Return in how many coordinates the engine takes the inputs of a problem; 0 where it takes them as they are."""
+    architecture, optimizer, x = problem.config.architecture, problem.config.optimizer, problem.dataset.x
+    layers = architecture.engine and bool(architecture.matrices) and not problem.fresh
+    layers = layers and getattr(architecture, "parametrization", None) is None  # which would take d from the inputs
+    first = next(iter(problem.shapes.values()))
+    # of a single neuron the terms of a product are summed in the order of vector lanes, which zeros would change
+    if not layers or len(first) != 2 or first[0] == 1 or not isinstance(optimizer, Descent) or not linear(optimizer):
+        return 0
+    n, d = x.shape
+    r = min(n, int(x.any(axis=0).sum())) if n >= d else n
+    return r if r < d else 0

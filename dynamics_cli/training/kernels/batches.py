@@ -1,15 +1,92 @@
-"""Stochastic gradient descent of two-layer networks; of inputs only non-zero entries count: black pixels are free."""
+"""Descent of two-layer networks on inputs given by their non-zero entries: black pixels are free."""
 
 from __future__ import annotations
-
-import math
 
 import numba
 import numpy as np
 
-from dynamics_cli.compiling import OPTIONS
+from dynamics_cli.compiling import INLINE, OPTIONS
 from dynamics_cli.training.kernels.common import loss_derivative, loss_value
-from dynamics_cli.training.kernels.full_batch import add_outer, backward, output, preactivations
+
+
+@numba.njit(**INLINE)
+def preactivations(W, values, indices, starts, k, z):  # type: ignore[no-untyped-def]
+    """Write `<w_j, x_k>` of all neurons into `z` (m,), from the non-zero entries of `x_k`, four at a time."""
+    z[:] = W.dtype.type(0)
+    p, end = starts[k], starts[k + 1]
+    while p + 4 <= end:
+        w0, w1, w2, w3 = W[indices[p]], W[indices[p + 1]], W[indices[p + 2]], W[indices[p + 3]]
+        v0, v1, v2, v3 = values[p], values[p + 1], values[p + 2], values[p + 3]
+        for j in range(z.shape[0]):
+            z[j] += (v0 * w0[j] + v1 * w1[j]) + (v2 * w2[j] + v3 * w3[j])
+        p += 4
+    while p < end:
+        i, v = indices[p], values[p]
+        for j in range(z.shape[0]):
+            z[j] += v * W[i, j]
+        p += 1
+
+
+@numba.njit(**INLINE)
+def output(a, z, alpha):  # type: ignore[no-untyped-def]
+    """Return `sum_j a_j sigma(z_j)`."""
+    zero = a.dtype.type(0)
+    h = zero
+    for j in range(z.shape[0]):
+        h += a[j] * (z[j] if z[j] > zero else alpha * z[j])
+    return h
+
+
+@numba.njit(**INLINE)
+def backward(ga, z, r, alpha):  # type: ignore[no-untyped-def]
+    """Add `r sigma(z_j)` to `ga` (m,), and overwrite `z` (m,) with `r sigma'(z_j)`."""
+    zero = ga.dtype.type(0)
+    for j in range(z.shape[0]):
+        s = z[j]
+        ga[j] += r * (s if s > zero else alpha * s)
+        z[j] = r if s > zero else alpha * r
+
+
+@numba.njit(**INLINE)
+def add_outer(M, values, indices, starts, k, z, sign):  # type: ignore[no-untyped-def]
+    """Add `sign x_ki z_j` to `M` (d, m) for the non-zero entries of `x_k`, two at a time."""
+    p, end = starts[k], starts[k + 1]
+    while p + 2 <= end:
+        m0, m1 = M[indices[p]], M[indices[p + 1]]
+        v0, v1 = sign * values[p], sign * values[p + 1]
+        for j in range(z.shape[0]):
+            m0[j] += v0 * z[j]
+            m1[j] += v1 * z[j]
+        p += 2
+    if p < end:
+        i, v = indices[p], sign * values[p]
+        for j in range(z.shape[0]):
+            M[i, j] += v * z[j]
+
+
+CHUNK = 512
+"""Samples a chunk, at least; chunks go to all cores."""
+MOST_CHUNKS = 8
+
+
+@numba.njit(**INLINE)
+def sparse_chunk(  # type: ignore[no-untyped-def]
+    W, a, values, indices, starts, y, samples, first, last, step, alpha, kind, gW, ga
+):
+    """Fill `ga` (m,) and `gW` (d, m), before its factor `a_j`, from `samples[first:last]`; return the summed losses."""
+    zero, one = W.dtype.type(0), W.dtype.type(1)
+    z = np.empty(a.shape[0], W.dtype)
+    ga[:] = zero
+    gW[:] = zero
+    loss = zero
+    for q in range(first, last):
+        k = samples[q]
+        preactivations(W, values, indices, starts, k, z)
+        h = output(a, z, alpha)
+        loss += loss_value(kind, h, y[k], one)
+        backward(ga, z, loss_derivative(kind, h, y[k], one) * step, alpha)
+        add_outer(gW, values, indices, starts, k, z, one)
+    return loss
 
 
 @numba.njit(**OPTIONS)
@@ -18,81 +95,81 @@ def run_batches(  # type: ignore[no-untyped-def]
 ):
     """Do one update per batch; batch b holds `samples[batch_ends[b] : batch_ends[b + 1]]`."""
     m = a.shape[0]
-    zero, one = W.dtype.type(0), W.dtype.type(1)
-    longest = 0
+    one = W.dtype.type(1)
+    z = np.empty(m, W.dtype)
+    gW, ga = np.empty_like(W), np.empty(m, W.dtype)
     for b in range(batch_ends.shape[0] - 1):
-        longest = max(longest, batch_ends[b + 1] - batch_ends[b])
-    z = np.empty((longest, m), W.dtype)
-    r = np.empty(longest, W.dtype)
-    gW, ga = np.zeros_like(W), np.empty(m, W.dtype)
-    for b in range(batch_ends.shape[0] - 1):
-        first = batch_ends[b]
-        size = batch_ends[b + 1] - first
-        weight = one / W.dtype.type(size) if mean else one
-        for q in range(size):
-            k = samples[first + q]
-            preactivations(W, values, indices, starts, k, z[q])
-            r[q] = loss_derivative(kind, output(a, z[q], alpha), y[k], one) * weight * lr
-        ga[:] = zero
-        for q in range(size):
-            backward(ga, z[q], r[q], alpha)
-        if size == 1:  # only the rows of its non-zero entries change
-            for j in range(m):
-                z[0, j] *= a[j]
-            add_outer(W, values, indices, starts, samples[first], z[0], -one)
-        else:
-            for q in range(size):
-                add_outer(gW, values, indices, starts, samples[first + q], z[q], one)
-            for i in range(W.shape[0]):
-                for j in range(m):
-                    W[i, j] -= a[j] * gW[i, j]
-                    gW[i, j] = zero
+        first, last = batch_ends[b], batch_ends[b + 1]
+        step = lr / W.dtype.type(last - first) if mean else lr
+        if last - first > 1:
+            sparse_chunk(W, a, values, indices, starts, y, samples, first, last, step, alpha, kind, gW, ga)
+            move(W, a, gW, ga, train_output, one)
+            continue
+        k = samples[first]  # only the rows of its non-zero entries change
+        preactivations(W, values, indices, starts, k, z)
+        r = loss_derivative(kind, output(a, z, alpha), y[k], one) * step
+        ga[:] = one - one
+        backward(ga, z, r, alpha)
+        for j in range(m):
+            z[j] *= a[j]
+        add_outer(W, values, indices, starts, k, z, -one)
         if train_output:
             for j in range(m):
                 a[j] -= ga[j]
 
 
-@numba.njit(**OPTIONS)
-def run_fresh(  # type: ignore[no-untyped-def]
-    W, a, x, y, batch, lr_hidden, lr_output, mean, is_erf, shape, bell, kind, train_output
+@numba.njit(parallel=True, **OPTIONS)
+def run_full(  # type: ignore[no-untyped-def]
+    W, a, values, indices, starts, y, losses, count, lr, weight, alpha, kind, train_output, loss_scaled, stop_below
 ):
-    """Do one update per `batch` rows of `x (n, d)`, neurons first: `W (m, d)`, `a (m,)`.
+    """Train by full batches, in chunks of samples on all cores, in place; return the number of updates done.
 
-    The activation is `erf(shape z)`, `bell = 2 shape / sqrt(pi)`, or `max(z, 0) + shape min(z, 0)`.
+    Chunks are summed in a fixed order and their number depends on that of the samples only, so the number of threads
+    does not change a bit.
     """
-    m, d = W.shape
-    zero, one = W.dtype.type(0), W.dtype.type(1)
-    weight = one / W.dtype.type(batch) if mean else one
-    values, slopes = np.empty((batch, m), W.dtype), np.empty((batch, m), W.dtype)
-    r, ga, row = np.empty(batch, W.dtype), np.empty(m, W.dtype), np.empty(d, W.dtype)
-    for first in range(0, len(y), batch):
-        for q in range(batch):
-            h = zero
-            for j in range(m):
-                z = zero
-                for i in range(d):
-                    z += W[j, i] * x[first + q, i]
-                if is_erf:
-                    values[q, j] = math.erf(shape * z)
-                    slopes[q, j] = bell * math.exp(-(shape * z) * (shape * z))
-                else:
-                    slopes[q, j] = one if z > zero else shape
-                    values[q, j] = slopes[q, j] * z
-                h += a[j] * values[q, j]
-            r[q] = loss_derivative(kind, h, y[first + q], one) * weight
-        for j in range(m):
-            row[:] = zero
-            ga[j] = zero
-            for q in range(batch):
-                ga[j] += r[q] * values[q, j]
-                c = r[q] * slopes[q, j] * a[j] * lr_hidden
-                for i in range(d):
-                    row[i] += c * x[first + q, i]
-            for i in range(d):
-                W[j, i] -= row[i]
-        if train_output:
-            for j in range(m):
-                a[j] -= lr_output * ga[j]
+    n, one = y.shape[0], W.dtype.type(1)
+    chunks = min(MOST_CHUNKS, -(-n // CHUNK))
+    samples = np.arange(n)
+    gW, ga = np.empty((chunks, *W.shape), W.dtype), np.empty((chunks, a.shape[0]), W.dtype)
+    parts = np.empty(chunks, W.dtype)
+    for t in range(count):
+        for c in numba.prange(chunks):
+            q = np.int64(c)
+            parts[q] = sparse_chunk(
+                W, a, values, indices, starts, y, samples, q * n // chunks, (q + 1) * n // chunks, weight * lr, alpha,
+                kind, gW[q], ga[q],
+            )  # fmt: skip
+        loss = parts[0]
+        for c in range(1, chunks):
+            loss += parts[c]
+            add(gW[0], ga[0], gW[c], ga[c])
+        loss *= weight
+        losses[t] = loss
+        if not np.isfinite(loss) or loss <= stop_below:
+            return t
+        move(W, a, gW[0], ga[0], train_output, loss if loss_scaled else one)
+    return count
+
+
+@numba.njit(**INLINE)
+def add(gW, ga, dW, da):  # type: ignore[no-untyped-def]
+    """Add the gradients of one chunk to those of another."""
+    for i in range(gW.shape[0]):
+        for j in range(gW.shape[1]):
+            gW[i, j] += dW[i, j]
+    for j in range(ga.shape[0]):
+        ga[j] += da[j]
+
+
+@numba.njit(**INLINE)
+def move(W, a, gW, ga, train_output, scale):  # type: ignore[no-untyped-def]
+    """Update the weights, given the gradients, those of W before their factor `a_j`, to be divided by `scale`."""
+    for i in range(W.shape[0]):
+        for j in range(W.shape[1]):
+            W[i, j] -= a[j] * (gW[i, j] / scale)
+    if train_output:
+        for j in range(a.shape[0]):
+            a[j] -= ga[j] / scale
 
 
 @numba.njit(**OPTIONS)

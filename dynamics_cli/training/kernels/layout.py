@@ -16,20 +16,12 @@ _UNPADDED = 8
 """Fewer neurons are not padded: that would only be more work."""
 
 
-def pack(hidden: Weights, output: Weights, block: int | None = None) -> tuple[Weights, Weights]:
-    """Return `W` (G, d, B) and `a` (G, B) from `hidden` (G, m, d) and `output` (G, m).
-
-    With `block`, one network (1, m, d) becomes G blocks of `block` neurons each.
-    """
-    G, m, d = hidden.shape
-    padded = m if m < _UNPADDED and block is None else round_up(m, block or LANES)
-    block = block or padded
-    W = aligned_zeros((G * padded // block, d, block), hidden.dtype)
-    a = aligned_zeros((G * padded // block, block), output.dtype)
-    a.reshape(G, padded)[:, :m] = output
-    neurons_first = np.zeros((G, padded, d), hidden.dtype)
-    neurons_first[:, :m] = hidden
-    W[:] = neurons_first.reshape(-1, block, d).swapaxes(-1, -2)
+def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
+    """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m)."""
+    R, m, d = hidden.shape
+    padded = m if m < _UNPADDED else -(-m // LANES) * LANES
+    W, a = aligned_zeros((R, d, padded), hidden.dtype), aligned_zeros((R, padded), output.dtype)
+    W[:, :, :m], a[:, :m] = hidden.swapaxes(-1, -2), output
     return W, a
 
 
@@ -41,18 +33,9 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Weights:
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
-def unpack(W: Weights, a: Weights, m: int, *, blocks: bool = False) -> tuple[Weights, Weights]:
-    """Return `hidden` (G, m, d) and `output` (G, m), copies; the inverse of `pack`."""
-    d = W.shape[1]
-    hidden = W.swapaxes(-1, -2)
-    if blocks:
-        hidden, a = hidden.reshape(1, -1, d), a.reshape(1, -1)
-    return np.array(hidden[:, :m]), np.array(a[:, :m])
-
-
-def round_up(m: int, multiple: int) -> int:
-    """Return the least multiple that is not below `m`."""
-    return -(-m // multiple) * multiple
+def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
+    """Return `hidden` (R, m, d) and `output` (R, m), copies; the inverse of `pack`."""
+    return np.array(W.swapaxes(-1, -2)[:, :m]), np.array(a[:, :m])
 
 
 @dataclass(frozen=True)

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from threading import Thread
-from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.architectures.activations import Erf
 from dynamics_cli.kinds import Problem
 from dynamics_cli.memory import block_samples
-from dynamics_cli.training.batches import Batches, Fresh, batches_of
+from dynamics_cli.training.batches import batches_of, chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
-from dynamics_cli.training.kernels.batches import run_batches, run_fresh, total_loss
-from dynamics_cli.training.kernels.full_batch import (
-    CHUNK,
-    run_dense,
-    run_dense_replicas,
-    run_sparse,
-    run_sparse_chunks,
-    run_sparse_replicas,
-)
+from dynamics_cli.training.kernels.batches import CHUNK, run_batches, run_full, total_loss
+from dynamics_cli.training.kernels.full_batch import run_dense, run_dense_replicas
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
-from dynamics_cli.training.kernels.wide import BLOCK, run_wide
-from dynamics_cli.training.steppers.base import Floats, only
+from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.side_by_side import Weights
 from dynamics_cli.training.steppers.two_layer import TwoLayerStepper
 
 
 class CompiledStepper(TwoLayerStepper):
-    """Small networks, and batches: one thread a network, replicas side by side on all cores."""
+    """Full batches of few columns, and inputs of which many are 0."""
 
     backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
-        d = self.x.shape[2]
-        self._columns = (0,) * d if d <= UNROLLED and self.full_batch else ()
-        self._rows: Rows = dense_rows(self.x) if self._columns else sparse_rows(self.x)
+        self._few = self.full_batch and self.x.shape[2] <= UNROLLED
+        self._rows: Rows = dense_rows(self.x) if self._few else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
-        in_chunks = not self._columns and self.x.shape[1] > CHUNK
-        if self.full_batch and (len(problems) > 1 or in_chunks):  # the kernels that take all cores
+        if self.full_batch and (len(problems) > 1 or self.x.shape[1] > CHUNK):  # kernels that take all cores
             _start_threads()
 
     def write(self, hidden: Weights, output: Weights) -> None:
@@ -60,20 +47,22 @@ class CompiledStepper(TwoLayerStepper):
         """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
         R = len(self.problems)
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
-        rows, weight = self._rows, self.dtype.type(self.sample_weight)
-        entries = (self._columns,) if self._columns else (rows.indices, rows.starts)
+        weight, columns = self.dtype.type(self.sample_weight), (0,) * self.x.shape[2]
         settings = (self._loss_number, self.train_output, self.loss_scaled)
-        if R == 1:
-            sparse = run_sparse if self.x.shape[1] <= CHUNK else run_sparse_chunks
-            run = run_dense if self._columns else sparse
-            done[0] = run(
-                self._W[0], self._a[0], rows.values[0], *entries, self.y[0], losses[0], n,
+        if not self._few:
+            for r, q in enumerate(self._data_of()):
+                done[r] = run_full(
+                    self._W[r], self._a[r], self._rows.values[q], self._rows.indices, self._rows.starts, self.y[q],
+                    losses[r], n, self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
+                )  # fmt: skip
+        elif R == 1:
+            done[0] = run_dense(
+                self._W[0], self._a[0], self._rows.values[0], columns, self.y[0], losses[0], n,
                 self.lr[0], weight, self.alpha[0], *settings, self.levels[0],
             )  # fmt: skip
         else:
-            run_all = run_dense_replicas if self._columns else run_sparse_replicas
-            run_all(
-                self._W, self._a, rows.values, *entries, self.y, losses, done, n,
+            run_dense_replicas(
+                self._W, self._a, self._rows.values, columns, self.y, losses, done, n,
                 self.lr, weight, self.alpha, *settings, self.levels,
             )  # fmt: skip
         return losses, done
@@ -106,100 +95,6 @@ class CompiledStepper(TwoLayerStepper):
     def _data_of(self) -> list[int]:
         """Return the number of each replica's data set: all have one, or each its own."""
         return [r if len(self.y) > 1 else 0 for r in range(len(self.problems))]
-
-
-def chosen(batches: Batches, first: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the samples of `n` updates from iteration `first` on, and where each batch begins."""
-    samples: list[NDArray[np.int64]] = []
-    sizes: list[NDArray[np.int64]] = []
-    size, last = batches.batch_size, first + n
-    while first < last:
-        epoch, step = divmod(first, batches.steps_per_epoch)
-        count = min(last - first, batches.steps_per_epoch - step)
-        samples.append(batches.order(epoch)[step * size : (step + count) * size])
-        sizes.append(np.full(count, size))
-        sizes[-1][-1] = len(samples[-1]) - (count - 1) * size
-        first += count
-    return np.concatenate(samples), np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-
-
-class FreshStepper(TwoLayerStepper):
-    """Updates on samples that are drawn for them; the loss is that of the samples of the data set."""
-
-    backend = "compiled"
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        problem = only(problems, "fresh samples")
-        super().__init__([problem])
-        self._fresh, self._factors = Fresh(problem), problem.step_factors()
-        self._loss_number = LOSS_NUMBERS[type(problem.loss)]
-        self._sigma: Any = problem.config.architecture.sigma  # type: ignore[attr-defined]
-
-    def write(self, hidden: Weights, output: Weights) -> None:
-        """Set the weights: `hidden` (1, m, d), `output` (1, m)."""
-        self._W, self._a = np.array(hidden[0], self.dtype), np.array(output[0], self.dtype)
-
-    def read(self) -> tuple[Weights, Weights]:
-        """Return copies of the weights: (1, m, d) and (1, m)."""
-        return self._W[None].copy(), self._a[None].copy()
-
-    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
-        """Raise NotImplementedError: no full batch is fresh."""
-        raise NotImplementedError("fresh samples come in batches")
-
-    def run_batches(self, n: int) -> None:
-        """Do `n` updates, each on new samples."""
-        number, last = self.dtype.type, self.iteration + n
-        is_erf = isinstance(self._sigma, Erf)
-        shape = self._sigma.beta if isinstance(self._sigma, Erf) else self._sigma.negative_slope or 0.0
-        rates = [number(self.lr[0] * self._factors.get(name, 1.0)) for name in ("hidden_weight", "output_weight")]
-        at = self.iteration
-        while at < last:
-            x, y, done = self._fresh.at(at, last - at)
-            run_fresh(
-                self._W, self._a, x, y, self._fresh.batch_size, *rates, self.criterion.reduction == "mean", is_erf,
-                number(shape), number(2 * shape / math.sqrt(math.pi)), self._loss_number, self.train_output,
-            )  # fmt: skip
-            at += done
-
-    def losses(self) -> Floats:
-        """Return the loss of the current state over the samples of the data set, (1,)."""
-        x, y, block = self.x[0], self.y[0], block_samples(self._W.size, self.width)
-        total = 0.0
-        for first in range(0, len(y), block):
-            h = self._sigma.value(x[first : first + block] @ self._W.T) @ self._a
-            total += float(np.sum(self.criterion.values(h, y[first : first + block]), dtype=np.float64))
-        return np.array([total * self.sample_weight])
-
-
-class WideStepper(TwoLayerStepper):
-    """Very wide networks on inputs of few columns: blocks of neurons on all cores."""
-
-    backend = "wide"
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__([only(problems, self.backend)])
-        self._rows = dense_rows(self.x)
-        self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
-        _start_threads()
-
-    def write(self, hidden: Weights, output: Weights) -> None:
-        """Set the weights: `hidden` (1, m, d), `output` (1, m)."""
-        self._W, self._a = pack(hidden, output, BLOCK)
-
-    def read(self) -> tuple[Weights, Weights]:
-        """Return copies of the weights: (1, m, d) and (1, m)."""
-        return unpack(self._W, self._a, self.width, blocks=True)
-
-    def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
-        """Do up to `n` full-batch updates; see `TwoLayerStepper.run`."""
-        losses, rows = np.empty((1, n), self.dtype), self._rows
-        done = run_wide(
-            self._W, self._a, rows.values[0], (0,) * self.x.shape[2], self.y[0], losses[0], n, self.lr[0],
-            self.dtype.type(self.sample_weight), self.alpha[0], self._loss_number, self.train_output,
-            self.loss_scaled, self.levels[0],
-        )  # fmt: skip
-        return losses, np.array([done])
 
 
 def _start_threads() -> None:

@@ -18,11 +18,11 @@ from dynamics_cli.engine.products import product_units
 from dynamics_cli.kinds import Descent, Problem
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
-from dynamics_cli.training.batches import Batches, batches_of
-from dynamics_cli.training.kernels import chunks_of
+from dynamics_cli.training.batches import Batches, Fresh, batches_of, chosen
+from dynamics_cli.training.kernels import chunks_of, spanned
 from dynamics_cli.training.steppers.base import Floats, State
-from dynamics_cli.training.steppers.compiled import chosen
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
+from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
@@ -39,7 +39,7 @@ class LayersStepper(SideBySide):
     Numba gives its kernel free of Python's lock, so that threads of Python call it side by side.
     """
 
-    backend = "layers"
+    backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
@@ -55,9 +55,11 @@ class LayersStepper(SideBySide):
         self._update_unit, loss = units.update_unit(optimizers[0], self.dtype), units.loss_unit(first.loss, self.dtype)
         self._units = np.array([*product_units(self.dtype), loss.address, self._update_unit.address])
         self._loss_numbers, self._update_numbers = _some(loss.numbers), _some(self._update_unit.numbers)
+        first, initial = self._in_span(first)
+        self._shapes = first.shapes
         self._at: dict[str, slice] = {}
         P = 0
-        for name, size in ((name, int(np.prod(shape))) for name, shape in first.shapes.items()):
+        for name, size in ((name, int(np.prod(shape))) for name, shape in self._shapes.items()):
             self._at[name] = slice(P, P := P + size)
         self._segments, self._factors = self._steps_of(first)
         self._net = self._network(first)
@@ -67,7 +69,7 @@ class LayersStepper(SideBySide):
         most = max(1, *(len(one) for one in numbers))
         self._sigma_numbers = np.concatenate([np.pad(one, (0, most - len(one))) for one in numbers])
         self._depth = 0 if len(self._net[1]) else architectures[0].depth
-        self._theta = _aligned(np.stack([self._flat(p.initial_parameters()) for p in problems]))  # (R, P)
+        self._theta = _aligned(np.stack([self._flat(one) for one in initial]))  # (R, P)
         self._gradient = np.zeros_like(self._theta[0])
         self._memory = _aligned(np.zeros((R, len(self._update_unit.slots), P), self.dtype))
         self.x = _aligned(self.x)
@@ -75,10 +77,11 @@ class LayersStepper(SideBySide):
         C = int(self._net[0][-1])
         n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
         self._base = np.zeros((R if architectures[0].centered else 1, n, C), self.dtype)
-        self._batches: list[Batches] = [] if self.full_batch else [batches_of(p) for p in problems]
+        self._fresh = [Fresh(p) for p in problems if p.fresh]
+        self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
-        at_once = min(self._threads, max(R, -(-n // self._rows)))
+        at_once = min(self._threads, max(R, -(-n // self._rows), -(-batch // self._batch_rows)))
         self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:  # scale 0 has the kernel write the outputs themselves there
@@ -87,6 +90,17 @@ class LayersStepper(SideBySide):
             self._net = net
 
     # -- what a network is for the kernel
+
+    def _in_span(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
+        """Return the first problem and all initial weights in the coordinates that the kernel is given."""
+        initial = [p.initial_parameters() for p in self.problems]
+        self._first, self._span = next(iter(problem.shapes)), None
+        if not any(spanned(p) for p in self.problems):
+            return problem, initial
+        self._span = Span(self.x, [one[self._first] for one in initial])
+        self.x = self._span.x
+        inside = [{**one, self._first: start} for one, start in zip(initial, self._span.start, strict=True)]
+        return self._span.seen(problem), inside
 
     def _see_whole(self, sides: list[int]) -> None:
         """Make of pairs (row, column) and entries the columns of the identity and the matrix, NaN where not seen."""
@@ -136,7 +150,7 @@ class LayersStepper(SideBySide):
 
     def _unpacked(self, flat: Weights) -> dict[str, Weights]:
         """Return copies of flat arrays (R, P) by name, (R, ...)."""
-        shapes = self.problems[0].shapes
+        shapes = self._shapes
         split = {name: flat[:, place].reshape(len(flat), *shapes[name][::-1]) for name, place in self._at.items()}
         return {name: np.array(one.transpose(0, *range(one.ndim - 1, 0, -1)), order="C") for name, one in split.items()}
 
@@ -199,15 +213,15 @@ class LayersStepper(SideBySide):
         bounds = [k * R // parts for k in range(parts + 1)]
         self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
 
-    def _lrs(self, n: int) -> Floats:
-        """Return the steps (R, n) of the next updates."""
+    def _lrs(self, at: int, n: int) -> Floats:
+        """Return the steps (R, n) of the updates from iteration `at` on."""
         if self.problems[0].config.optimizer.schedule is None:  # type: ignore[attr-defined]
             return np.repeat([[step(0)] for step in self._steps], n, axis=1)
-        return np.array([[step(self.iteration + t) for t in range(n)] for step in self._steps])
+        return np.array([[step(at + t) for t in range(n)] for step in self._steps])
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        R, lrs, weight = len(self.problems), self._lrs(n), self.sample_weight
+        R, lrs, weight = len(self.problems), self._lrs(self.iteration, n), self.sample_weight
         losses, done, data = np.empty((R, n)), np.full(R, n), (self.x, self.y, self._base)
         if not self._apart(self._rows):
             self._each_replica(
@@ -218,7 +232,7 @@ class LayersStepper(SideBySide):
             return losses, done
         for t in range(n):
             losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
-            self._update(t, lrs, losses[:, t : t + 1], done)
+            self._update(self.iteration, t, lrs, losses[:, t : t + 1], done)
             if done[0] == 0:
                 done[0] = t
                 return losses, done
@@ -227,23 +241,41 @@ class LayersStepper(SideBySide):
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
-        picked = [chosen(batches, self.iteration, n) for batches in self._batches]
-        samples, ends, lrs = np.stack([one for one, _ in picked]), picked[0][1], self._lrs(n)
+        at, last = self.iteration, self.iteration + n
+        while at < last:
+            data, samples, ends = self._next_batches(at, last - at)
+            self._run_batches(at, data, samples, ends)
+            at += len(ends) - 1
+
+    def _next_batches(self, at: int, most: int) -> tuple[Data, NDArray[np.int64], NDArray[np.int64]]:
+        """Return data, the samples (R, ...) of the batches from iteration `at` on, and where each batch begins."""
+        if not self._fresh:
+            picked = [chosen(batches, at, most) for batches in self._batches]
+            return (self.x, self.y, self._base), np.stack([one for one, _ in picked]), picked[0][1]
+        drawn = [fresh.at(at, most) for fresh in self._fresh]
+        x, y = (np.stack(one) for one in list(zip(*drawn, strict=True))[:2])
+        ends = np.arange(drawn[0][2] + 1) * self._fresh[0].batch_size
+        base = np.zeros((1, x.shape[1], self._base.shape[2]), self.dtype)
+        samples = np.tile(np.arange(ends[-1]), (len(drawn), 1))
+        return (x, y.reshape(*y.shape[:2], -1), base), samples, ends
+
+    def _run_batches(self, at: int, data: Data, samples: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Do the updates from iteration `at` on, batch b of `samples[r, ends[b] : ends[b + 1]]`."""
+        n, lrs = len(ends) - 1, self._lrs(at, len(ends) - 1)
         losses, done = np.zeros((len(self.problems), n)), np.empty(len(self.problems), np.int64)
-        mean, data = self.criterion.reduction == "mean", (self.x, self.y, self._base)
+        mean = self.criterion.reduction == "mean"
         if not self._apart(self._batch_rows):
             self._each_replica(
                 lambda replicas, slot: self._call(
-                    replicas, data, 0.0 if mean else 1.0, self._batch_rows, slot, lrs, self.iteration, losses, done,
-                    samples, ends,
+                    replicas, data, 0.0 if mean else 1.0, self._batch_rows, slot, lrs, at, losses, done, samples, ends
                 )
-            )  # fmt: skip
+            )
             return
         for t in range(n):
             own = samples[0, ends[t] : ends[t + 1]]
-            batch = (self.x[:, own], self.y[:, own], self._base[:, own])
+            batch = tuple(one[:, own] for one in data)
             self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
-            self._update(t, lrs, losses[:, t : t + 1], done)
+            self._update(at, t, lrs, losses[:, t : t + 1], done)
 
     def _apart(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
@@ -274,12 +306,12 @@ class LayersStepper(SideBySide):
                     self._gradient += self._buffers[slot][3]
         return total
 
-    def _update(self, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
-        """Do the update from state `iteration + t` with the gradient of `_sums`."""
+    def _update(self, at: int, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
+        """Do the update from state `at + t` with the gradient of `_sums`."""
         self._buffers[0][3][:] = self._gradient
         data = (self.x, self.y, self._base)
         self._call(
-            (0, 1), data, 1.0, 1, 0, lrs[:, t : t + 1], self.iteration + t, losses, done, gradients=False
+            (0, 1), data, 1.0, 1, 0, lrs[:, t : t + 1], at + t, losses, done, gradients=False
         )  # fmt: skip
 
     def losses(self) -> Floats:
@@ -302,6 +334,8 @@ class LayersStepper(SideBySide):
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
         found = self._unpacked(self._theta)
+        if self._span is not None:
+            found[self._first] = self._span.whole(found[self._first])
         return {name: one[0] for name, one in found.items()} if self._single else found
 
     def state_dict(self) -> State:
@@ -310,10 +344,12 @@ class LayersStepper(SideBySide):
         for slot, label in enumerate(self._update_unit.slots):
             for name, one in self._unpacked(self._memory[:, slot]).items():
                 state[f"{self._kind}/{label}/{name}"] = one
-        return {**state, **self._progress()}
+        return {**state, **self._progress(), **(self._span.state_dict() if self._span else {})}
 
     def load_state_dict(self, state: State) -> None:
         """Go on from a former `state_dict()`."""
+        if self._span is not None:
+            self._span.load_state_dict(state)
         for r in range(len(self.problems)):
             self._theta[r] = self._flat({name: state[f"parameter/{name}"][r] for name in self._at})
             for slot, label in enumerate(self._update_unit.slots):

@@ -1,0 +1,67 @@
+"""Inputs in coordinates of a space that holds them all: an exact change of basis for updates by sums of gradients.
+
+A gradient of the first weights W is a sum of inputs. Where an update is linear (gradient descent, momentum), W moves
+within their span: with orthonormal columns Q (d, n) of the span of n inputs, a network of inputs `X Q` (n, n) and first
+weights `W Q` takes the same path. Where n is no smaller than d, columns of X that are 0 for all samples are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics_cli.kinds import Problem, Samples
+from dynamics_cli.training.steppers.base import State
+from dynamics_cli.training.steppers.side_by_side import OneBlasThread, Weights
+
+
+class Span:
+    """First weights of R networks inside the span of their inputs, and what of the weights stays."""
+
+    def __init__(self, x: Weights, starts: Sequence[Weights]) -> None:
+        """Take inputs (Q, n, d), Q = 1 or R, and first weights (m, d) of each network."""
+        self._few, self._one_thread = x.shape[1] < x.shape[2], OneBlasThread()
+        self._columns = np.flatnonzero(x.any(axis=(0, 1)))
+        with self._one_thread:
+            self._bases = [np.linalg.qr(one.T.astype(np.float64))[0] for one in x if self._few]  # (d, n)
+            self.x = np.stack([self._inside(one, q) for q, one in enumerate(x)])
+            """Inputs (Q, n, r)."""
+            self._start = np.stack(starts)  # (R, m, d)
+            self.start = np.stack([self._inside(one, r) for r, one in enumerate(starts)])
+            """First weights (R, m, r) in these coordinates."""
+
+    def seen(self, problem: Problem) -> Problem:
+        """Return a problem with inputs and shapes in these coordinates."""
+        name = next(iter(problem.shapes))
+        shapes = {**problem.shapes, name: self.start.shape[1:]}
+        return replace(problem, shapes=shapes, dataset=Samples(self.x[0], problem.dataset.y))
+
+    def _basis(self, r: int) -> NDArray[np.float64]:
+        return self._bases[r if len(self._bases) > 1 else 0]
+
+    def _inside(self, rows: Weights, r: int) -> Weights:
+        if not self._few:
+            return rows[:, self._columns]
+        return (rows.astype(np.float64) @ self._basis(r)).astype(rows.dtype)
+
+    def whole(self, weights: Weights) -> Weights:
+        """Return first weights (R, m, d) from those (R, m, r) in the span."""
+        found = self._start.copy()
+        if not self._few:
+            found[:, :, self._columns] = weights
+            return found
+        with self._one_thread:
+            for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
+                found[r] += (new.astype(np.float64) - old) @ self._basis(r).T
+        return found
+
+    def state_dict(self) -> State:
+        """Return the weights that the path began at, in both coordinates: other machines round them differently."""
+        return {"span/start": self._start, "span/inside": self.start}
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+        self._start, self.start = state["span/start"], state["span/inside"]  # type: ignore[assignment]
