@@ -75,9 +75,13 @@ def obstacle(kind: Any) -> str | None:
 _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
+def _settings(kind: Any) -> tuple[Any, ...]:
+    """Return what the formula of a kind depends on: numbers are its arguments."""
+    return (type(kind), *((key, "number" if type(value) is float else repr(value)) for key, value in kind))
+
+
 def _looked_at(kind: Any) -> int | str:
-    settings = ((key, "number" if type(value) is float else repr(value)) for key, value in kind)
-    key = (type(kind), *settings)
+    key = _settings(kind)
     if key not in _FORMULAS:
         formula: Any = {"activation": curve, "loss": loss_and_slope, "optimizer": all_of}[kind.section]
         try:
@@ -217,6 +221,7 @@ def sums(optimizer: Any) -> bool:
     return any(one.operation == "total" for one in formulas.ordered(nodes))
 
 
+_LINEAR_UPDATES: dict[Any, bool] = {}
 _LINEAR = ("symbol", "add", "subtract", "negative", "multiply", "divide")
 
 
@@ -225,6 +230,13 @@ def linear(optimizer: Any) -> bool:
 
     True of gradient descent with or without momentum, not of a weight decay or of Adam.
     """
+    key = _settings(optimizer)
+    if key not in _LINEAR_UPDATES:
+        _LINEAR_UPDATES[key] = _is_linear(optimizer)
+    return _LINEAR_UPDATES[key]
+
+
+def _is_linear(optimizer: Any) -> bool:
     try:
         nodes, _ = traced(optimizer, all_of)
     except NotAFormulaError:
