@@ -91,6 +91,11 @@ def obstacle(kind: Any) -> str | None:
 _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
+def _settings(kind: Any) -> tuple[Any, ...]:
+    """Return what the formula of a kind depends on: numbers are its arguments."""
+    return (type(kind), *((key, "number" if type(value) is float else repr(value)) for key, value in kind))
+
+
 def _looked_at(kind: Any) -> Facts | str:
     values = [value if type(value) in _PLAIN else repr(value) for value in vars(kind).values()]
     every = (type(kind), *(float if type(value) is float else value for value in values))
@@ -257,6 +262,7 @@ def all_of(optimizer: Any, trace: Trace) -> list[Expression]:
     return [weight, *memory.written.values(), *whole.written.values()]
 
 
+_LINEAR_UPDATES: dict[Any, bool] = {}
 _LINEAR = ("symbol", "add", "subtract", "negative", "multiply", "divide")
 
 
@@ -265,6 +271,13 @@ def linear(optimizer: Any) -> bool:
 
     True of gradient descent with or without momentum, not of a weight decay or of Adam.
     """
+    key = _settings(optimizer)
+    if key not in _LINEAR_UPDATES:
+        _LINEAR_UPDATES[key] = _is_linear(optimizer)
+    return _LINEAR_UPDATES[key]
+
+
+def _is_linear(optimizer: Any) -> bool:
     try:
         nodes, _ = traced(optimizer, all_of)
     except NotAFormulaError:
