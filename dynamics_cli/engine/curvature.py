@@ -209,6 +209,11 @@ def iterate(multiply, context, units, Q, work, P, first, room, limit, k, toleran
     alpha, beta, e, d = work, moved(work, row), moved(work, 2 * row), moved(work, 3 * row)
     along, Z = moved(work, 4 * row), moved(work, 5 * row)
     m, done = first, False
+    if m == 0:
+        call(units[0], (Q, Q, _DOTTED, P, along))
+        size = np.sqrt(along[0])
+        for i in range(P):
+            Q[i] /= size
     while not done:
         m += 1
         w, fresh, again, largest, size = moved(Q, m * P), True, True, 0.0, 0.0
@@ -271,6 +276,7 @@ class Lanczos:
     def __init__(self, P: int, limit: int) -> None:
         self.P, self.limit = P, min(limit, P)
         self._units = np.array([one(REAL).address for one in (dots, product, eigen)])
+        self._iterate = iterate(REAL).call
         self._directions = np.empty((min(self.limit, 8) + 1 + _SLACK) * P)
         self._row = self.limit + SPARE
         self._work = np.empty(5 * self._row + self.limit**2)
@@ -285,11 +291,11 @@ class Lanczos:
         """
         P, Q = self.P, self._directions
         found, m = np.empty((k, P) if k else self.limit), 0
-        Q[:P] = start / np.linalg.norm(start)
+        Q[:P] = start
         while m <= 0:
             if callable(multiply):
                 Q[P - m * P : 2 * P - m * P] = multiply(Q[-m * P : P - m * P])
-            m = iterate(REAL).call(
+            m = self._iterate(
                 0 if callable(multiply) else multiply, context, place(self._units), place(Q), place(self._work), P, -m,
                 len(Q) // P, self.limit, k, tolerance, place(found),
             )  # fmt: skip
@@ -317,7 +323,7 @@ class Work:
         parts = [slice(*pair) for pair in pairwise(ends)]
         self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
         """Of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
-        self.state = np.empty(0, np.int64)
+        self.state, self.arguments = np.empty(0, np.int64), ()
 
     def write(self, parameters: Mapping[str, Any]) -> None:
         """Set the weights."""
@@ -343,6 +349,8 @@ class Engine:
         self._x, self._y = np.array(samples.x, np.float64), np.array(samples.y, np.float64)
         self._weight = np.array([problem.loss.sample_weight(samples.n)])
         self._sigma, self._sigma_numbers = sigma.address, some(sigma.numbers)
+        self._sigma_numbers_at = place(self._sigma_numbers)
+        self._gradient, self._multiply = through_layers(REAL).call, multiply(REAL)
         self._bending = bending_unit(problem.loss, REAL)
         self._lanczos: Lanczos | None = None
         self.spare: Work | None = None
@@ -358,23 +366,23 @@ class Engine:
             work.state = np.array(
                 [place(work.net), self._bending.address, 1, n, weight, x, y, len(self.places), places, *own]
             )
+            work.arguments = self._arguments(work, self._x, self._y, float(self._weight[0]))
         return work
 
     def evaluate(self, work: Work, *, centring: bool = False) -> None:
         """Fill `work` with all that the derivatives share, and the gradient; or with what centres the outputs."""
         net = self._layout.centring(work.net) if centring else work.net
-        self._through(net, work, self._x, self._y, float(self._weight[0]), not centring)
+        self._gradient(place(net), *work.arguments, not centring)
 
-    def _through(self, net: Record, work: Work, x: Floats, y: Floats, weight: float, wanted: bool) -> None:
-        through_layers(REAL).call(
-            place(net), self._sigma, place(self._sigma_numbers), place(work.theta), place(x), place(y),
-            place(work.base), len(x), weight, place(work.gradient), wanted,
-        )  # fmt: skip
+    def _arguments(self, work: Work, x: Floats, y: Floats, weight: float) -> tuple[float, ...]:
+        """Return the arguments of `through_layers` but the first and the last."""
+        theta, base, g = place(work.theta), place(work.base), place(work.gradient)
+        return self._sigma, self._sigma_numbers_at, theta, place(x), place(y), base, len(x), weight, g
 
     def multiply(self, work: Work, v: Floats, *, whole: bool) -> Floats:
         """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at what was evaluated."""
         given, out, work.state[WHOLE] = np.ascontiguousarray(v, np.float64), np.empty(len(v)), whole
-        multiply(REAL).call(place(work.state), place(given), place(out))
+        self._multiply.call(place(work.state), place(given), place(out))
         return out
 
     def largest(
@@ -384,7 +392,7 @@ class Engine:
         self._lanczos = self._lanczos or Lanczos(len(self.places), limit)
         work.state[WHOLE] = whole
         context = place(work.state)
-        values, vectors, _ = self._lanczos.iterate(multiply(REAL).address, context, start, k, tolerance)
+        values, vectors, _ = self._lanczos.iterate(self._multiply.address, context, start, k, tolerance)
         return values[: -k - 1 : -1], np.ascontiguousarray(vectors.T)
 
     def pulled(self, parameters: Mapping[str, Any], x: Floats) -> Iterator[Layers]:
@@ -394,5 +402,6 @@ class Engine:
             work = Work(self._layout, n)
             work.write(parameters)
             work.net[LOSS] = pulling_unit()
-            self._through(work.net, work, np.array(x, np.float64), np.tile(np.eye(C)[k], n), 1.0, wanted=True)
+            samples, labels = np.array(x, np.float64), np.tile(np.eye(C)[k], n)
+            self._gradient(place(work.net), *self._arguments(work, samples, labels, 1.0), True)
             yield work.layers

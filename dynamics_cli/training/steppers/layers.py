@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
@@ -15,7 +16,7 @@ from dynamics_cli.architectures.linear_models import MatrixProduct
 from dynamics_cli.config.bases import Descent
 from dynamics_cli.engine import network, units
 from dynamics_cli.engine.layout import Layout, blocks, some
-from dynamics_cli.engine.native import place
+from dynamics_cli.engine.native import place, record
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
@@ -29,6 +30,8 @@ CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and what is subtracted from the outputs (Q, n, C)."""
+Placed = tuple[int, ...]
+"""Where they stand, as the kernel is told."""
 Batched = tuple[NDArray[np.int64], NDArray[np.int64]] | None
 """Samples of batches (R, k), and where each batch begins; None where batches are full."""
 
@@ -50,6 +53,7 @@ class LayersStepper(SideBySide):
             self._see_whole(architectures[0].sides())
         optimizers = [o for p in problems if isinstance(o := p.config.optimizer, Descent)]
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
+        self._constant = np.empty((R, 0))
         self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
         self._kind = optimizers[0].kind
         self._update_unit = units.update_unit(optimizers[0], self.dtype)
@@ -65,21 +69,25 @@ class LayersStepper(SideBySide):
         self.y = self.y.reshape(*self.y.shape[:2], -1)  # (Q, n, 1) or (Q, n, C)
         n, batch = self.x.shape[1], first.batch_size or self.x.shape[1]
         bases = R if architectures[0].centered else 1
-        (x,), (base,) = blocks(self.dtype, self.x.size), blocks(self.dtype, bases * n * layout.sizes[-1])
-        x[:], self._base = self.x.ravel(), base.reshape(bases, n, -1)
-        self.x = x.reshape(self.x.shape)
+        shapes = self.x.shape, self.y.shape, (bases, n, layout.sizes[-1])
+        given = [blocks(self.dtype, math.prod(shape))[0].reshape(shape) for shape in shapes]
+        given[0][...], given[1][...] = self.x, self.y
+        self._data: Data = tuple(given)
+        self.x, self.y, _ = given
+        self._all = self._placed(self._data)
         self._batches: list[Batches] = [] if self.full_batch else [batches_of(p) for p in problems]
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         self._rows, self._batch_rows = self._chunk(n), self._chunk(batch)
         at_once = min(self._threads, max(R, -(-n // self._rows)))
         self._buffers = [self._made_buffers(max(self._rows, self._batch_rows)) for _ in range(at_once)]
-        self._records = [layout.record([*one[:2], one[1], *one[1:]]) for one in self._buffers]
+        records = [layout.record([*one[:2], one[1], *one[1:]]) for one in self._buffers]
+        self._records = [one.tobytes() for one in records]
         self._task = self._made_task(architectures)
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:
-            self._records, records = [layout.centring(one) for one in self._records], self._records
+            kept, self._records = self._records, [layout.centring(one).tobytes() for one in records]
             self._all_sums()
-            self._records = records
+            self._records = kept
 
     # -- what a network is for the kernel
 
@@ -117,48 +125,46 @@ class LayersStepper(SideBySide):
         Activations, slopes, scratch, a gradient, that of a chunk, and a batch.
         """
         layer, P, batch = rows * self._layout.numbers, self._layout.P, self.problems[0].batch_size or 0
-        batches = (batch * one.shape[2] for one in (self.x, self.y, self._base))
+        batches = (batch * one.shape[2] for one in self._data)
         return blocks(self.dtype, layer, layer, self._layout.scratch(rows), P, P, *batches)
 
-    def _made_task(self, architectures: Sequence[Any]) -> NDArray[np.int64]:
+    def _made_task(self, architectures: Sequence[Any]) -> tuple[int, ...]:
         """Return the part of the kernel's second record that is the same in every call."""
-        unit, curves = (
-            self._update_unit,
-            [None if is_identity(c.sigma) else units.activation_unit(c.sigma, self.dtype) for c in architectures],
-        )
+        unit, sigmas = self._update_unit, [c.sigma for c in architectures]
+        curves = [None if is_identity(one) else units.activation_unit(one, self.dtype) for one in sigmas]
         numbers = [np.zeros(1) if one is None else some(one.numbers) for one in curves]
         most = max(len(one) for one in numbers)
         segments, factors = self._steps_of(self.problems[0])
-        sigmas = np.array([0 if one is None else one.address for one in curves])
+        addresses = np.array([0 if one is None else one.address for one in curves])
         sigma_numbers = np.array([np.pad(one, (0, most - len(one))) for one in numbers])
-        update_numbers = some(unit.numbers)
-        self._kept = segments, factors, sigmas, sigma_numbers, update_numbers
-        return np.array(
-            [
-                place(self._theta), place(self._memory), len(unit.slots), self._layout.P, self.x.shape[2],
-                self.y.shape[2], self._base.shape[2], place(sigmas), most, place(sigma_numbers), unit.address,
-                place(segments), len(segments), place(factors), place(update_numbers),
-            ]
+        self._kept = segments, factors, addresses, sigma_numbers, some(unit.numbers)
+        segments_at, factors_at, sigmas_at, sigma_numbers_at, update_numbers_at = (place(one) for one in self._kept)
+        return (
+            place(self._theta), place(self._memory), len(unit.slots), self._layout.P, self.x.shape[2], self.y.shape[2],
+            self._data[2].shape[2], sigmas_at, most, sigma_numbers_at, unit.address, segments_at, len(segments),
+            factors_at, update_numbers_at,
         )  # fmt: skip
 
     # -- training
 
     def _call(
-        self, replicas: tuple[int, int], data: Data, weight: float, rows: int, slot: int, lrs: Floats, losses: Floats,
+        self, replicas: tuple[int, int], data: Placed, weight: float, rows: int, slot: int, lrs: Floats, losses: Floats,
         done: NDArray[np.int64], batches: Batched = None, *, gradients: bool = True, updates: bool = True,
         mean: bool = False, first: int = 0,
     ) -> None:  # fmt: skip
         """Call the kernel, see there; `slot` says whose buffers it works on."""
-        steps = (one[0].size if len(one) > 1 else 0 for one in data)
-        samples, ends = batches or (None, None)
-        own = (
-            *replicas, *(place(one) for one in data), data[0].shape[1], *steps, rows, lrs.shape[1], place(lrs),
-            self.iteration + first, place(losses), place(done), place(self.levels),
-            0 if samples is None else place(samples), 0 if samples is None else samples.shape[1],
-            0 if ends is None else place(ends), mean, gradients, updates,
+        batched = (place(batches[0]), batches[0].shape[1], place(batches[1])) if batches else (0, 0, 0)
+        task = (
+            *replicas, *data, rows, lrs.shape[1], place(lrs), self.iteration + first, place(losses), place(done),
+            place(self.levels), *batched, mean, gradients, updates, *self._task,
         )  # fmt: skip
-        task = np.array([*own, *self._task.tolist()])
-        self._kernel(place(self._records[slot]), place(task), weight)
+        self._kernel(self._records[slot], record(task), weight)
+
+    @staticmethod
+    def _placed(data: Data) -> Placed:
+        """Return the addresses of data, the number of samples, and the steps from replica to replica."""
+        steps = (one[0].size if len(one) > 1 else 0 for one in data)
+        return *(place(one) for one in data), data[0].shape[1], *steps
 
     def _together(self, works: Sequence[Callable[[], None]]) -> None:
         """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
@@ -182,20 +188,22 @@ class LayersStepper(SideBySide):
     def _lrs(self, n: int) -> Floats:
         """Return the steps (R, n) of the next updates."""
         if self.problems[0].config.optimizer.schedule is None:  # type: ignore[attr-defined]
-            return np.repeat([[step(0)] for step in self._steps], n, axis=1)
+            if self._constant.shape[1] != n:
+                self._constant = np.repeat([[step(0)] for step in self._steps], n, axis=1)
+            return self._constant
         return np.array([[step(self.iteration + t) for t in range(n)] for step in self._steps])
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
         R, lrs, weight = len(self.problems), self._lrs(n), self.sample_weight
-        losses, done, data = np.empty((R, n)), np.full(R, n), (self.x, self.y, self._base)
+        losses, done, data = np.empty((R, n)), np.empty(R, np.int64), self._all
         if not self._apart(self._rows):
             self._each_replica(
                 lambda replicas, slot: self._call(replicas, data, weight, self._rows, slot, lrs, losses, done)
             )
             return losses, done
         for t in range(n):
-            losses[0, t] = self._sums(data, weight, self._rows) * float(self.dtype.type(weight))
+            losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
             self._update(t, lrs, losses[:, t : t + 1], done)
             if done[0] == 0:
                 done[0] = t
@@ -208,17 +216,17 @@ class LayersStepper(SideBySide):
         picked = [chosen(batches, self.iteration, n) for batches in self._batches]
         samples, ends, lrs = np.stack([one for one, _ in picked]), picked[0][1], self._lrs(n)
         losses, done = np.zeros((len(self.problems), n)), np.empty(len(self.problems), np.int64)
-        mean, data = self.criterion.reduction == "mean", (self.x, self.y, self._base)
+        mean = self.criterion.reduction == "mean"
         if not self._apart(self._batch_rows):
             self._each_replica(
                 lambda replicas, slot: self._call(
-                    replicas, data, 1.0, self._batch_rows, slot, lrs, losses, done, (samples, ends), mean=mean
+                    replicas, self._all, 1.0, self._batch_rows, slot, lrs, losses, done, (samples, ends), mean=mean
                 )
             )
             return
         for t in range(n):
             own = samples[0, ends[t] : ends[t + 1]]
-            batch = tuple(one.take(own, axis=1) for one in data)
+            batch = tuple(one.take(own, axis=1) for one in self._data)
             self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
             self._update(t, lrs, losses[:, t : t + 1], done)
 
@@ -237,7 +245,7 @@ class LayersStepper(SideBySide):
             self._together(
                 [
                     partial(
-                        self._call, (0, 1), part, weight, rows, slot, lrs, sums[slot], done[slot],
+                        self._call, (0, 1), self._placed(part), weight, rows, slot, lrs, sums[slot], done[slot],
                         gradients=gradients, updates=False,
                     )
                     for slot, part in enumerate(parts)
@@ -254,8 +262,7 @@ class LayersStepper(SideBySide):
     def _update(self, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
         """Do the update from state `iteration + t` with the gradient of `_sums`."""
         self._buffers[0][3][:] = self._gradient
-        data = (self.x, self.y, self._base)
-        self._call((0, 1), data, 1.0, 1, 0, lrs[:, t : t + 1], losses, done, gradients=False, first=t)
+        self._call((0, 1), self._all, 1.0, 1, 0, lrs[:, t : t + 1], losses, done, gradients=False, first=t)
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
@@ -263,13 +270,13 @@ class LayersStepper(SideBySide):
 
     def _all_sums(self) -> Floats:
         """Return the summed losses of all samples of every replica, (R,)."""
-        R, data = len(self.problems), (self.x, self.y, self._base)
+        R = len(self.problems)
         if self._apart(self._rows):
-            return np.array([self._sums(data, 1.0, self._rows, gradients=False)])
+            return np.array([self._sums(self._data, 1.0, self._rows, gradients=False)])
         sums, done = np.empty((R, 1)), np.empty(R, np.int64)
         self._each_replica(
             lambda replicas, slot: self._call(
-                replicas, data, 1.0, self._rows, slot, np.empty((R, 1)), sums, done, gradients=False, updates=False
+                replicas, self._all, 1.0, self._rows, slot, np.empty((R, 1)), sums, done, gradients=False, updates=False
             )
         )
         return sums[:, 0]
