@@ -121,6 +121,13 @@ def multiply(context, given, out):  # type: ignore[no-untyped-def]
         if layer > lowest:
             below, times, bent, z = moved(D, p), moved(slopes, p), moved(bends, p), moved(R, p)
             more = moved(numbers_at(net[SCRATCH], 0.0), 1 + rows * m)
+            if whole and m == 1:  # in one go: numbers that leave the fastest cache take longer than this
+                W, V = moved(theta, net[SIZES + EACH * layer + 2]), moved(v, net[SIZES + EACH * layer + 2])
+                for k in range(n):
+                    at, one, other = k * rows, delta[k], slope[k]
+                    for i in range(rows):
+                        below[at + i] = (one * W[i] + other * V[i]) * times[at + i] + bent[at + i] * z[at + i]
+                continue
             call(net[BACK], (net, layer, theta, delta, n, below))
             if whole:
                 call(net[BACK], (net, layer, v, slope, n, more))
@@ -276,10 +283,10 @@ class Lanczos:
     def __init__(self, P: int, limit: int) -> None:
         self.P, self.limit = P, min(limit, P)
         self._units = np.array([one(REAL).address for one in (dots, product, eigen)])
-        self._iterate = iterate(REAL).call
         self._directions = np.empty((min(self.limit, 8) + 1 + _SLACK) * P)
         self._row = self.limit + SPARE
         self._work = np.empty(5 * self._row + self.limit**2)
+        self._iterate, self._units_at, self._work_at = iterate(REAL).call, place(self._units), place(self._work)
 
     def iterate(
         self, multiply: int | Callable[[Floats], Floats], context: int, start: Floats, k: int, tolerance: float = 0.0
@@ -296,7 +303,7 @@ class Lanczos:
             if callable(multiply):
                 Q[P - m * P : 2 * P - m * P] = multiply(Q[-m * P : P - m * P])
             m = self._iterate(
-                0 if callable(multiply) else multiply, context, place(self._units), place(Q), place(self._work), P, -m,
+                0 if callable(multiply) else multiply, context, self._units_at, place(Q), self._work_at, P, -m,
                 len(Q) // P, self.limit, k, tolerance, place(found),
             )  # fmt: skip
             if m <= 0 and _SLACK - m >= len(Q) // P:

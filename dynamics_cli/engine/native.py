@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -64,9 +64,10 @@ def place(array: np.ndarray[Any, Any]) -> int:
     return ctypes.addressof(_NOTHING.from_buffer(array))
 
 
-def record(numbers: Sequence[int]) -> bytes:
-    """Return a record, which can be the argument of a call."""
-    return struct.pack(f"{len(numbers)}q", *numbers)
+@cache
+def packer(count: int) -> Callable[..., bytes]:
+    """Return what makes a record of so many numbers, which can be the argument of a call."""
+    return struct.Struct(f"{count}q").pack
 
 
 # -- inside units

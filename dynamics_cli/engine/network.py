@@ -129,6 +129,13 @@ def through_layers(net, sigma, numbers, theta, x, y, base, n, weight, g, wanted)
         call(net[SLOPE], (net, layer, moved(H, p) if layer > 0 else x, delta, g, n, 0))
         if layer > net[LOWEST]:
             below, bent, apart = moved(S, p), moved(bends, p), net[SLOPES] != net[DELTAS]
+            if m == 1 and sigma != 0 and not apart:  # in one go
+                W = moved(theta, net[SIZES + EACH * layer + 2])
+                for k in range(n):
+                    own, towards = moved(below, k * rows), delta[k]
+                    for i in range(rows):
+                        own[i] *= towards * W[i]
+                continue
             towards = below if apart or sigma == 0 else moved(numbers_at(net[SCRATCH], weight), 1 + rows * m)
             times = moved(slopes, p) if apart else towards
             call(net[BACK], (net, layer, theta, delta, n, towards))

@@ -16,7 +16,7 @@ from dynamics_cli.architectures.linear_models import MatrixProduct
 from dynamics_cli.config.bases import Descent
 from dynamics_cli.engine import network, units
 from dynamics_cli.engine.layout import Layout, blocks, some
-from dynamics_cli.engine.native import place, record
+from dynamics_cli.engine.native import packer, place
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, batches_of
@@ -158,7 +158,7 @@ class LayersStepper(SideBySide):
             *replicas, *data, rows, lrs.shape[1], place(lrs), self.iteration + first, place(losses), place(done),
             place(self.levels), *batched, mean, gradients, updates, *self._task,
         )  # fmt: skip
-        self._kernel(self._records[slot], record(task), weight)
+        self._kernel(self._records[slot], packer(len(task))(*task), weight)
 
     @staticmethod
     def _placed(data: Data) -> Placed:
@@ -182,6 +182,8 @@ class LayersStepper(SideBySide):
     def _each_replica(self, call: Callable[..., None]) -> None:
         """Call the kernel as `call(replicas, slot)` for all replicas, shared out among the threads."""
         R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
+        if parts == 1:
+            return call((0, R), 0)
         bounds = [k * R // parts for k in range(parts + 1)]
         self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
 
