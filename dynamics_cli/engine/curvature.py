@@ -298,7 +298,7 @@ class Lanczos:
         """
         P, Q = self.P, self._directions
         found, m = np.empty((k, P) if k else self.limit), 0
-        Q[:P] = start
+        Q[:P] = start / np.linalg.norm(start) if callable(multiply) else start  # `iterate` sees to the length
         while m <= 0:
             if callable(multiply):
                 Q[P - m * P : 2 * P - m * P] = multiply(Q[-m * P : P - m * P])
@@ -330,7 +330,8 @@ class Work:
         parts = [slice(*pair) for pair in pairwise(ends)]
         self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
         """Of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
-        self.state, self.arguments = np.empty(0, np.int64), ()
+        self.state: Record = np.empty(0, np.int64)
+        self.arguments: tuple[float, ...] = ()
 
     def write(self, parameters: Mapping[str, Any]) -> None:
         """Set the weights."""
