@@ -4,7 +4,7 @@ Products are made of tiles: some rows by some vectors of the processor, which st
 dimension runs. Every number of a product is one sum in the order of the inner dimension, each term by one fused
 multiply-add where the processor has it: the bits depend neither on the tiles nor on how samples are cut into chunks.
 For the sizes of networks (tens to hundreds of columns) this is two to three times as fast as a call of BLAS, which
-packs its arguments first (`benchmarks/products.py`).
+packs its arguments first.
 """
 
 from __future__ import annotations
