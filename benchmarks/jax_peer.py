@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics_cli.training.problem import Problem
+from dynamics_cli.kinds import Problem
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 LANCZOS = 4

@@ -23,9 +23,10 @@ from problems import CONFIGS
 import dynamics_cli as dyn
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DynError
+from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import choose
 from dynamics_cli.training.measuring import recorded_iterations
-from dynamics_cli.training.problem import Problem, build_problem
+from dynamics_cli.training.problem import build_problem
 
 LEAST = 20
 """Iterations of the shortest run that is timed."""

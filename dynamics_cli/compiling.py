@@ -43,16 +43,16 @@ class FirstCompilation(Listener):
     said = False
 
     def on_start(self, event: Any) -> None:
-        """Say that kernels are being compiled; those that come from the cache are not."""
+        """Say that kernels are being compiled: those that come from the cache go through no pass."""
         if not self.said and sys.stderr.isatty():
-            print("compiling kernels for this machine, which takes some seconds", file=sys.stderr, flush=True)
+            print("compiling kernels for this machine, which takes some seconds once", file=sys.stderr, flush=True)
         self.said = True
 
     def on_end(self, event: Any) -> None:
         """Say nothing."""
 
 
-register("numba:compile", FirstCompilation())  # type: ignore[no-untyped-call]
+register("numba:run_pass", FirstCompilation())  # type: ignore[no-untyped-call]
 
 OPTIONS: dict[str, Any] = {
     # sums may be reordered (they vectorise) and contracted; NaN and infinity keep their meaning

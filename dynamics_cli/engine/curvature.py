@@ -1,7 +1,7 @@
 """Derivatives of networks of layers at one state, compiled, in float64: products with the Hessian, and its spectrum.
 
 Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs a few products of
-matrices. Lanczos iterations are made of the same pieces whether the product is compiled here or a function of Python.
+matrices. Lanczos iterations are the same whether the product is a unit or a function of Python.
 
 Sources: Pearlmutter 1994, Fast Exact Multiplication by the Hessian; Golub and Van Loan, Matrix Computations, Sections
 8.3 (QL iterations with implicit shifts) and 10.1 (Lanczos).
@@ -9,243 +9,148 @@ Sources: Pearlmutter 1994, Fast Exact Multiplication by the Hessian; Golub and V
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine.network import DOTS, PRODUCT, add_bias, back, scale_by, through_layers
-from dynamics_cli.engine.products import ONE, PIECE, ZERO, address, call, dots, product, product_from
+from dynamics_cli.engine.layout import Layout, blocks, some
+from dynamics_cli.engine.native import call, moved, numbers_at, place, unit
+from dynamics_cli.engine.network import (
+    ACTIVATIONS,
+    AHEAD,
+    BACK,
+    BENDS,
+    DELTAS,
+    DOTS,
+    EACH,
+    FACTORS,
+    LAYERS,
+    LOSS,
+    LOSS_NUMBERS,
+    LOWEST,
+    PRODUCT,
+    SCRATCH,
+    SIZES,
+    SLOPE,
+    SLOPES,
+    through_layers,
+)  # fmt: skip
+from dynamics_cli.engine.products import dots, product
+from dynamics_cli.engine.units import activation_unit, bending_unit, pulling_unit
 
-BENDING, SIGMA = 3, 4
-"""Places of the addresses of units, after those of `engine.network`."""
-SLACK = 7
-"""Rows that the kernels want beyond those of `limit` Lanczos vectors: the next vector, and those that `dots` reads."""
+if TYPE_CHECKING:
+    from dynamics_cli.kinds import Problem
+
+Floats = NDArray[np.float64]
+Layers = list[tuple[NDArray[np.floating], NDArray[np.floating]]]
+Record = NDArray[np.int64]
+REAL = np.dtype(np.float64)
+(
+    NET, BENDING, WHOLE, SAMPLES, WEIGHT, X, Y, TRAINED, PLACES, THETA, ALONG, FOUND, Z_ALONG, H_ALONG, DELTA_ALONG,
+) = range(15)  # fmt: skip
+"""Places in the record of a state: that of its network, the unit of the loss, the problem, and what is worked on."""
+_SLACK = 7
+"""Rows that Lanczos iterations want beyond those of their vectors: the next vector, and those that `dots` reads."""
+SPARE = 8
+"""Numbers beside those of an iteration in rows of its scratch."""
 _DOTTED = 6
 """Rows from which on `dots` vectorises."""
 
 
-# -- one state
+@unit("void", "int64 float64* float64*")
+def multiply(context, given, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the Hessian, or unless `WHOLE` its Gauss-Newton part, times a vector, both of trained weights.
 
-
-def work_size(sizes: list[int], n: int, P: int) -> int:
-    """Return how many numbers the kernels work on, for layers of `sizes`, `n` samples and P weights."""
-    most = max(a * b for a, b in pairwise(sizes))
-    return 4 * P + 7 * n * sum(sizes[1:]) + 1 + most + 2 * n * max(sizes)
-
-
-@numba.njit(**PIECE)
-def add_product(units, A, ar, ak, B, bk, C, cr, n, K, m):  # type: ignore[no-untyped-def]
-    """Add A B to C (n, m), all at addresses; see `products.product`."""
-    product_from(units[PRODUCT], 0.0, A, ar, ak, B, bk, C, cr, n, K, m, C, cr)
-
-
-@numba.njit(**PIECE)
-def _parts(plan, work):  # type: ignore[no-untyped-def]
-    """Return the parts of `work`: vectors (P,), then numbers of all layers, then scratch.
-
-    Vectors: weights, gradient, direction v, product. Numbers: h, dL/dz, slopes, `dL/dh sigma''(z)`, and along v the
-    derivatives of z, of h and of dL/dz.
+    The gradient at the state is there already, with slopes and bends of the activation.
     """
-    sizes, P = plan[0][0], plan[3]
-    n = plan[4].shape[0] // sizes[0]
-    N = 0
-    for m in sizes[1:]:
-        N += n * m
-    a = 4 * P
-    return (
-        (work[:P], work[P : 2 * P], work[2 * P : 3 * P], work[3 * P : a]),
-        (
-            work[a : a + N], work[a + N : a + 2 * N], work[a + 2 * N : a + 3 * N], work[a + 3 * N : a + 4 * N],
-            work[a + 4 * N : a + 5 * N], work[a + 5 * N : a + 6 * N], work[a + 6 * N : a + 7 * N],
-        ),
-        work[a + 7 * N :],
+    state = numbers_at(context, context)
+    net = numbers_at(state[NET], context)
+    n, L, whole, lowest = state[SAMPLES], net[LAYERS], state[WHOLE] != 0, net[LOWEST]
+    x, theta, v, found = (
+        numbers_at(state[X], 0.0), numbers_at(state[THETA], 0.0), numbers_at(state[ALONG], 0.0),
+        numbers_at(state[FOUND], 0.0),
     )  # fmt: skip
-
-
-@numba.njit(**PIECE)
-def _evaluate(plan, work):  # type: ignore[no-untyped-def]
-    net, units, numbers, _, x, y, base, weight = plan
-    (theta, g, _, _), (H, S, K, B, _, _, _), T = _parts(plan, work)
-    n = x.shape[0] // net[0][0]
-    return through_layers(
-        net, units, units[SIGMA], numbers, ZERO, theta, x, ZERO, y, ZERO, base, ZERO, n, weight, H, S, K, B, T, g, True
+    H, S, slopes, bends = (
+        numbers_at(net[ACTIVATIONS], 0.0), numbers_at(net[DELTAS], 0.0), numbers_at(net[SLOPES], 0.0),
+        numbers_at(net[BENDS], 0.0),
+    )  # fmt: skip
+    R, Rh, D = (
+        numbers_at(state[Z_ALONG], 0.0), numbers_at(state[H_ALONG], 0.0), numbers_at(state[DELTA_ALONG], 0.0),
+    )  # fmt: skip
+    places, scale, weight = (
+        numbers_at(state[PLACES], n),
+        numbers_at(net[FACTORS], 0.0)[L],
+        numbers_at(state[WEIGHT], 0.0)[0],
     )
-
-
-@numba.njit(**PIECE)
-def _multiply(plan, places, work, V, at_v, out, whole):  # type: ignore[no-untyped-def]
-    """Set `out` to the Hessian, or unless `whole` its Gauss-Newton part, times V from `at_v` on.
-
-    Both are vectors of the trained weights, whose `places` among all are given.
-    """
-    net, units, _, _, x, y, _, weight = plan
-    sizes, at, _, multipliers, loss_numbers, scale, _ = net
-    (theta, _, v, found), (H, S, K, B, R, Rh, D), T = _parts(plan, work)
-    n, L, p, before = x.shape[0] // sizes[0], at.shape[0], 0, 0
-    for i in range(v.shape[0]):
-        v[i] = 0.0
-    for i in range(places.shape[0]):
-        v[places[i]] = V[at_v + i]
+    for i in range(state[TRAINED]):
+        v[places[i]] = given[i]
+    p, N, count, C = 0, 0, 0, 1
     for layer in range(L):
-        rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
-        plain = multipliers[layer] == 1.0
-        h, first = (x, 0) if layer == 0 else (H, before)
-        if m == 1:
-            dots(units[DOTS], 0.0, address(h, first), address(v, W), n, rows, address(R, p))
-            if layer > 0:
-                dots(units[DOTS], 0.0, address(Rh, before), address(theta, W), n, rows, address(D, p))
-                for k in range(p, p + n):
-                    R[k] += D[k]
-        else:
-            if plain and b >= 0:
-                product_from(
-                    units[PRODUCT],
-                    0.0,
-                    address(h, first),
-                    rows,
-                    ONE,
-                    address(v, W),
-                    m,
-                    address(R, p),
-                    m,
-                    n,
-                    rows,
-                    m,
-                    address(v, b),
-                    ZERO,
-                )
+        h, below, rows, C = moved(H, p), moved(Rh, p), net[SIZES + EACH * layer], net[SIZES + EACH * layer + 1]
+        p, count = N, n * C
+        z, turned, times = moved(R, p), moved(Rh, p), moved(slopes, p)
+        if layer > 0:
+            W = moved(theta, net[SIZES + EACH * layer + 2])
+            if C == 1:
+                call(net[DOTS], (below, W, n, rows, z))
             else:
-                product(
-                    units[PRODUCT], 0.0, address(h, first), rows, ONE, address(v, W), m, address(R, p), m, n, rows, m
-                )
-            if layer > 0:
-                product_from(
-                    units[PRODUCT],
-                    0.0,
-                    address(Rh, before),
-                    rows,
-                    ONE,
-                    address(theta, W),
-                    m,
-                    address(R, p),
-                    m,
-                    n,
-                    rows,
-                    m,
-                    address(R, p),
-                    m,
-                )
-        if not plain:
-            scale_by(R, p, p + n * m, multipliers[layer])
-        if b >= 0 and (m == 1 or not plain):
-            add_bias(v, b, R, p, n, m)
-        if layer + 1 < L:
-            turned, slopes, z = Rh[p : p + n * m], K[p : p + n * m], R[p : p + n * m]
-            for k in range(n * m):
-                turned[k] = slopes[k] * z[k]
-        before = p
-        p += n * m
-    C = sizes[L]
-    p -= n * C
-    scale_by(R, p, p + n * C, scale)
+                call(net[PRODUCT], (below, rows, 1, W, C, z, C, n, rows, C, z, 0, 0))
+        call(net[AHEAD], (net, layer, v, h if layer > 0 else x, z, n, 1 if layer > 0 else 0))
+        for k in range(count if layer + 1 < L else 0):
+            turned[k] = times[k] * z[k]
+        N += count
+    z, delta = moved(R, p), moved(D, p)
+    for k in range(count):
+        z[k] *= scale
     call(
-        units[BENDING],
-        (address(H, p), address(y, 0), address(R, p), address(D, p), n, C, weight, address(loss_numbers, 0)),
+        state[BENDING],
+        (moved(H, p), numbers_at(state[Y], 0.0), z, delta, n, C, weight, numbers_at(net[LOSS_NUMBERS], 0.0)),
     )
-    scale_by(D, p, p + n * C, scale)
-    T[0] = 1.0
-    for layer in range(L - 1, -1, -1):
-        rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
-        before = p - n * rows
-        h, first = (x, 0) if layer == 0 else (H, before)
-        bent = whole and layer > 0
-        if b >= 0:
-            product(units[PRODUCT], 0.0, address(T, 0), ZERO, ZERO, address(D, p), m, address(found, b), m, ONE, n, m)
-        if multipliers[layer] != 1.0:
-            scale_by(D, p, p + n * m, multipliers[layer])
-        if m == 1:
-            product(
-                units[PRODUCT],
-                0.0,
-                address(D, p),
-                ZERO,
-                ONE,
-                address(h, first),
-                rows,
-                address(found, W),
-                rows,
-                ONE,
-                n,
-                rows,
-            )
-            if bent:
-                add_product(
-                    units, address(S, p), ZERO, ONE, address(Rh, before), rows, address(found, W), rows, ONE, n, rows
-                )
-        else:
-            product(
-                units[PRODUCT], 0.0, address(h, first), ONE, rows, address(D, p), m, address(found, W), m, rows, n, m
-            )
-            if bent:
-                product_from(
-                    units[PRODUCT],
-                    0.0,
-                    address(Rh, before),
-                    ONE,
-                    rows,
-                    address(S, p),
-                    m,
-                    address(found, W),
-                    m,
-                    rows,
-                    n,
-                    m,
-                    address(found, W),
-                    m,
-                )
-        if layer > 0 and m == 1:
-            W_l, v_l = theta[W : W + rows], v[W : W + rows]
-            for k in range(n):
-                first, last = before + k * rows, before + k * rows + rows
-                below, slopes, bends, z = D[first:last], K[first:last], B[first:last], R[first:last]
-                towards, more = D[p + k], S[p + k]
-                if whole:
+    for k in range(count):
+        delta[k] *= scale
+    for layer in range(L - 1, lowest - 1, -1):
+        delta, slope, rows, m = moved(D, p), moved(S, p), net[SIZES + EACH * layer], net[SIZES + EACH * layer + 1]
+        count = n * rows
+        p -= count
+        call(net[SLOPE], (net, layer, moved(H, p) if layer > 0 else x, delta, found, n, 0))
+        if whole and layer > 0:
+            call(net[SLOPE], (net, layer, moved(Rh, p), slope, found, n, 1))
+        if layer > lowest:
+            below, times, bent, z = moved(D, p), moved(slopes, p), moved(bends, p), moved(R, p)
+            more = moved(numbers_at(net[SCRATCH], 0.0), 1 + rows * m)
+            if whole and m == 1:  # in one go: numbers that leave the fastest cache take longer than this
+                W, V = moved(theta, net[SIZES + EACH * layer + 2]), moved(v, net[SIZES + EACH * layer + 2])
+                for k in range(n):
+                    at, one, other = k * rows, delta[k], slope[k]
                     for i in range(rows):
-                        below[i] = (towards * W_l[i] + more * v_l[i]) * slopes[i] + bends[i] * z[i]
-                else:
-                    for i in range(rows):
-                        below[i] = towards * W_l[i] * slopes[i]
-        elif layer > 0:
-            one, other = 1 + rows * m, 1 + rows * m + n * rows
-            back(units[PRODUCT], units[DOTS], theta, W, rows, m, D, p, n, T, one, T)
+                        below[at + i] = (one * W[i] + other * V[i]) * times[at + i] + bent[at + i] * z[at + i]
+                continue
+            call(net[BACK], (net, layer, theta, delta, n, below))
             if whole:
-                back(units[PRODUCT], units[DOTS], v, W, rows, m, S, p, n, T, other, T)
-                towards, more = T[one:other], T[other : other + n * rows]
-                below, slopes, bends, z = D[before:p], K[before:p], B[before:p], R[before:p]
-                for k in range(n * rows):
-                    below[k] = (towards[k] + more[k]) * slopes[k] + bends[k] * z[k]
+                call(net[BACK], (net, layer, v, slope, n, more))
+                for k in range(count):
+                    below[k] = (below[k] + more[k]) * times[k] + bent[k] * z[k]
             else:
-                towards, below, slopes = T[one:other], D[before:p], K[before:p]
-                for k in range(n * rows):
-                    below[k] = towards[k] * slopes[k]
-        p = before
-    for i in range(places.shape[0]):
+                for k in range(count):
+                    below[k] *= times[k]
+    for i in range(state[TRAINED]):
         out[i] = found[places[i]]
 
 
 # -- Lanczos iterations
 
 
-@numba.njit(**PIECE)
-def _eigen(alpha, beta, m, d, Z, r):  # type: ignore[no-untyped-def]
+@unit("void", "float64* float64* int64 float64* float64* float64* int64")
+def eigen(alpha, beta, m, d, e, Z, r):  # type: ignore[no-untyped-def]
     """Set `d` (m,) to the eigenvalues, ascending, of a tridiagonal matrix, by QL iterations with implicit shifts.
 
     `Z` (m, r) holds some columns of the identity and becomes these of `V^T`: its rows are the eigenvectors. Where
-    the matrix is not finite, all is NaN.
+    the matrix is not finite, all is NaN. `e` (m,) is scratch.
     """
-    size, e = 0.0, np.zeros(m)
+    size = 0.0
     for i in range(m):
         size += abs(alpha[i]) + (abs(beta[i]) if i + 1 < m else 0.0)
     size = 1.0 if size == 0.0 else size
@@ -276,7 +181,7 @@ def _eigen(alpha, beta, m, d, Z, r):  # type: ignore[no-untyped-def]
                 q = (d[i] - g) * s + 2.0 * c * b
                 p = s * q
                 d[i + 1], g = g + p, c * q - b
-                low, high = Z[i * r : i * r + r], Z[i * r + r : i * r + 2 * r]
+                low, high = moved(Z, i * r), moved(Z, i * r + r)
                 for k in range(r):
                     low[k], high[k] = c * low[k] - s * high[k], s * low[k] + c * high[k]
                 i -= 1
@@ -291,175 +196,220 @@ def _eigen(alpha, beta, m, d, Z, r):  # type: ignore[no-untyped-def]
         for k in range(r):
             Z[i * r + k], Z[least * r + k] = Z[least * r + k], Z[i * r + k]
         d[i] = np.nan if failed else d[i] * size
-    if failed:
-        for i in range(m * r):
-            Z[i] = np.nan
+    for i in range(m * r if failed else 0):
+        Z[i] = np.nan
 
 
-@numba.njit(**PIECE)
-def _orthogonal(units, Q, w, m, along):  # type: ignore[no-untyped-def]
-    """Subtract from `w` its parts along the first m rows of `Q`; return that along the last. `along` is scratch."""
-    P, found = w.shape[0], 0.0
-    for turn in range(2):  # twice is enough (Parlett)
-        dots(units[DOTS], 0.0, address(Q, 0), address(w, 0), max(m, _DOTTED), P, address(along, 0))
-        found = along[m - 1] if turn == 0 else found
-        for i in range(m):
-            along[i] = -along[i]
-        product_from(
-            units[PRODUCT],
-            0.0,
-            address(along, 0),
-            m,
-            ONE,
-            address(Q, 0),
-            P,
-            address(w, 0),
-            P,
-            ONE,
-            m,
-            P,
-            address(w, 0),
-            P,
-        )
-    return found
+@unit("int64", "int64 int64 int64* float64* float64* int64 int64 int64 int64 int64 float64 float64*")
+def iterate(multiply, context, units, Q, work, P, first, room, limit, k, tolerance, vectors):  # type: ignore[no-untyped-def]
+    """Do Lanczos iterations after the first so many; return their number m, or `-m` where the caller has to act.
 
-
-@numba.njit(**PIECE)
-def _step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-untyped-def]
-    """Set `alpha_j`, `beta_j` and the next direction from `w = H q_j` (P,), which is overwritten.
-
-    `Q` holds `q_0`, `q_1`, ... one after the other. Return whether that is all, and the largest relative residual of
-    the k largest eigenvalues; without k, all is when there is no further direction.
+    `Q` has space for `room` vectors (P,), `q_0`, `q_1`, ..., one after the other; `multiply` is called with `context`
+    for `H q`; where it is 0 the caller has put that of the last vector behind it, and is asked for the next. The
+    caller is asked for space, too. All ends at the `limit`, where there is no further direction, or where the largest
+    relative residual of the k largest eigenvalues is at most the tolerance; without k residuals are not asked for.
+    Then `vectors` (k, P) are those of the k largest, in descending order, or without k the first entries (m,) of the
+    eigenvectors of the tridiagonal matrix. `work` has rows of `limit + SPARE`: that matrix, scratch, its eigenvalues,
+    ascending; the residual stands before the second row.
     """
-    P, m, largest = w.shape[0], j + 1, 0.0
-    along = np.empty(m + _DOTTED)
-    alpha[j] = _orthogonal(units, Q, w, m, along)
-    fresh = Q[m * P : m * P + P]
-    for i in range(P):
-        fresh[i] = w[i]
-    dots(units[DOTS], 0.0, address(Q, m * P), address(w, 0), _DOTTED, P, address(along, 0))
-    beta[j] = np.sqrt(along[0])
-    for i in range(m):
-        largest = max(largest, abs(alpha[i]), beta[i])
-    exhausted = not beta[j] > 1e-14 * largest
-    if not exhausted:
+    row = limit + SPARE
+    alpha, beta, e, d = work, moved(work, row), moved(work, 2 * row), moved(work, 3 * row)
+    along, Z = moved(work, 4 * row), moved(work, 5 * row)
+    m, done = first, False
+    if m == 0:
+        call(units[0], (Q, Q, _DOTTED, P, along))
+        size = np.sqrt(along[0])
         for i in range(P):
-            fresh[i] = w[i] / beta[j]
-    done = exhausted or m == limit
-    if k == 0:
-        return done, 0.0
-    if m >= k and (done or 1 < j < 8 or (j > 8 and j % 2 == 1)):
-        d, last, part = np.empty(m), np.zeros(m), 0.0
-        last[j] = 1.0
-        _eigen(alpha, beta, m, d, last, 1)
-        for i in range(m - k, m):
-            part = max(part, abs(last[i]))
-        residual = beta[j] * part / max(abs(d[0]), abs(d[m - 1]), 1e-300)
-        if done or residual <= tolerance:
-            return True, residual
-    if done:  # the start lies in an invariant space of fewer than k dimensions
-        if m == limit:
-            raise ValueError("fewer dimensions than eigenvalues")
-        seed = np.uint64(m)
-        for i in range(P):
-            seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-            w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
-        _orthogonal(units, Q, w, m, along)
-        for i in range(P):
-            fresh[i] = w[i]
-        dots(units[DOTS], 0.0, address(Q, m * P), address(w, 0), _DOTTED, P, address(along, 0))
-        for i in range(P):
-            fresh[i] = w[i] / np.sqrt(along[0])
-        beta[j] = 0.0
-    return False, 0.0
-
-
-@numba.njit(**PIECE)
-def _largest(units, Q, P, m, k, alpha, beta):  # type: ignore[no-untyped-def]
-    """Return the k largest eigenvalues after m steps, descending, and their vectors (k, P)."""
-    d, Z, values, vectors = np.empty(m), np.zeros(m * m), np.empty(k), np.empty((k, P))
-    for i in range(m):
-        Z[i * m + i] = 1.0
-    _eigen(alpha, beta, m, d, Z, m)
-    for i in range(k):
-        values[i] = d[m - 1 - i]
-        product(
-            units[PRODUCT],
-            0.0,
-            address(Z, (m - 1 - i) * m),
-            m,
-            ONE,
-            address(Q, 0),
-            P,
-            address(vectors.reshape(-1), i * P),
-            P,
-            ONE,
-            m,
-            P,
-        )
-    return values, vectors
-
-
-@numba.njit(**STRICT)
-def lanczos_step(units, Q, w, j, k, tolerance, limit, alpha, beta):  # type: ignore[no-untyped-def]
-    """Do as `_step`, for products with a matrix that come from Python."""
-    return _step(units, Q, w, j, k, tolerance, limit, alpha, beta)
-
-
-@numba.njit(**STRICT)
-def largest_of(units, Q, P, m, k, alpha, beta):  # type: ignore[no-untyped-def]
-    """Return what `_largest` does."""
-    return _largest(units, Q, P, m, k, alpha, beta)
-
-
-@numba.njit(**STRICT)
-def rule_of(alpha, beta, m):  # type: ignore[no-untyped-def]
-    """Return the eigenvalues (m,), ascending, and the first entries of the eigenvectors (m,)."""
-    d, first = np.empty(m), np.zeros(m)
-    first[0] = 1.0
-    _eigen(alpha, beta, m, d, first, 1)
-    return d, first
-
-
-# -- what is asked of a state
-
-
-@numba.njit(**STRICT)
-def evaluate(plan, work):  # type: ignore[no-untyped-def]
-    """Fill `work` with all that the derivatives at its weights share, and the gradient; return the summed losses."""
-    return _evaluate(plan, work)
-
-
-@numba.njit(**STRICT)
-def multiply(plan, places, work, v, whole):  # type: ignore[no-untyped-def]
-    """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v`, at what was evaluated."""
-    out = np.empty(v.shape[0])
-    _multiply(plan, places, work, v, 0, out, whole)
-    return out
-
-
-@numba.njit(**STRICT)
-def largest(plan, places, work, evaluated, whole, start, k, tolerance, limit):  # type: ignore[no-untyped-def]
-    """Return the k largest eigenvalues, descending, and their vectors (k, P); see `measures.lanczos`."""
-    units, P = plan[1], start.shape[0]
-    if not evaluated:
-        _evaluate(plan, work)
-    limit = min(limit, P)
-    Q, w, alpha, beta = np.empty((min(limit, 8) + SLACK) * P), np.empty(P), np.empty(limit), np.empty(limit)
-    size = 0.0
-    for i in range(P):
-        size += start[i] * start[i]
-    size = np.sqrt(size)
-    for i in range(P):
-        Q[i] = start[i] / size
-    j, done = 0, False
+            Q[i] /= size
     while not done:
-        _multiply(plan, places, work, Q, j * P, w, whole)
-        done, _ = _step(units, Q, w, j, k, tolerance, limit, alpha, beta)
-        j += 1
-        if (j + SLACK) * P >= Q.shape[0]:  # memory that is new takes longer than many a product
-            more = np.empty(2 * Q.shape[0])
-            for i in range(Q.shape[0]):
-                more[i] = Q[i]
-            Q = more
-    return _largest(units, Q, P, j, k, alpha, beta)
+        m += 1
+        w, fresh, again, largest, size = moved(Q, m * P), True, True, 0.0, 0.0
+        if multiply != 0:
+            call(multiply, (context, moved(w, -P), w))
+        while again:
+            square = 0.0
+            for turn in range(2):  # twice is enough (Parlett)
+                call(units[0], (Q, w, m + 1 if m + 1 > _DOTTED else _DOTTED, P, along))
+                if fresh and turn == 0:
+                    alpha[m - 1] = along[m - 1]
+                square = along[m]
+                for i in range(m):
+                    square -= along[i] * along[i]
+                    along[i] = -along[i]
+                call(units[1], (along, m, 1, Q, P, w, P, 1, m, P, w, P, 1))
+            size, again = np.sqrt(square), False
+            if fresh:
+                beta[m - 1] = size
+                for i in range(m):
+                    largest = max(largest, abs(alpha[i]), beta[i])
+                exhausted = not size > 1e-14 * largest
+                done = exhausted or m == limit
+                if m >= k > 0 and (done or 2 < m < 9 or (m > 9 and m % 2 == 0)):
+                    for i in range(m):
+                        Z[i] = 1.0 if i == m - 1 else 0.0
+                    call(units[2], (alpha, beta, m, d, e, Z, 1))
+                    part = 0.0
+                    for i in range(m - k, m):
+                        part = max(part, abs(Z[i]))
+                    work[row - 1] = size * part / max(abs(d[0]), abs(d[m - 1]), 1e-300)
+                    done = done or work[row - 1] <= tolerance
+                elif done and m < k:  # the start lies in an invariant space of fewer than k dimensions
+                    fresh, again, done, beta[m - 1] = False, True, False, 0.0
+                    seed = np.uint64(m)
+                    for i in range(P):
+                        seed = seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+                        w[i] = np.float64(seed >> np.uint64(11)) / 2.0**53 - 0.5
+        if not done:
+            for i in range(P):
+                w[i] /= size
+            if multiply == 0 or m + _SLACK >= room:
+                return -m
+    r = m if k > 0 else 1
+    for i in range(m):
+        for q in range(r):
+            Z[i * r + q] = 1.0 if i == q else 0.0
+    call(units[2], (alpha, beta, m, d, e, Z, r))
+    for i in range(k):
+        own = moved(vectors, i * P)
+        call(units[1], (moved(Z, (m - 1 - i) * m), m, 1, Q, P, own, P, 1, m, P, own, P, 0))
+    for i in range(0 if k > 0 else m):
+        vectors[i] = Z[i]
+    return m
+
+
+class Lanczos:
+    """What Lanczos iterations on vectors (P,) work on, kept from call to call: memory that is new takes long."""
+
+    def __init__(self, P: int, limit: int) -> None:
+        self.P, self.limit = P, min(limit, P)
+        self._units = np.array([one(REAL).address for one in (dots, product, eigen)])
+        self._directions = np.empty((min(self.limit, 8) + 1 + _SLACK) * P)
+        self._row = self.limit + SPARE
+        self._work = np.empty(5 * self._row + self.limit**2)
+        self._iterate, self._units_at, self._work_at = iterate(REAL).call, place(self._units), place(self._work)
+
+    def iterate(
+        self, multiply: int | Callable[[Floats], Floats], context: int, start: Floats, k: int, tolerance: float = 0.0
+    ) -> tuple[Floats, Floats, float]:
+        """Return eigenvalues (m,) after m iterations, ascending, what goes with them, and the relative residual.
+
+        `multiply` is the address of a unit, or a function. With them go vectors (k, P) of the k largest, in descending
+        order, or without k the first entries (m,) of the eigenvectors of the tridiagonal matrix.
+        """
+        P, Q = self.P, self._directions
+        found, m = np.empty((k, P) if k else self.limit), 0
+        Q[:P] = start / np.linalg.norm(start) if callable(multiply) else start  # `iterate` sees to the length
+        while m <= 0:
+            if callable(multiply):
+                Q[P - m * P : 2 * P - m * P] = multiply(Q[-m * P : P - m * P])
+            m = self._iterate(
+                0 if callable(multiply) else multiply, context, self._units_at, place(Q), self._work_at, P, -m,
+                len(Q) // P, self.limit, k, tolerance, place(found),
+            )  # fmt: skip
+            if m <= 0 and _SLACK - m >= len(Q) // P:
+                Q, before = np.empty(2 * len(Q)), Q
+                Q[: P - m * P] = before[: P - m * P]
+                self._directions = Q
+        values = self._work[3 * self._row : 3 * self._row + m].copy()
+        return values, found if k else found[:m], float(self._work[self._row - 1])
+
+
+# -- states of a problem
+
+
+class Work:
+    """What units work on at a state, for `n` samples: weights, gradient (P,), what is subtracted from the outputs."""
+
+    def __init__(self, layout: Layout, n: int) -> None:
+        N, P = n * layout.numbers, layout.P
+        self.arrays = blocks(REAL, N, N, N, N, layout.scratch(n), P, P, P, P, N, N, N, n * layout.sizes[-1])
+        h, delta, *_, self.base = self.arrays
+        self.gradient, self.theta = self.arrays[5:7]
+        self.net, self._views = layout.record(self.arrays[:6]), layout.views(self.theta)
+        ends = np.cumsum([0, *(n * m for m in layout.sizes[1:])]).tolist()
+        parts = [slice(*pair) for pair in pairwise(ends)]
+        self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
+        """Of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
+        self.state: Record = np.empty(0, np.int64)
+        self.arguments: tuple[float, ...] = ()
+
+    def write(self, parameters: Mapping[str, Any]) -> None:
+        """Set the weights."""
+        for name, view in self._views.items():
+            view[...] = parameters[name]
+
+
+class Engine:
+    """What the compiled derivatives of a problem by its trained weights share over its states."""
+
+    def __init__(self, problem: Problem, names: list[str]) -> None:
+        self.names, self._layout = names, Layout(problem, names, REAL)
+        numbered = self._layout.views(np.arange(float(self._layout.P)))
+        self.places = np.concatenate([numbered[name].ravel() for name in names]).astype(np.int64)
+        """Where the trained weights are among all of the layout."""
+        self.learning = [
+            (layer, float(c), *learns)
+            for layer, (c, learns) in enumerate(zip(self._layout.multipliers, self._layout.learns, strict=True))
+            if any(learns)
+        ]
+        """Number and multiplier of the layers that are trained, and whether weights and biases are."""
+        samples, sigma = problem.dataset, activation_unit(problem.config.architecture.sigma, REAL, 2)  # type: ignore[attr-defined]
+        self._x, self._y = np.array(samples.x, np.float64), np.array(samples.y, np.float64)
+        self._weight = np.array([problem.loss.sample_weight(samples.n)])
+        self._sigma, self._sigma_numbers = sigma.address, some(sigma.numbers)
+        self._sigma_numbers_at = place(self._sigma_numbers)
+        self._gradient, self._multiply = through_layers(REAL).call, multiply(REAL)
+        self._bending = bending_unit(problem.loss, REAL)
+        self._lanczos: Lanczos | None = None
+        self.spare: Work | None = None
+        """What a state that is gone has worked on: memory that is new takes longer than many a product."""
+
+    def work(self, n: int) -> Work:
+        """Return what units work on at a state: what a former one did, if there is any."""
+        work, self.spare = self.spare or Work(self._layout, n), None
+        if not len(work.state):
+            problem = self._weight, self._x, self._y, self.places
+            weight, x, y, places = (place(one) for one in problem)
+            own = (place(work.arrays[k]) for k in (6, 7, 8, 9, 10, 11))
+            work.state = np.array(
+                [place(work.net), self._bending.address, 1, n, weight, x, y, len(self.places), places, *own]
+            )
+            work.arguments = self._arguments(work, self._x, self._y, float(self._weight[0]))
+        return work
+
+    def evaluate(self, work: Work, *, centring: bool = False) -> None:
+        """Fill `work` with all that the derivatives share, and the gradient; or with what centres the outputs."""
+        net = self._layout.centring(work.net) if centring else work.net
+        self._gradient(place(net), *work.arguments, not centring)
+
+    def _arguments(self, work: Work, x: Floats, y: Floats, weight: float) -> tuple[float, ...]:
+        """Return the arguments of `through_layers` but the first and the last."""
+        theta, base, g = place(work.theta), place(work.base), place(work.gradient)
+        return self._sigma, self._sigma_numbers_at, theta, place(x), place(y), base, len(x), weight, g
+
+    def multiply(self, work: Work, v: Floats, *, whole: bool) -> Floats:
+        """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at what was evaluated."""
+        given, out, work.state[WHOLE] = np.ascontiguousarray(v, np.float64), np.empty(len(v)), whole
+        self._multiply.call(place(work.state), place(given), place(out))
+        return out
+
+    def largest(
+        self, work: Work, start: Floats, k: int, whole: bool, tolerance: float, limit: int
+    ) -> tuple[Floats, Floats]:
+        """Return the k largest eigenvalues, descending, and their vectors (P, k), at what was evaluated."""
+        self._lanczos = self._lanczos or Lanczos(len(self.places), limit)
+        work.state[WHOLE] = whole
+        context = place(work.state)
+        values, vectors, _ = self._lanczos.iterate(self._multiply.address, context, start, k, tolerance)
+        return values[: -k - 1 : -1], np.ascontiguousarray(vectors.T)
+
+    def pulled(self, parameters: Mapping[str, Any], x: Floats) -> Iterator[Layers]:
+        """Yield of every output what `Work.layers` are where F is the sum of this output over samples `x`."""
+        n, C = len(x), self._layout.sizes[-1]
+        for k in range(C):
+            work = Work(self._layout, n)
+            work.write(parameters)
+            work.net[LOSS] = pulling_unit()
+            samples, labels = np.array(x, np.float64), np.tile(np.eye(C)[k], n)
+            self._gradient(place(work.net), *self._arguments(work, samples, labels, 1.0), True)
+            yield work.layers

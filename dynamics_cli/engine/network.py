@@ -1,292 +1,248 @@
-"""Feed-forward networks of any depth, and diagonal linear ones, in flat arrays: forward, backward, updates.
+"""Feed-forward networks of any depth, and diagonal linear ones: forward, backward, updates, as units of pointers.
 
 A network is `h_l = sigma(c_l h_{l-1} W_l + b_l)`, `f = s (z_L - base)`; matrices stand as (columns, rows) of the
-network's own: `z = h W`. Activations, losses, updates and products are units that are called by address
-(`engine/units.py`, `engine/products.py`). All sums have a fixed order: samples come in chunks whose number depends on
-the problem alone, and a chunk has the same bits on whatever thread it is worked on.
+network's own: `z = h W`. Activations, losses, updates and products are units too (`engine/units.py`,
+`engine/products.py`); their addresses stand in the records that `engine/layout.py` writes. All sums have a fixed
+order: samples come in chunks whose number depends on the problem alone, and a chunk has the same bits on whatever
+thread it is worked on.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 
-from dynamics_cli.compiling import STRICT
-from dynamics_cli.engine.products import (
-    ONE,
-    PIECE,
-    ZERO,
-    address,
-    borrowed,
-    call,
-    call_number,
-    dots,
-    product,
-    product_from,
-)  # fmt: skip
+from dynamics_cli.engine.native import call, call_number, like, moved, numbers_at, unit
 
-FREE: dict[str, Any] = {**STRICT, "nogil": True}
-"""Of kernels that Python's threads call side by side."""
-PRODUCT, DOTS, LOSS, UPDATE = range(4)
-"""Places of the addresses of units."""
+(
+    NETWORK, PRODUCT, DOTS, AHEAD, SLOPE, BACK, LOSS, LOSS_NUMBERS, DEPTH, LAYERS, LOWEST, SHIFTED, FACTORS,
+    ACTIVATIONS, DELTAS, SLOPES, BENDS, SCRATCH, GRADIENT, PART, BATCH_X, BATCH_Y, BATCH_BASE, SIZES,
+) = range(24)  # fmt: skip
+"""Places in the record of a network: addresses of units, sizes, addresses of what they work on, then the layers."""
+EACH = 6
+"""Numbers of a layer there: inputs, outputs, where weights and biases (-1: none) stand, which of them are trained."""
+(
+    FIRST, LAST, X, Y, BASE, SAMPLES_COUNT, X_STEP, Y_STEP, BASE_STEP, CHUNK, COUNT, RATES, ITERATION, LOSSES, DONE,
+    LEVELS, SAMPLES, BATCHED, ENDS, MEAN, GRADIENTS, UPDATES,
+    THETA, MEMORY, SLOTS, WEIGHTS, X_COLUMNS, Y_COLUMNS, OUTPUTS, SIGMAS, NUMBERS, SIGMA_NUMBERS, UPDATE, SEGMENTS,
+    SEGMENTS_COUNT, RATE_FACTORS, UPDATE_NUMBERS,
+) = range(37)  # fmt: skip
+"""Places in the record of what is to be done; those before `THETA` differ from call to call."""
 
 
-@numba.njit(**PIECE)
-def scale_by(z, first, last, c):  # type: ignore[no-untyped-def]
-    """Multiply numbers of `z` by `c`."""
-    part = z[first:last]
-    for k in range(part.shape[0]):
-        part[k] *= c
-
-
-@numba.njit(**PIECE)
-def add_bias(theta, b, z, p, n, m):  # type: ignore[no-untyped-def]
-    """Add the bias (m,) of `theta` at `b` to each row of `z` (n, m) at `p`."""
-    bias = theta[b : b + m]
-    for k in range(n):
-        row = z[p + k * m : p + k * m + m]
+@unit("void", "int64* int64 real* real* real* int64 int64")
+def ahead(net, layer, theta, h, z, n, adds):  # type: ignore[no-untyped-def]
+    """Set `z` (n, m) to `c h W + b`, of weights `theta` and the multiplier c of a layer; `adds`: `c (h W + z) + b`."""
+    own = moved(net, SIZES + EACH * layer)
+    rows, m, W, b = own[0], own[1], moved(theta, own[2]), moved(theta, own[3])
+    factor = numbers_at(net[FACTORS], theta[0])[layer]
+    biased = own[3] >= 0
+    joined = biased and m > 1 and factor == 1 and not adds
+    if m == 1:
+        found = moved(numbers_at(net[SCRATCH], theta[0]), 1) if adds else z
+        call(net[DOTS], (h, W, n, rows, found))
+        for k in range(n if adds else 0):
+            z[k] += found[k]
+    else:
+        begins = joined or adds != 0
+        call(net[PRODUCT], (h, rows, 1, W, m, z, m, n, rows, m, b if joined else z, m if adds else 0, begins))
+    for k in range(n if (biased or factor != 1) and not joined else 0):
         for j in range(m):
-            row[j] += bias[j]
+            z[k * m + j] = factor * z[k * m + j] + (b[j] if biased else like(0, factor))
 
 
-@numba.njit(**PIECE)
-def through_layers(net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, K, B, T, g, wanted):  # type: ignore[no-untyped-def]
+@unit("void", "int64* int64 real* real* real* int64 int64")
+def slope(net, layer, h, delta, g, n, adds):  # type: ignore[no-untyped-def]
+    """Set in `g` (P,) the slopes by weights and biases of a layer from `delta` (n, m), which its multiplier multiplies.
+
+    With `adds`, add to those by weights: `delta` is multiplied already.
+    """
+    own = moved(net, SIZES + EACH * layer)
+    rows, m, dW, db = own[0], own[1], moved(g, own[2]), moved(g, own[3])
+    factor, ones = numbers_at(net[FACTORS], delta[0])[layer], numbers_at(net[SCRATCH], delta[0])
+    if not adds:
+        ones[0] = 1
+        if own[5]:
+            call(net[PRODUCT], (ones, 0, 0, delta, m, db, m, 1, n, m, db, 0, 0))
+        for k in range(n * m if factor != 1 else 0):
+            delta[k] *= factor
+    if own[4] and m == 1:
+        call(net[PRODUCT], (delta, 0, 1, h, rows, dW, rows, 1, n, rows, dW, rows, adds))
+    elif own[4]:
+        call(net[PRODUCT], (h, 1, rows, delta, m, dW, m, rows, n, m, dW, m, adds))
+
+
+@unit("void", "int64* int64 real* real* int64 real*")
+def back(net, layer, theta, delta, n, out):  # type: ignore[no-untyped-def]
+    """Set `out` (n, rows) to `delta W^T`, of `delta` (n, m) and the weights W (rows, m) of a layer."""
+    own = moved(net, SIZES + EACH * layer)
+    rows, m, W = own[0], own[1], moved(theta, own[2])
+    if m == 1:
+        call(net[PRODUCT], (delta, 1, 1, W, rows, out, rows, n, 1, rows, out, 0, 0))
+    elif n < 4:
+        for k in range(n):
+            call(net[DOTS], (W, moved(delta, k * m), rows, m, moved(out, k * rows)))
+    else:
+        turned = moved(numbers_at(net[SCRATCH], W[0]), 1)
+        for j in range(m):
+            for i in range(rows):
+                turned[j * rows + i] = W[i * m + j]
+        call(net[PRODUCT], (delta, m, 1, turned, rows, out, rows, n, m, rows, out, 0, 0))
+
+
+_ARGUMENTS = "int64* int64 float64* real* real* real* real* int64 real real* int64"
+
+
+@unit("float64", _ARGUMENTS)
+def through_layers(net, sigma, numbers, theta, x, y, base, n, weight, g, wanted):  # type: ignore[no-untyped-def]
     """Fill `g` (P,), where it is wanted, with the gradient of `weight` times the summed losses; return their sum.
 
-    Samples are `n` rows of `x` at `o`, labels of `y` at `yo`; rows of `base` at `bo` are subtracted from the outputs;
-    where `scale` is 0, they become the outputs. `H`, `S` hold activations and, after the way forward, slopes and then
-    `dL/dz` by layer; `T` is scratch. `sigma` is the address of the activation, 0 for none, `numbers` at `q` its
-    numbers. Unless `K` is empty, `sigma` is of order 2, `K` keeps the slopes, and `B` becomes `dL/dh sigma''(z)`;
-    `S` ends as `dL/dz` times the multiplier of its layer.
+    `base` is subtracted from the outputs; where the scale is 0, they become it. `sigma` is the address of the
+    activation, 0 for none. Its slopes become `dL/dz` by layer, times the multiplier of the layer, unless they have a
+    place of their own: then sigma is of order 2, and `dL/dh sigma''(z)` is kept as well.
     """
-    sizes, at, learns, multipliers, loss_numbers, scale, shifted = net
-    L = at.shape[0]
-    one, p, before = weight / weight, 0, 0
-    zero = one - one
+    L, H, S = net[LAYERS], numbers_at(net[ACTIVATIONS], weight), numbers_at(net[DELTAS], weight)
+    slopes, bends = numbers_at(net[SLOPES], weight), numbers_at(net[BENDS], weight)
+    h, p, N, count = x, 0, 0, 0
     for layer in range(L):
-        rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
-        plain = multipliers[layer] == one
-        h = address(x, o) if layer == 0 else address(H, before)
-        bias_at = address(theta, b) if plain and b >= 0 else 0
-        ahead(units, zero, h, address(theta, W), bias_at, address(H, p), n, rows, m)
-        if not plain:
-            scale_by(H, p, p + n * m, multipliers[layer])
-        if b >= 0 and (m == 1 or not plain):
-            add_bias(theta, b, H, p, n, m)
+        p, z, count = N, moved(H, N), n * net[SIZES + EACH * layer + 1]
+        call(net[AHEAD], (net, layer, theta, h, z, n, 0))
         if layer + 1 < L and sigma != 0:
-            call(sigma, (address(H, p), address(S, p), address(B, p), n * m, address(numbers, q)))
-        before = p
-        p += n * m
-    C = sizes[L]
-    p -= n * C
-    if shifted:
-        f = H[p : p + n * C]
-        own = base[bo : bo + n * C]
-        for k in range(n * C):
-            if scale == 0:
-                own[k] = f[k]
-            f[k] = scale * (f[k] - own[k])
-    total = call_number(
-        units[LOSS], (address(H, p), address(y, yo), address(S, p), n, C, weight, address(loss_numbers, 0))
-    )
+            call(sigma, (z, moved(slopes, p), moved(bends, p), count, numbers))
+        h = z
+        N += count
+    delta, scale = moved(S, p), numbers_at(net[FACTORS], weight)[L]
+    for k in range(count if net[SHIFTED] else 0):
+        if scale == 0:
+            base[k] = h[k]
+        h[k] = scale * (h[k] - base[k])
+    C = net[SIZES + EACH * (L - 1) + 1]
+    total = call_number(net[LOSS], (h, y, delta, n, C, weight, numbers_at(net[LOSS_NUMBERS], 0.0)))
     if not wanted:
         return total
-    for k in range(p if K.shape[0] else 0):
-        K[k] = S[k]
-    if scale != one:
-        scale_by(S, p, p + n * C, scale)
-    lowest = 0
-    while lowest < L - 1 and not (learns[lowest, 0] or learns[lowest, 1]):
-        lowest += 1
-    T[0] = one
-    for layer in range(L - 1, lowest - 1, -1):
-        rows, m, W, b = sizes[layer], sizes[layer + 1], at[layer, 0], at[layer, 1]
-        before = p - n * rows
-        if learns[layer, 1]:
-            product(units[PRODUCT], zero, address(T, 0), ZERO, ZERO, address(S, p), m, address(g, b), m, ONE, n, m)
-        if multipliers[layer] != one:
-            scale_by(S, p, p + n * m, multipliers[layer])
-        if learns[layer, 0]:
-            h = address(x, o) if layer == 0 else address(H, before)
-            slope_of_weights(units, zero, h, address(S, p), address(g, W), n, rows, m)
-        if layer > lowest:
-            if sigma == 0:
-                back(units[PRODUCT], units[DOTS], theta, W, rows, m, S, p, n, S, before, T)
-            else:
-                back(units[PRODUCT], units[DOTS], theta, W, rows, m, S, p, n, T, 1 + rows * m, T)
-                towards, slopes = T[1 + rows * m : 1 + rows * m + n * rows], S[before:p]
-                for k in range(n * rows):
-                    slopes[k] *= towards[k]
-                bends = B[before:p]
-                for k in range(n * rows if K.shape[0] else 0):
-                    bends[k] *= towards[k]
-            p = before
+    for k in range(count if scale != 1 else 0):
+        delta[k] *= scale
+    for layer in range(L - 1, net[LOWEST] - 1, -1):
+        rows, m = net[SIZES + EACH * layer], net[SIZES + EACH * layer + 1]
+        delta = moved(S, p)
+        count = n * rows
+        p -= count
+        call(net[SLOPE], (net, layer, moved(H, p) if layer > 0 else x, delta, g, n, 0))
+        if layer > net[LOWEST]:
+            below, bent, apart = moved(S, p), moved(bends, p), net[SLOPES] != net[DELTAS]
+            if m == 1 and sigma != 0 and not apart:  # in one go
+                W = moved(theta, net[SIZES + EACH * layer + 2])
+                for k in range(n):
+                    own, towards = moved(below, k * rows), delta[k]
+                    for i in range(rows):
+                        own[i] *= towards * W[i]
+                continue
+            towards = below if apart or sigma == 0 else moved(numbers_at(net[SCRATCH], weight), 1 + rows * m)
+            times = moved(slopes, p) if apart else towards
+            call(net[BACK], (net, layer, theta, delta, n, towards))
+            for k in range(count if apart else 0):
+                bent[k] *= towards[k]
+            for k in range(count if sigma != 0 else 0):
+                below[k] *= times[k]
     return total
 
 
-@numba.njit(**PIECE)
-def ahead(units, zero, h, W, b, z, n, rows, m):  # type: ignore[no-untyped-def]
-    """Set `z` (n, m) to `h W`, plus the bias `b`, unless that is 0, of more than one output; all are addresses."""
-    if m == 1:
-        dots(units[DOTS], zero, h, W, n, rows, z)
-    elif b != 0:
-        product_from(units[PRODUCT], zero, h, rows, ONE, W, m, z, m, n, rows, m, b, ZERO)
-    else:
-        product(units[PRODUCT], zero, h, rows, ONE, W, m, z, m, n, rows, m)
-
-
-@numba.njit(**PIECE)
-def slope_of_weights(units, zero, h, delta, g, n, rows, m):  # type: ignore[no-untyped-def]
-    """Set the gradient by a matrix (rows, m) to `h^T delta`, for `delta` (n, m); all are addresses."""
-    if m == 1:
-        product(units[PRODUCT], zero, delta, ZERO, ONE, h, rows, g, rows, ONE, n, rows)
-    else:
-        product(units[PRODUCT], zero, h, ONE, rows, delta, m, g, m, rows, n, m)
-
-
-@numba.njit(**PIECE)
-def back(unit, dot_unit, theta, W, rows, m, S, p, n, out, to, T):  # type: ignore[no-untyped-def]
-    """Set `out` (n, rows), at `to`, to `delta W^T`: `delta` (n, m) of `S` at `p`, W (rows, m); `T[1:]` is scratch."""
-    zero = S.dtype.type(0)
-    if m == 1:
-        product(unit, zero, address(S, p), ONE, ONE, address(theta, W), rows, address(out, to), rows, n, ONE, rows)
-    elif n < 4:
-        for k in range(n):
-            dots(dot_unit, zero, address(theta, W), address(S, p + k * m), rows, m, address(out, to + k * rows))
-    else:
-        for j in range(m):
-            column = T[1 + j * rows : 1 + j * rows + rows]
-            for i in range(rows):
-                column[i] = theta[W + i * m + j]
-        product(unit, zero, address(S, p), m, ONE, address(T, 1), rows, address(out, to), rows, n, m, rows)
-
-
-@numba.njit(**PIECE)
-def diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted):  # type: ignore[no-untyped-def]
+@unit("float64", _ARGUMENTS)
+def diagonal(net, sigma, numbers, theta, x, y, base, n, weight, g, wanted):  # type: ignore[no-untyped-def]
     """Do as `through_layers` for `f = x (u^D - v^D)`, `theta = (u, v)`."""
-    sizes, _, _, _, loss_numbers, scale, shifted = net
-    d, one = sizes[0], weight / weight
-    zero = one - one
-    beta, u, v = T[:d], T[d : 2 * d], T[2 * d : 3 * d]  # u^(D-1), v^(D-1)
+    d, depth, scale = net[SIZES], net[DEPTH], numbers_at(net[FACTORS], weight)[0]
+    f, delta, beta = (
+        numbers_at(net[ACTIVATIONS], weight),
+        numbers_at(net[DELTAS], weight),
+        numbers_at(net[SCRATCH], weight),
+    )
+    u, v = moved(beta, d), moved(beta, 2 * d)  # u^(D-1), v^(D-1)
     for i in range(d):
-        u[i], v[i] = (theta[i], theta[d + i]) if depth > 1 else (one, one)
+        u[i], v[i] = (theta[i], theta[d + i]) if depth > 1 else (like(1, weight), like(1, weight))
     for _ in range(depth - 2):
         for i in range(d):
             u[i] *= theta[i]
             v[i] *= theta[d + i]
     for i in range(d):
         beta[i] = u[i] * theta[i] - v[i] * theta[d + i]
-    dots(units[DOTS], zero, address(x, o), address(T, 0), n, d, address(H, 0))
-    if shifted:
-        for k in range(n):
-            if scale == 0:
-                base[bo + k] = H[k]
-            H[k] = scale * (H[k] - base[bo + k])
-    total = call_number(
-        units[LOSS], (address(H, 0), address(y, yo), address(S, 0), n, 1, weight, address(loss_numbers, 0))
-    )
+    call(net[DOTS], (x, beta, n, d, f))
+    for k in range(n if net[SHIFTED] else 0):
+        if scale == 0:
+            base[k] = f[k]
+        f[k] = scale * (f[k] - base[k])
+    total = call_number(net[LOSS], (f, y, delta, n, 1, weight, numbers_at(net[LOSS_NUMBERS], 0.0)))
     if wanted:
-        product(units[PRODUCT], zero, address(S, 0), ZERO, ONE, address(x, o), d, address(T, 0), d, ONE, n, d)
-        factor = scale * u.dtype.type(depth)
+        call(net[PRODUCT], (delta, 0, 1, x, d, beta, d, 1, n, d, beta, 0, 0))
+        factor = scale * like(depth, weight)
         for i in range(d):
             g[i] = factor * u[i] * beta[i]
             g[d + i] = -factor * v[i] * beta[i]
     return total
 
 
-@numba.njit(**PIECE)
-def one_chunk(  # type: ignore[no-untyped-def]
-    net, units, sigma, numbers, q, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted
-):
-    """Do as `through_layers`, or as `diagonal` where there is a `depth`: of the two, numba compiles that alone."""
-    if depth is not None:
-        return diagonal(net, units, depth, theta, x, o, y, yo, base, bo, n, weight, H, S, T, g, wanted)
-    return through_layers(
-        net, units, sigma, numbers, q, theta, x, o, y, yo, base, bo, n, weight, H, S, S[:0], S, T, g, wanted
-    )
+@unit("void", "int64* int64* real")
+def run(net, task, weight):  # type: ignore[no-untyped-def]
+    """Train some of R networks, in place; `DONE` (R,) gets the numbers of updates.
 
-
-@numba.njit(**FREE)
-def run(  # type: ignore[no-untyped-def]
-    net, units, sigmas, numbers, depth, replicas, theta, x, y, base, weight, rows, buffers, memory, segments, factors,
-    update_numbers, lrs, first, losses, done, levels, samples, ends, gradients, updates,
-):  # fmt: skip
-    """Train some of R networks from iteration `first` on, in place; `done` (R,) gets the numbers of updates.
-
-    Arrays `theta` (R, P), `memory` (R, slots P), `lrs` (R, count) begin with the replica, `x`, `y` and `base` (Q, n,
-    ...) may be shared by all. Batch b holds `samples[r, ends[b] : ends[b + 1]]`; without `samples` batches are full
-    and `losses` (R, count) recorded. Gradients are summed over chunks of `rows` samples. `weight` is that of a sample,
-    0 for its share of the batch. Without `updates`, `losses` are the sums before their weight, and the gradient stays
-    in its buffer; with `updates` alone, both are there already. `depth` is that of a diagonal network, None of others.
+    Arrays of weights (R, P), memory (R, slots P), rates and losses (R, count) begin with the replica; inputs, labels
+    and `BASE` are shared where their steps from replica to replica are 0. Batch b holds `SAMPLES[r, ENDS[b] :
+    ENDS[b + 1]]`; without samples batches are full and losses recorded. Gradients are summed over chunks. `weight` is
+    that of a sample, with `MEAN` of the mean over its batch. Without `UPDATES`, losses are the sums before their
+    weight, and the gradient stays in its buffer; with `UPDATES` alone, both are there already.
     """
-    H, S, T, g, part, xb, yb, zb = buffers
-    H, S, T, g, part = borrowed(H), borrowed(S), borrowed(T), borrowed(g), borrowed(part)
-    xb, yb, zb, theta, memory = borrowed(xb), borrowed(yb), borrowed(zb), borrowed(theta), borrowed(memory)
-    x, y, base, numbers = borrowed(x), borrowed(y), borrowed(base), borrowed(numbers)
-    sizes, at, learns, multipliers, loss_numbers, scale, shifted = net
-    net = (
-        borrowed(sizes), borrowed(at), borrowed(learns), borrowed(multipliers), borrowed(loss_numbers), scale, shifted
-    )  # fmt: skip
-    full, real = samples.shape[1] == 0, theta.dtype.type
-    d, c, C = x.shape[2], y.shape[2], base.shape[2]
-    flat_segments = segments.reshape(-1)
-    X, Y, Z = x.reshape(-1), y.reshape(-1), base.reshape(-1)
-    xs, ys, zs = (X, Y, Z) if full else (xb, yb, zb)
-    per_network = numbers.shape[0] // max(1, sigmas.shape[0])
-    for r in range(replicas[0], replicas[1]):
-        n = x.shape[1]
-        xo, yo = (r if x.shape[0] > 1 else 0) * n * d, (r if y.shape[0] > 1 else 0) * n * c
-        zo = (r if base.shape[0] > 1 else 0) * n * C
-        size, done[r] = n, lrs.shape[1]
-        own, kept = theta[r], memory[r].reshape(-1)
-        for t in range(lrs.shape[1]):
-            total = 0.0
+    P, d, c, C, n = task[WEIGHTS], task[X_COLUMNS], task[Y_COLUMNS], task[OUTPUTS], task[SAMPLES_COUNT]
+    g, part = numbers_at(net[GRADIENT], weight), numbers_at(net[PART], weight)
+    samples, ends, done = numbers_at(task[SAMPLES], n), numbers_at(task[ENDS], n), numbers_at(task[DONE], n)
+    full, updates, measured = task[SAMPLES] == 0, task[UPDATES] != 0, task[GRADIENTS] != 0 or task[UPDATES] == 0
+    for r in range(task[FIRST], task[LAST]):
+        x = moved(numbers_at(task[X], weight), r * task[X_STEP])
+        y = moved(numbers_at(task[Y], weight), r * task[Y_STEP])
+        base = moved(numbers_at(task[BASE], weight), r * task[BASE_STEP])
+        theta = moved(numbers_at(task[THETA], weight), r * P)
+        memory = moved(numbers_at(task[MEMORY], weight), r * P * task[SLOTS])
+        rates = moved(numbers_at(task[RATES], 0.0), r * task[COUNT])
+        losses = moved(numbers_at(task[LOSSES], 0.0), r * task[COUNT])
+        numbers = moved(numbers_at(task[SIGMA_NUMBERS], 0.0), r * task[NUMBERS])
+        sigma, level, size = numbers_at(task[SIGMAS], n)[r], numbers_at(task[LEVELS], 0.0)[r], n
+        xs, ys, bases = x, y, base
+        done[r] = task[COUNT]
+        for t in range(task[COUNT]):
             if not full:
-                size = ends[t + 1] - ends[t]
+                first = ends[t]
+                size = ends[t + 1] - first
+                xs, ys, bases = (
+                    numbers_at(net[BATCH_X], weight), numbers_at(net[BATCH_Y], weight),
+                    numbers_at(net[BATCH_BASE], weight),
+                )  # fmt: skip
                 for q in range(size):
-                    k = samples[r, ends[t] + q]
-                    pick(xb, q * d, X, xo + k * d, d)
-                    pick(yb, q * c, Y, yo + k * c, c)
-                    pick(zb, q * C, Z, zo + k * C, C)
-            each = real(1) / real(size) if weight == 0 else weight
-            for start in range(0, size if gradients or not updates else 0, rows):
-                count = min(size, start + rows) - start
-                a, b, e = (xo, yo, zo) if full else (0, 0, 0)
-                if start == 0:
-                    total += one_chunk(
-                        net, units, sigmas[r], numbers, r * per_network, depth, own, xs, a, ys, b, zs, e, count, each,
-                        H, S, T, g, gradients,
-                    )  # fmt: skip
-                else:
-                    total += one_chunk(
-                        net, units, sigmas[r], numbers, r * per_network, depth, own, xs, a + start * d, ys,
-                        b + start * c, zs, e + start * C, count, each, H, S, T, part, gradients,
-                    )  # fmt: skip
-                if start > 0 and gradients:
-                    for i in range(g.shape[0]):
-                        g[i] += part[i]
-            if full:
-                if gradients or not updates:
-                    losses[r, t] = total * each if updates else total
-                if updates and (not np.isfinite(losses[r, t]) or losses[r, t] <= levels[r]):
-                    done[r] = t
-                    break
-            if updates:
-                call(
-                    units[UPDATE],
+                    k = samples[r * task[BATCHED] + first + q]
+                    for i in range(d):
+                        xs[q * d + i] = x[k * d + i]
+                    for i in range(c):
+                        ys[q * c + i] = y[k * c + i]
+                    for i in range(C):
+                        bases[q * C + i] = base[k * C + i]
+            each, total = weight / like(size, weight) if task[MEAN] else weight, 0.0
+            for start in range(0, size if measured else 0, task[CHUNK]):
+                count = task[CHUNK] if start + task[CHUNK] < size else size - start
+                total += call_number(
+                    net[NETWORK],
                     (
-                        address(own, 0), address(g, 0), address(kept, 0), own.shape[0], address(flat_segments, 0),
-                        factors.shape[0], address(factors, 0), lrs[r, t], first + t, losses[r, t] if full else 0.0,
-                        address(update_numbers, 0),
+                        net, sigma, numbers, theta, moved(xs, start * d), moved(ys, start * c),
+                        moved(bases, start * C), count, each, part if start else g, task[GRADIENTS],
                     ),
                 )  # fmt: skip
-
-
-@numba.njit(**PIECE)
-def pick(to, at, source, place, count):  # type: ignore[no-untyped-def]
-    """Copy numbers."""
-    left, right = to[at : at + count], source[place : place + count]
-    for i in range(count):
-        left[i] = right[i]
+                for i in range(P if start and task[GRADIENTS] else 0):
+                    g[i] += part[i]
+            if full and measured:
+                losses[t] = total * each if updates else total
+            if full and updates and (not np.isfinite(losses[t]) or losses[t] <= level):
+                done[r] = t
+                break
+            if updates:
+                call(
+                    task[UPDATE],
+                    (
+                        theta, g, memory, P, task[SEGMENTS], task[SEGMENTS_COUNT], task[RATE_FACTORS], rates[t],
+                        task[ITERATION] + t, losses[t] if full else 0.0, task[UPDATE_NUMBERS],
+                    ),
+                )  # fmt: skip

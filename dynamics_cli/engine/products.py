@@ -1,32 +1,22 @@
-"""Products of small matrices and calls of units by address, as kernels need them: on flat arrays, without BLAS.
+"""Products of small matrices, without BLAS: units of pointers.
 
 Products are made of tiles: some rows by some vectors of the processor, which stay in its registers while the inner
 dimension runs. Every number of a product is one sum in the order of the inner dimension, each term by one fused
 multiply-add where the processor has it: the bits depend neither on the tiles nor on how samples are cut into chunks.
 For the sizes of networks (tens to hundreds of columns) this is two to three times as fast as a call of BLAS, which
-packs its arguments first (`benchmarks/products.py`).
+packs its arguments first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-import numba
-import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, extending, types  # type: ignore[attr-defined]
-from numba.core import cgutils
+from numba import types
 
-from dynamics_cli.compiling import OPTIONS, STRICT
-
-intrinsic: Any = extending.intrinsic
-ZERO, ONE = np.int64(0), np.int64(1)
-"""Arguments of pieces: for each literal 0 and 1 numba would compile a piece once more."""
-PIECE: dict[str, Any] = {**STRICT, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of the pieces of kernels."""
+from dynamics_cli.engine.native import called, fused, intrinsic, like, moved, multiply_add, unit
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
@@ -40,31 +30,31 @@ def _shape_of_tiles() -> tuple[int, int, int]:
 
 
 _ROWS, _VECTORS, _BYTES = _shape_of_tiles()
+_TINY = 32
+"""Multiply-adds of a product up to which tiles cost more than the product."""
+_BLOCK = 96
+"""Rows of A that go through all columns of B before the next: they stay in the cache."""
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
-def _element(context: Any, array: Any) -> Any:
-    return context.get_data_type(array.dtype)
+@intrinsic
+def _lanes(context, pointer):  # type: ignore[no-untyped-def]
+    """Return how many numbers a vector of the processor holds."""
+    count = _BYTES * 8 // pointer.dtype.bitwidth
+    return types.int64(pointer), lambda context, builder, signature, arguments: ir.Constant(_I64, count)
 
 
-def _data(context: Any, builder: Any, kind: Any, value: Any, offset: Any) -> Any:
-    """Return a pointer to an element of a flat array."""
-    return builder.gep(context.make_array(kind)(context, builder, value).data, [offset])
+def _vector(context: Any, pointer: Any) -> tuple[Any, int]:
+    """Return the type of vectors of the numbers at a pointer, and the bytes of such a number."""
+    size = pointer.dtype.bitwidth // 8
+    return ir.VectorType(context.get_value_type(pointer.dtype), _BYTES // size), size
 
 
 def _of_each(builder: Any, vector: Any, number: Any) -> Any:
     """Return a vector of one number."""
-    if not isinstance(vector, ir.VectorType):
-        return number
     none = ir.Constant(vector, ir.Undefined)
-    first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, none, zeros)
-
-
-def _multiply_add(builder: Any, kind: Any, size: int) -> Any:
-    name = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
-    function = ir.FunctionType(kind, [kind, kind, kind])
-    return cgutils.get_or_insert_function(builder.module, function, f"llvm.fmuladd.{name}f{8 * size}")  # type: ignore[no-untyped-call]
+    first = builder.insert_element(none, number, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count))
 
 
 def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
@@ -88,349 +78,180 @@ def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[[Any, list
     return carried
 
 
-def _tile(rows: int, vectors: int, share: int) -> Any:
-    """Return `tile(A, a, ar, ak, B, b, bk, C, c, cr, K, I, i, ir, begins)`, of vectors of `1/share` of the widest.
+def _tile(rows: int, vectors: int) -> Any:
+    """Return `tile(A, ar, ak, B, bk, C, cr, K, I, ir, begins, count)`.
 
-    It sets `rows` by `vectors` vectors of C, at `c` with rows `cr` apart, to A B, `K` numbers of A at `a`, in steps of
-    `ar` by row and `ak` by column, and of B at `b`, rows `bk` apart; with `begins`, plus those of I at `i`, `ir` apart.
+    It sets `rows` by `vectors` vectors of C, of rows `cr` apart, to A B, `K` numbers of A in steps of `ar` by row and
+    `ak` by column, and of B in rows `bk` apart; with `begins`, plus those of I, `ir` apart. Of one vector, it sets
+    `count` numbers alone.
     """
 
     @intrinsic
-    def tile(context, A, a, ar, ak, B, b, bk, C, c, cr, K, I, i, ir_, begins):  # type: ignore[no-untyped-def] # noqa: E741
-        n = types.intp
-        signature = types.void(A, n, n, n, B, n, n, C, n, n, n, I, n, n, types.boolean)
+    def tile(context, A, ar, ak, B, bk, C, cr, K, I, ir_, begins, count):  # type: ignore[no-untyped-def] # noqa: E741
+        n = types.int64
 
         def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            A, a, ar, ak, B, b, bk, C, c, cr, K, I, i, ir_, begins = arguments  # noqa: E741
-            kinds = signature.args
-            number = _element(context, kinds[0])
-            size = 8 if isinstance(number, ir.DoubleType) else 4
-            width = max(1, _BYTES // size // share)
-            vector = ir.VectorType(number, width) if width > 1 else number
-            add = _multiply_add(builder, vector, size)
+            A, ar, ak, B, bk, C, cr, K, I, ir_, begins, count = arguments  # noqa: E741
+            vector, size = _vector(context, signature.args[0])
+            align, zeros = ir.Constant(_I32, size), ir.Constant(vector, None)
+            lanes = ir.Constant(ir.VectorType(_I64, vector.count), list(range(vector.count)))
+            there = builder.icmp_signed("<", lanes, _of_each(builder, lanes.type, count))
+            pointer, name = vector.as_pointer(), f"v{vector.count}f{8 * size}.p0"
+            load = ir.FunctionType(vector, [pointer, _I32, there.type, vector])
+            store = ir.FunctionType(ir.VoidType(), [vector, pointer, _I32, there.type])
 
-            def rows_of(kind: Any, array: Any, offset: Any, apart: Any) -> list[Any]:
-                found = [_data(context, builder, kind, array, offset)]
+            def rows_of(pointer: Any, apart: Any) -> list[Any]:
+                found = [pointer]
                 for _ in range(rows - 1):
                     found.append(builder.gep(found[-1], [apart]))
                 return found
 
             def vectors_at(pointer: Any) -> list[Any]:
-                places = [builder.gep(pointer, [ir.Constant(ir.IntType(64), v * width)]) for v in range(vectors)]
-                return [builder.bitcast(place, vector.as_pointer()) for place in places]
+                places = [builder.gep(pointer, [ir.Constant(_I64, v * vector.count)]) for v in range(vectors)]
+                return [builder.bitcast(one, vector.as_pointer()) for one in places]
 
-            def loaded(place: Any) -> Any:
-                value = builder.load(place)
+            def loaded(at: Any) -> Any:
+                if vectors == 1:
+                    return called(builder, f"llvm.masked.load.{name}", load, [at, align, there, zeros])
+                value = builder.load(at)
                 value.align = size
                 return value
 
-            of_a, of_c = rows_of(kinds[0], A, a, ar), rows_of(kinds[7], C, c, cr)
-            of_b = _data(context, builder, kinds[4], B, b)
-            zero = ir.Constant(vector, None if width > 1 else 0.0)
             starts = []
-            for row in rows_of(kinds[11], I, i, ir_):
+            for row in rows_of(I, ir_):
                 # where nothing is to be added this is C itself, which can be read
-                starts += [builder.select(begins, loaded(place), zero) for place in vectors_at(row)]
+                starts += [builder.select(begins, loaded(at), zeros) for at in vectors_at(row)]
+            of_a = rows_of(A, ar)
 
             def step(k: Any, sums: list[Any]) -> list[Any]:
-                right = [loaded(place) for place in vectors_at(builder.gep(of_b, [builder.mul(k, bk)]))]
-                along = builder.mul(k, ak)
-                found = []
+                right = [loaded(at) for at in vectors_at(builder.gep(B, [builder.mul(k, bk)]))]
+                along, found = builder.mul(k, ak), []
                 for r, row in enumerate(of_a):
                     left = _of_each(builder, vector, builder.load(builder.gep(row, [along])))
-                    found += [builder.call(add, [left, one, sums[r * vectors + v]]) for v, one in enumerate(right)]
+                    found += [fused(builder, vector, [left, b, sums[r * vectors + v]]) for v, b in enumerate(right)]
                 return found
 
-            sums = _loop(builder, K, starts, step)
-            for r, row in enumerate(of_c):
-                for v, place in enumerate(vectors_at(row)):
-                    builder.store(sums[r * vectors + v], place).align = size
+            sums = iter(_loop(builder, K, starts, step))
+            for row in rows_of(C, cr):
+                for at in vectors_at(row):
+                    if vectors == 1:
+                        called(builder, f"llvm.masked.store.{name}", store, [next(sums), at, align, there])
+                    else:
+                        builder.store(next(sums), at).align = size
             return context.get_dummy_value()
 
-        return signature, written
+        return types.void(A, n, n, B, n, C, n, n, I, n, types.boolean, n), written
 
     return tile
 
 
-_many_wide, _one_wide = _tile(_ROWS, _VECTORS, 1), _tile(1, _VECTORS, 1)
-_many_1, _one_1 = _tile(_ROWS, 1, 1), _tile(1, 1, 1)
-_many_2, _one_2 = _tile(_ROWS, 1, 2), _tile(1, 1, 2)
-_many_4, _one_4 = _tile(_ROWS, 1, 4), _tile(1, 1, 4)
-_many_last, _one_last = _tile(_ROWS, 1, 64), _tile(1, 1, 64)
-_BLOCK = 96
-"""Rows of A that go through all columns of B before the next: they stay in the cache."""
+_many, _single = _tile(_ROWS, _VECTORS), _tile(1, _VECTORS)
+_many_last, _single_last = _tile(_ROWS, 1), _tile(1, 1)
 
 
-@numba.njit(**PIECE)
-def _product(A, a, ar, ak, B, b, bk, C, c, cr, n, K, m, I, i, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
-    """Set C (n, m) to A B, plus I with `begins`; see `_tile`."""
-    w = _BYTES // A.itemsize
+@unit("void", "real* int64 int64 real* int64 real* int64 int64 int64 int64 real* int64 int64")
+def product(A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
+    """Set C (n, m), rows `cr` apart, to A B; with `begins`, plus I, of which rows are `ir` apart: 0 for one row.
+
+    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). Rows of B (K, m)
+    are `bk` apart. Without `begins`, I is C.
+    """
+    adds = begins != 0
+    if n * K * m <= _TINY:
+        for k in range(n):
+            for j in range(m):
+                s = like(0, A[0])
+                if adds:
+                    s = I[k * ir + j]
+                for q in range(K):
+                    s = multiply_add(A[k * ar + q * ak], B[q * bk + j], s)
+                C[k * cr + j] = s
+        return
+    w = _lanes(A)
     for first in range(0, n, _BLOCK):
-        last = min(n, first + _BLOCK)
+        last = n if n < first + _BLOCK else first + _BLOCK
         whole = first + (last - first) // _ROWS * _ROWS
         j = 0
-        while j + _VECTORS * w <= m:
-            for k in range(first, whole, _ROWS):
-                _many_wide(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            for k in range(whole, last):
-                _one_wide(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            j += _VECTORS * w
-        while j + w <= m:
-            for k in range(first, whole, _ROWS):
-                _many_1(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            for k in range(whole, last):
-                _one_1(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            j += w
-        if w >= 4 and j + w // 2 <= m:
-            for k in range(first, whole, _ROWS):
-                _many_2(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            for k in range(whole, last):
-                _one_2(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            j += w // 2
-        if w >= 8 and j + w // 4 <= m:
-            for k in range(first, whole, _ROWS):
-                _many_4(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            for k in range(whole, last):
-                _one_4(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            j += w // 4
         while j < m:
+            wide = j + _VECTORS * w <= m
+            b, left = moved(B, j), m - j
             for k in range(first, whole, _ROWS):
-                _many_last(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
+                a, c, i = moved(A, k * ar), moved(C, k * cr + j), moved(I, k * ir + j)
+                if wide:
+                    _many(a, ar, ak, b, bk, c, cr, K, i, ir, adds, w)
+                else:
+                    _many_last(a, ar, ak, b, bk, c, cr, K, i, ir, adds, left)
             for k in range(whole, last):
-                _one_last(A, a + k * ar, ar, ak, B, b + j, bk, C, c + k * cr + j, cr, K, I, i + k * ir + j, ir, begins)
-            j += 1
+                a, c, i = moved(A, k * ar), moved(C, k * cr + j), moved(I, k * ir + j)
+                if wide:
+                    _single(a, ar, ak, b, bk, c, cr, K, i, ir, adds, w)
+                else:
+                    _single_last(a, ar, ak, b, bk, c, cr, K, i, ir, adds, left)
+            j += _VECTORS * w if wide else w
 
 
 @intrinsic
-def _dots(context, A, a, ar, b, at, K, C, c):  # type: ignore[no-untyped-def]
+def _dots(context, A, ar, b, K, C):  # type: ignore[no-untyped-def]
     """Set `_ROWS` numbers of C to the dot products of rows of A with `b`; each in partial sums by vector lanes."""
-    n = types.intp
-    signature = types.void(A, n, n, b, n, n, C, n)
+    n = types.int64
 
     def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        A, a, ar, b, at, K, C, c = arguments
-        kinds = signature.args
-        number = _element(context, kinds[0])
-        size = 8 if isinstance(number, ir.DoubleType) else 4
-        width = _BYTES // size
-        vector = ir.VectorType(number, width)
-        add, add_one = _multiply_add(builder, vector, size), _multiply_add(builder, number, size)
-        i64 = ir.IntType(64)
-        rows = [_data(context, builder, kinds[0], A, a)]
+        A, ar, b, K, C = arguments
+        vector, size = _vector(context, signature.args[0])
+        width = ir.Constant(_I64, vector.count)
+        rows = [A]
         for _ in range(_ROWS - 1):
             rows.append(builder.gep(rows[-1], [ar]))
-        right = _data(context, builder, kinds[3], b, at)
-        whole = builder.sdiv(K, ir.Constant(i64, width))
+        whole = builder.sdiv(K, width)
 
         def at_vector(pointer: Any, k: Any) -> Any:
-            place = builder.gep(pointer, [builder.mul(k, ir.Constant(i64, width))])
-            value = builder.load(builder.bitcast(place, vector.as_pointer()))
+            at = builder.gep(pointer, [builder.mul(k, width)])
+            value = builder.load(builder.bitcast(at, vector.as_pointer()))
             value.align = size
             return value
 
         def step(k: Any, sums: list[Any]) -> list[Any]:
-            one = at_vector(right, k)
-            return [builder.call(add, [at_vector(row, k), one, s]) for row, s in zip(rows, sums, strict=True)]
+            right = at_vector(b, k)
+            return [fused(builder, vector, [at_vector(row, k), right, s]) for row, s in zip(rows, sums, strict=True)]
 
-        sums = _loop(builder, whole, [ir.Constant(vector, None)] * _ROWS, step)
         totals = []
-        for one in sums:
-            parts, length = one, width
+        for lanes in _loop(builder, whole, [ir.Constant(vector, None)] * _ROWS, step):
+            parts, length = lanes, vector.count
             while length > 1:
                 length //= 2
                 halves = [
-                    ir.Constant(ir.VectorType(ir.IntType(32), length), list(range(first, first + length)))
+                    ir.Constant(ir.VectorType(_I32, length), list(range(first, first + length)))
                     for first in (0, length)
                 ]
                 none = ir.Constant(parts.type, ir.Undefined)
                 low, high = (builder.shuffle_vector(parts, none, half) for half in halves)
                 parts = builder.fadd(low, high)
-            totals.append(builder.extract_element(parts, ir.Constant(ir.IntType(32), 0)))
-        done = builder.mul(whole, ir.Constant(i64, width))
+            totals.append(builder.extract_element(parts, ir.Constant(_I32, 0)))
+        done = builder.mul(whole, width)
 
         def last(k: Any, sums: list[Any]) -> list[Any]:
-            at_k = builder.add(done, k)
-            one = builder.load(builder.gep(right, [at_k]))
-            return [
-                builder.call(add_one, [builder.load(builder.gep(row, [at_k])), one, s])
-                for row, s in zip(rows, sums, strict=True)
-            ]
+            at = builder.add(done, k)
+            right = builder.load(builder.gep(b, [at]))
+            left = [builder.load(builder.gep(row, [at])) for row in rows]
+            return [fused(builder, vector.element, [one, right, s]) for one, s in zip(left, sums, strict=True)]
 
         for r, total in enumerate(_loop(builder, builder.sub(K, done), totals, last)):
-            place = builder.gep(_data(context, builder, kinds[6], C, c), [ir.Constant(i64, r)])
-            builder.store(total, place)
+            builder.store(total, builder.gep(C, [ir.Constant(_I64, r)]))
         return context.get_dummy_value()
 
-    return signature, written
+    return types.void(A, n, b, n, C), written
 
 
-@numba.njit(**PIECE)
-def _dot_products(A, a, b, at, n, K, C, c):  # type: ignore[no-untyped-def]
+@unit("void", "real* real* int64 int64 real*")
+def dots(A, b, n, K, C):  # type: ignore[no-untyped-def]
     """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); the last blocks of rows may overlap."""
-    if n < _ROWS or _BYTES // A.itemsize > K:
+    if n < _ROWS or _lanes(A) > K:
         for k in range(n):
-            s = A.dtype.type(0)
+            s = like(0, A[0])
             for i in range(K):
-                s = multiply_add(A[a + k * K + i], b[at + i], s)
-            C[c + k] = s
+                s = multiply_add(A[k * K + i], b[i], s)
+            C[k] = s
         return
-    for k in range(0, n - _ROWS + 1, _ROWS):
-        _dots(A, a + k * K, K, b, at, K, C, c + k)
-    if n % _ROWS:
-        _dots(A, a + (n - _ROWS) * K, K, b, at, K, C, c + n - _ROWS)
-
-
-@cache
-def product_units(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the addresses of `product` and `dots` in a precision; see the functions of these names."""
-    real = types.float32 if dtype == np.float32 else types.float64
-    n, p = types.intp, types.CPointer(real)  # type: ignore[no-untyped-call]
-    options = {"cache": OPTIONS["cache"], "error_model": "numpy"}
-
-    def compiled(function: Any, *arguments: Any) -> int:
-        unit = cfunc(types.void(*arguments), **options)(function)
-        _ALIVE.append(unit)
-        return int(unit.address or 0)
-
-    return compiled(_product_unit, p, n, n, p, n, p, n, n, n, n, p, n, types.int64), compiled(_dots_unit, p, p, n, n, p)
-
-
-_ALIVE: list[Any] = []
-
-
-def _product_unit(A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
-    a, b, c, i = carray(A, 1), carray(B, 1), carray(C, 1), carray(I, 1)
-    _product(a, ZERO, ar, ak, b, ZERO, bk, c, ZERO, cr, n, K, m, i, ZERO, ir, begins != 0)
-
-
-def _dots_unit(A, b, n, K, C):  # type: ignore[no-untyped-def]
-    _dot_products(carray(A, 1), ZERO, carray(b, 1), ZERO, n, K, carray(C, 1), ZERO)
-
-
-@intrinsic
-def multiply_add(context, a, b, c):  # type: ignore[no-untyped-def]
-    """Return `a b + c`, rounded as in tiles."""
-
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        number = context.get_value_type(signature.args[0])
-        function = _multiply_add(builder, number, 8 if isinstance(number, ir.DoubleType) else 4)
-        return builder.call(function, arguments)
-
-    return a(a, a, a), written
-
-
-@intrinsic
-def _at(context, place, index, like):  # type: ignore[no-untyped-def]
-    """Return a number, of the type of `like`, that stands `index` numbers after an address."""
-
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        place, index, like = arguments
-        return builder.load(builder.gep(builder.inttoptr(place, like.type.as_pointer()), [index]))
-
-    return like(place, index, like), written
-
-
-@intrinsic
-def _put(context, place, index, value):  # type: ignore[no-untyped-def]
-    """Set the number that stands `index` numbers after an address."""
-
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        place, index, value = arguments
-        builder.store(value, builder.gep(builder.inttoptr(place, value.type.as_pointer()), [index]))
-        return context.get_dummy_value()
-
-    return types.void(place, index, value), written
-
-
-_TINY = 32
-"""Multiply-adds of a product up to which a call costs more than the product."""
-
-
-@numba.njit(**PIECE)
-def _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, begins):  # type: ignore[no-untyped-def] # noqa: E741
-    for k in range(n):
-        for j in range(m):
-            s = _at(I, k * ir + j, zero) if begins != 0 else zero
-            for q in range(K):
-                s = multiply_add(_at(A, k * ar + q * ak, zero), _at(B, q * bk + j, zero), s)
-            _put(C, k * cr + j, s)
-
-
-@intrinsic
-def borrowed(context, array):  # type: ignore[no-untyped-def]
-    """Return an array whose references nobody counts, for the time of a call that holds it.
-
-    Counting is atomic: it would be half of the time of an iteration of a tiny network.
-    """
-
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        copy = context.make_array(signature.args[0])(context, builder, arguments[0])
-        copy.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))  # type: ignore[no-untyped-call]
-        return copy._getvalue()
-
-    return array(array), written
-
-
-@intrinsic
-def address(context, array, offset):  # type: ignore[no-untyped-def]
-    """Return where a number of a flat array stands: unlike an array in a tuple, it counts no references."""
-
-    def written(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.ptrtoint(_data(context, builder, signature.args[0], *arguments), ir.IntType(64))
-
-    return types.int64(array, offset), written
-
-
-@intrinsic
-def call(context, unit, arguments):  # type: ignore[no-untyped-def]
-    """Call the unit at an address with numbers, of which some are addresses."""
-    return _call(types.void, unit, arguments)
-
-
-@intrinsic
-def call_number(context, unit, arguments):  # type: ignore[no-untyped-def]
-    """Call the unit at an address and return its float64; see `call`."""
-    return _call(types.float64, unit, arguments)
-
-
-def _call(result: Any, unit: Any, arguments: Any) -> Any:
-    def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        unit, packed = values
-        given = [builder.extract_value(packed, k) for k in range(len(signature.args[1].types))]
-        returned = ir.VoidType() if result == types.void else context.get_value_type(result)
-        function = builder.inttoptr(unit, ir.FunctionType(returned, [one.type for one in given]).as_pointer())
-        found = builder.call(function, given)
-        return context.get_dummy_value() if result == types.void else found
-
-    return result(unit, arguments), written
-
-
-@numba.njit(**PIECE)
-def product(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m):  # type: ignore[no-untyped-def]
-    """Set C (n, m), rows `cr` apart, to A B; matrices are addresses of their first numbers, of the type of `zero`.
-
-    Rows of A (n, K) are `ar`, its columns `ak` apart: (1, n) for the transposed of a matrix (K, n). Rows of B (K, m)
-    are `bk` apart. `unit` is the first of `product_units`.
-    """
-    if n * K * m <= _TINY:
-        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, C, cr, ZERO)
-    else:
-        call(unit, (A, ar, ak, B, bk, C, cr, n, K, m, C, cr, 0))
-
-
-@numba.njit(**PIECE)
-def product_from(unit, zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir):  # type: ignore[no-untyped-def] # noqa: E741
-    """Set C (n, m) to A B + I, of which rows are `ir` apart: 0 for one row; see `product`."""
-    if n * K * m <= _TINY:
-        _tiny(zero, A, ar, ak, B, bk, C, cr, n, K, m, I, ir, ONE)
-    else:
-        call(unit, (A, ar, ak, B, bk, C, cr, n, K, m, I, ir, 1))
-
-
-@numba.njit(**PIECE)
-def dots(unit, zero, A, b, n, K, C):  # type: ignore[no-untyped-def]
-    """Set C (n,) to the dot products of the rows of A (n, K) with `b` (K,); `unit` is the second of `product_units`."""
-    if n * K <= _TINY:
-        _tiny(zero, A, K, ONE, b, ONE, C, ONE, n, K, ONE, C, ONE, ZERO)
-    else:
-        call(unit, (A, b, n, K, C))
+    for k in range(0, n, _ROWS):
+        first = k if k + _ROWS <= n else n - _ROWS
+        _dots(moved(A, first * K), K, b, K, moved(C, first))

@@ -30,7 +30,7 @@ from dynamics_cli.kinds.tracing import Trace, bend, curve, loss_and_slope, trace
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**",
           "less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}  # fmt: skip
 _CALLS = {"abs": "abs", "sqrt": "np.sqrt", "sin": "np.sin", "cos": "np.cos", "sign": "np.sign"}
-_OPTIONS = '{"error_model": "numpy", "fastmath": {"contract"}}'
+_OPTIONS = '{"error_model": "numpy", "_nrt": False, "fastmath": {"contract"}}'
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,9 @@ def _address(dtype: np.dtype[Any], name: str, arguments: str, result: str, body:
     types = [t.replace("real", real) for _, t in given]
     types = [f"types.CPointer(types.{t[:-1]})" if t.endswith("*") else f"types.{t}" for t in types]
     lines = [
-        f"import numpy as np\nfrom numba import carray, cfunc, types\nfrom numpy import {real} as real\n",
-        f"from dynamics_cli.engine.elementary import {', '.join(formulas.ELEMENTARY)}\n\n",
+        f"import numpy as np\nfrom numba import cfunc, types\nfrom numpy import {real} as real\n",
+        f"from dynamics_cli.engine.elementary import {', '.join(formulas.ELEMENTARY)}",
+        "from dynamics_cli.engine.native import moved\n\n",
         f"@cfunc(types.{result}({', '.join(types)}), cache=CACHE, **{_OPTIONS})",
         f"def {name}({', '.join(one for one, _ in given)}):",
         *body,
@@ -216,8 +217,6 @@ def activation_unit(sigma: Activation, dtype: np.dtype[Any], order: int = 1) -> 
     nodes, trace = traced(sigma, lambda kind, trace: curve(kind, trace, order))
     writer = Writer({"z": "x", **_numbers(trace)}, _reduce_outputs, wide=False)
     arrays = ["z", "s", "b"][: order + 1]
-    for one in arrays:
-        writer.line(f"{one} = carray({one}, n)")
     writer.outside(nodes)
     writer.line("for i in range(n):")
     writer.depth += 1
@@ -248,9 +247,6 @@ def loss_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
     classes = loss.labels == "classes"
     names = {"h": "f[q * C + c]", "y": "label" if classes else "y[q * C + c]", "number_of_output": "c"}
     writer = Writer({**names, **_numbers(trace)}, _reduce_outputs, wide=False)
-    for one in ("f", "delta"):
-        writer.line(f"{one} = carray({one}, n * C)")
-    writer.line(f"y = carray(y, {'n' if classes else 'n * C'})")
     writer.line("summed = 0.0")
     writer.line("for q in range(n):")
     writer.depth += 1
@@ -287,9 +283,6 @@ def bending_unit(loss: Loss, dtype: np.dtype[Any]) -> Unit:
         "h": "f[q * C + c]", "y": "label" if classes else "y[q * C + c]", "v": "v[q * C + c]", "number_of_output": "c",
     }  # fmt: skip
     writer = Writer({**names, **_numbers(trace)}, _reduce_outputs, wide=False)
-    for one in ("f", "v", "out"):
-        writer.line(f"{one} = carray({one}, n * C)")
-    writer.line(f"y = carray(y, {'n' if classes else 'n * C'})")
     writer.line("for q in range(n):")
     writer.depth += 1
     if classes:
@@ -374,13 +367,12 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
     }  # fmt: skip
 
     def over(writer: Writer, q: str, write: Callable[[], None]) -> None:
-        # parts, whose indices are known not to be negative, so that loops over them vectorise
         writer.line(f"first, last = segments[2 * {q}], segments[2 * {q} + 1]")
-        writer.line("t, d = theta[first:last], g[first:last]")
+        writer.line("t, d = moved(theta, first), moved(g, first)")
         for name in memory.read:
             k = slots.index(name)
-            writer.line(f"s{k} = memory[{k} * P + first : {k} * P + last]")
-        writer.line("for i in range(t.shape[0]):")
+            writer.line(f"s{k} = moved(memory, {k} * P + first)")
+        writer.line("for i in range(last - first):")
         writer.depth += 1
         writer.line("w = t[i]")
         for name in memory.read:
@@ -411,8 +403,6 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
             writer.line(f"{place[name]} = kept if abs(kept) >= tiny else real(0)")
 
     writer = Writer(names, reduce, wide=True)
-    writer.line("theta = carray(theta, P)\n    g = carray(g, P)\n    segments = carray(segments, 2 * S)")
-    writer.line(f"memory = carray(memory, {max(1, len(slots))} * P)")
     writer.line(f"tiny = real({100 * float(np.finfo(dtype).tiny)!r})")
 
     def head(q: str) -> None:

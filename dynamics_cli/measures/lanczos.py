@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics_cli.measures.arrays import Floats
 
@@ -32,17 +31,13 @@ def largest_eigenvalues(
 
     Source: Golub and Van Loan, Matrix Computations, Section 10.1.
     """
-    from dynamics_cli.engine.curvature import lanczos_step, largest_of
+    from dynamics_cli.engine.curvature import Lanczos
 
     P = len(start)
-    units, Q, w, alpha, beta = _begun(start, min(limit, P))
-    for j in range(len(alpha)):
-        w[:] = product(Q[j * P : j * P + P])
-        done, residual = lanczos_step(units, Q, w, j, k, tolerance, len(alpha), alpha, beta)
-        if done:
-            values, vectors = largest_of(units, Q, P, j + 1, k, alpha, beta)
-            return values, vectors.T, float(residual)
-    raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
+    if k > min(limit, P):
+        raise ValueError(f"a space of {P} dimensions has no {k} eigenvalues")
+    values, vectors, residual = Lanczos(P, limit).iterate(product, 0, start, k, tolerance)
+    return values[: -k - 1 : -1], vectors.T, residual
 
 
 def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -> Floats:
@@ -53,17 +48,11 @@ def quadrature(product: Callable[[Floats], Floats], start: Floats, steps: int) -
 
     Source: Golub and Welsch 1969; Ghorbani, Krishnan and Xiao 2019, Algorithm 1 (stochastic Lanczos quadrature).
     """
-    from dynamics_cli.engine.curvature import lanczos_step, rule_of
+    from dynamics_cli.engine.curvature import Lanczos
 
-    P, j, done = len(start), 0, False
-    units, Q, w, alpha, beta = _begun(start, min(steps, P))
-    while not done:
-        w[:] = product(Q[j * P : j * P + P])
-        done, _ = lanczos_step(units, Q, w, j, 0, 0.0, len(alpha), alpha, beta)
-        j += 1
-    values, first = rule_of(alpha, beta, j)
+    values, first, _ = Lanczos(len(start), steps).iterate(product, 0, start, 0)
     rule = np.full((2, steps), np.nan)
-    rule[:, :j] = values, first**2 + 0.0 * values  # no weight where there is no node
+    rule[:, : len(values)] = values, first**2 + 0.0 * values  # no weight where there is no node
     return rule
 
 
@@ -76,14 +65,3 @@ def density(rules: Floats, at: Floats, width: float) -> Floats:
     there = ~np.isnan(nodes)
     gaussians = np.exp(-(((at[:, None] - nodes[there]) / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
     return np.asarray(gaussians @ weights[there])
-
-
-def _begun(start: Floats, limit: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
-    """Return what the steps work on: units, directions one after the other, scratch, and the tridiagonal matrix."""
-    from dynamics_cli.engine.curvature import SLACK
-    from dynamics_cli.engine.products import product_units
-
-    P = len(start)
-    Q = np.empty((limit + SLACK) * P)
-    Q[:P] = start / np.linalg.norm(start)
-    return np.array(product_units(np.dtype(np.float64))), Q, np.empty(P), np.empty(limit), np.empty(limit)

@@ -98,7 +98,8 @@ class Sharpness(Curvature, kind="sharpness"):
             near = "vectors" in state.memory
             start = _first(derivatives.size, _NUDGE / derivatives.size**0.5 if near else 1.0)
             if near:
-                start = start + state.memory["vectors"].sum(1)
+                vectors = state.memory["vectors"]
+                start = start + (vectors.sum(1) if k > 1 else vectors[:, 0])
             values, state.memory["vectors"] = derivatives.largest(start, k)
         return float(values[0]) if self.top == 1 else np.pad(values, (0, self.top - k), constant_values=np.nan)
 

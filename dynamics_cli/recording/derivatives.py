@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from dynamics_cli.measures.lanczos import LIMIT, largest_eigenvalues
 
 if TYPE_CHECKING:
     import torch
+
+    from dynamics_cli.engine.curvature import Engine, Work
 
 
 def derivatives_of(state: State) -> Derivatives:
@@ -135,110 +137,17 @@ def features_of(architecture: Any, parameters: Parameters, x: Floats) -> list[tu
     return found
 
 
-Work = tuple[Floats, list[tuple[str, Floats]]]
-"""Numbers that the kernels work on, and the weights among them, by name."""
-
-
-class Engine:
-    """What the compiled derivatives of a problem share over its states."""
-
-    def __init__(self, problem: Problem) -> None:
-        from dynamics_cli.engine import curvature, units
-        from dynamics_cli.engine.products import product_units
-
-        c: Any = problem.config.architecture
-        shapes, d = problem.shapes, problem.dataset.d
-        real = np.dtype(np.float64)
-        self.problem, self.names, self.kernels = problem, trained_names(problem), curvature
-        self._pulling = units.pulling_unit
-        ends = np.cumsum([0, *(math.prod(shape) for shape in shapes.values())]).tolist()
-        starts = dict(zip(shapes, ends, strict=False))
-        self.P = ends[-1]
-        self._at = [
-            (name, slice(starts[name], end), shapes[name][::-1]) for name, end in zip(shapes, ends[1:], strict=True)
-        ]
-        self.places = np.concatenate(
-            [
-                np.arange(at.start, at.stop).reshape(turned).T.ravel()
-                for name, at, turned in self._at
-                if name in self.names
-            ]
-        )
-        """Where the trained weights are in the engine's vector of all, in which matrices stand by columns."""
-        weights = [name for name in shapes if "weight" in name]
-        biases = [name.replace("weight", "bias") for name in weights]
-        self.sizes = [d, *(shapes[name][0] if len(shapes[name]) > 1 else 1 for name in weights)]
-        self.learns = [(w in self.names, b in self.names) for w, b in zip(weights, biases, strict=True)]
-        """Of every layer whether its weights and its bias, where it has one, are trained."""
-        factors = c.multipliers(self.sizes)
-        self.multipliers = np.array(factors or np.ones(len(weights)))
-        sigma, loss = units.activation_unit(c.sigma, real, 2), units.loss_unit(problem.loss, real)
-        bend = units.bending_unit(problem.loss, real)
-        self._sigma_numbers, loss_numbers = (np.append(one.numbers, 0.0) for one in (sigma, loss))
-        addresses = [*product_units(real), loss.address, bend.address, sigma.address]
-        self._units = np.array(addresses)
-        at = np.array([(starts[w], starts.get(b, -1)) for w, b in zip(weights, biases, strict=True)])
-        learns = at >= 0  # all derivatives are taken; those of the trained weights are picked
-        self._net = np.array(self.sizes), at, learns, self.multipliers, loss_numbers
-        self._scale, self._shifted = c.output_scale or 1.0, bool(c.output_scale or c.centered)
-        n, labels = problem.dataset.n, np.array(problem.dataset.y, np.float64).ravel()
-        self.spare: Work | None = None
-        """What a state that is gone has worked on: memory that is new takes longer than many a product."""
-        self.plan = self._plan(problem.dataset.x, labels, np.zeros(n * self.sizes[-1] * self._shifted), self._scale)
-
-    def _plan(self, x: Floats, y: Floats, base: Floats, scale: float) -> Any:
-        """Return the arguments of the kernels but for the weights."""
-        own, weight = np.array(x, np.float64).ravel(), self.problem.loss.sample_weight(self.problem.dataset.n)
-        net = (*self._net, scale, self._shifted)
-        return net, self._units, self._sigma_numbers, self.P, own, y, base, weight
-
-    def work(self, parameters: Parameters, n: int) -> Work:
-        """Return the numbers that the kernels work on, the weights in front: those of a former state, if there are."""
-        if n != self.problem.dataset.n or self.spare is None:
-            work = np.empty(self.kernels.work_size(self.sizes, n, self.P))
-            views = [(name, work[at].reshape(turned).T) for name, at, turned in self._at]
-        else:
-            (work, views), self.spare = self.spare, None
-        for name, view in views:
-            view[...] = parameters[name]
-        return work, views
-
-    def centred(self, start: Parameters) -> Any:
-        """Return the plan with the outputs of the initial network as what is subtracted."""
-        net, *rest = self.plan
-        rest[5] = base = np.zeros_like(rest[5])
-        self.kernels.evaluate(((*net[:5], 0.0, True), *rest), self.work(start, self.problem.dataset.n)[0])
-        assert base is rest[5]
-        return (net, *rest)
-
-    def layers(self, work: Floats, n: int) -> list[tuple[Floats, Floats]]:
-        """Return of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
-        N, found, p = n * sum(self.sizes[1:]), [], 4 * self.P
-        for m in self.sizes[1:]:
-            found.append(tuple(work[at : at + n * m].reshape(n, m) for at in (p, p + N)))
-            p += n * m
-        return found  # type: ignore[return-value]
-
-    def pulled(self, parameters: Parameters, x: Floats) -> Iterator[list[tuple[Floats, Floats]]]:
-        """Yield of every output what `layers` are where F is the sum of this output over samples `x`."""
-        n, C = len(x), self.sizes[-1]
-        for k in range(C):
-            y = np.tile(np.eye(C)[k], n)
-            net, units, *rest = self._plan(x, y, np.zeros(n * C), self._scale)
-            units, (work, _) = units.copy(), self.work(parameters, n)
-            units[2], rest[-1] = self._pulling(), 1.0
-            self.kernels.evaluate((net, units, *rest), work)
-            yield self.layers(work, n)
-
-
 def engine_of(problem: Problem) -> Engine | None:
     """Return the engine of a problem, made once; None where the network is none of layers, or a kind no formula."""
     known = vars(problem)
     if "engine" not in known:
         c: Any = problem.config.architecture
         layered = c.engine and bool(c.matrices)
-        formulas = layered and operations(c.sigma) is not None and operations(problem.loss) is not None
-        known["engine"] = Engine(problem) if formulas else None
+        known["engine"] = None
+        if layered and operations(c.sigma) is not None and operations(problem.loss) is not None:
+            from dynamics_cli.engine.curvature import Engine
+
+            known["engine"] = Engine(problem, trained_names(problem))
     found: Engine | None = known["engine"]
     return found
 
@@ -251,49 +160,40 @@ class ByEngine(Derivatives):
         assert engine is not None
         self.problem, self._parameters, self._engine = state.problem, state.parameters, engine
         self.names, self.size = engine.names, len(engine.places)
-        centred = state.problem.config.architecture.centered
-        self._plan = engine.centred(state.start) if centred else engine.plan
-        self._work, self._views = engine.work(state.parameters, state.problem.dataset.n)
-        self._there = False
+        self._there, self._work = False, engine.work(state.problem.dataset.n)
+        if state.problem.config.architecture.centered:
+            self._work.write(state.start)
+            engine.evaluate(self._work, centring=True)
+        self._work.write(state.parameters)
 
     def __del__(self) -> None:
-        if "_there" in vars(self):
-            self._engine.spare = self._work, self._views
+        if "_work" in vars(self):
+            self._engine.spare = self._work
 
     @property
-    def _evaluated(self) -> Floats:
+    def _evaluated(self) -> Work:
         if not self._there:
-            self._engine.kernels.evaluate(self._plan, self._work)
+            self._engine.evaluate(self._work)
         self._there = True
         return self._work
 
     def gradient(self) -> Floats:
         """Return the gradient of the training loss (P,)."""
-        P = self._engine.P
-        return np.asarray(self._evaluated[P : 2 * P][self._engine.places])
+        return np.asarray(self._evaluated.gradient[self._engine.places])
 
     def hessian_product(self, v: Floats) -> Floats:
         """Return the Hessian of the training loss times `v`, (P,)."""
-        return self._product(v, True)
+        return self._engine.multiply(self._evaluated, v, whole=True)
 
     def gauss_newton_product(self, v: Floats) -> Floats:
         """Return `J^T (d2L/df2) J v`, (P,)."""
-        return self._product(v, False)
-
-    def _product(self, v: Floats, whole: bool) -> Floats:
-        v = np.ascontiguousarray(v, np.float64)
-        return np.asarray(self._engine.kernels.multiply(self._plan, self._engine.places, self._evaluated, v, whole))
+        return self._engine.multiply(self._evaluated, v, whole=False)
 
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
     ) -> tuple[Floats, Floats]:
         """Return the k largest eigenvalues and their vectors, in one compiled call."""
-        places = self._engine.places
-        values, vectors = self._engine.kernels.largest(
-            self._plan, places, self._work, self._there, whole, start, k, tolerance, LIMIT
-        )
-        self._there = True
-        return values, np.ascontiguousarray(vectors.T)
+        return self._engine.largest(self._evaluated, start, k, whole, tolerance, LIMIT)
 
     def kernel(self, chosen: int | Sequence[int]) -> Floats:
         """Return the tangent kernel of training samples, by number or the first so many."""
@@ -301,7 +201,7 @@ class ByEngine(Derivatives):
         outputs = list(engine.pulled(self._parameters, x))
         n, C = len(x), len(outputs)
         K = np.zeros((n, C, n, C))
-        for layer, (c, (weight, bias)) in enumerate(zip(engine.multipliers, engine.learns, strict=True)):
+        for layer, c, weight, bias in engine.learning:
             h = x if layer == 0 else outputs[0][layer - 1][0]
             inner = weight * (h @ h.T) + bias / c**2
             for a in range(C):
@@ -312,8 +212,8 @@ class ByEngine(Derivatives):
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
         engine, x, n = self._engine, self.problem.dataset.x, self.problem.dataset.n
-        layers, summed = engine.layers(self._evaluated, n), np.zeros(n)
-        for layer, (c, (weight, bias)) in enumerate(zip(engine.multipliers, engine.learns, strict=True)):
+        layers, summed = self._evaluated.layers, np.zeros(n)
+        for layer, c, weight, bias in engine.learning:
             h = x if layer == 0 else layers[layer - 1][0]
             summed += (layers[layer][1] ** 2).sum(1) * (weight * (h**2).sum(1) + bias / c**2)
         return np.asarray(summed / self.problem.loss.sample_weight(n) ** 2)

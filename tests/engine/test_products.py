@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from itertools import product as pairs
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dynamics_cli.engine.products import product_units
+from dynamics_cli.engine.products import dots, product
 
 
 def multiplied(A: Any, B: Any, I: Any = None, *, turned: bool = False) -> Any:  # noqa: E741
@@ -17,20 +16,7 @@ def multiplied(A: Any, B: Any, I: Any = None, *, turned: bool = False) -> Any:  
     n, K = A.shape[::-1] if turned else A.shape
     m = B.shape[1]
     C = np.full((n, m), np.nan, A.dtype)
-    whole = ctypes.c_int64
-    types = [
-        ctypes.c_void_p,
-        whole,
-        whole,
-        ctypes.c_void_p,
-        whole,
-        ctypes.c_void_p,
-        *[whole] * 4,
-        ctypes.c_void_p,
-        whole,
-        whole,
-    ]
-    unit = ctypes.CFUNCTYPE(None, *types)(product_units(A.dtype)[0])
+    unit = product(A.dtype).call
     steps = (1, n) if turned else (K, 1)
     start = C if I is None else I
     unit(A.ctypes.data, *steps, B.ctypes.data, m, C.ctypes.data, m, n, K, m, start.ctypes.data, 0, int(I is not None))
@@ -64,8 +50,7 @@ def test_bits_do_not_depend_on_how_rows_and_columns_are_cut(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_dot_products_of_every_size(dtype: str) -> None:
     rng, eps = np.random.default_rng(2), np.finfo(dtype).eps
-    pointer, whole = ctypes.c_void_p, ctypes.c_int64
-    unit = ctypes.CFUNCTYPE(None, pointer, pointer, whole, whole, pointer)(product_units(np.dtype(dtype))[1])
+    unit = dots(np.dtype(dtype)).call
     for n, K in pairs((1, 5, 6, 7, 20), (1, 7, 8, 16, 17, 100, 1000)):
         A, b = rng.standard_normal((n, K)).astype(dtype), rng.standard_normal(K).astype(dtype)
         found = np.full(n + 1, 7, dtype)

@@ -108,3 +108,24 @@ def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> 
     assert done.stderr.count("compiled kernels cannot be kept") == 1
     assert "status" in done.stdout
     assert "complete" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
+def test_a_terminal_is_told_of_compilation_once(tmp_path: Path) -> None:
+    import pty
+
+    def said() -> str:
+        ours, theirs = pty.openpty()
+        code = "from dynamics_cli.engine.products import dots; dots('float32'), dots('float64')"
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", code], env=env, check=True, stderr=theirs)
+        os.write(theirs, b"end")
+        text = ""
+        while not text.endswith("end"):
+            text += os.read(ours, 10_000).decode()
+        os.close(ours)
+        os.close(theirs)
+        return text
+
+    assert said() == "compiling kernels for this machine, which takes some seconds once\r\nend"
+    assert said() == "end"

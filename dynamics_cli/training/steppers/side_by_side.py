@@ -92,7 +92,7 @@ class SideBySide(Stepper):
             self.iteration += n
             return np.empty(0)
         losses, done = self.run(n)
-        for r in np.flatnonzero(done < n):
+        for r in np.flatnonzero(done < n) if done.min() < n else ():
             if self.halted_at[r] is None:
                 halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r]))
                 assert halt is not None
