@@ -6,9 +6,9 @@ dropped when the array is opened for appending. `np.load(path, mmap_mode="r")` w
 the disk before `sync`.
 
 The header is version 1.0 of NumPy's format. A comment in its padding, which NumPy skips, holds two CRC-32: that of the
-array's owner (a run and the name of the array), so that the file of another one does not pass for it, and that of its
-dtype, row shape and rows. Number and checksums have fixed places, so that nothing else of a header ever changes.
-Reading is strict: only headers written here are accepted, and nothing in them is evaluated.
+array's owner (a run and the name of the array), by which the file of another array is refused, and that of its dtype,
+row shape and rows. Row count and checksums have fixed places, so that nothing else of a header ever changes. Reading is
+strict: only headers written here are accepted, and nothing in them is evaluated.
 """
 
 from __future__ import annotations
@@ -135,13 +135,13 @@ class ArrayWriter:
 
     Attributes:
         path: the `.npy` file.
-        whole: whether the last append succeeded; otherwise `cut` must come before the next one.
+        whole: whether the last append succeeded; otherwise `cut` must come before the next append.
     """
 
     def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: DTypeLike, owner: str = "") -> None:
         """Create an empty array `(0, *row_shape)`, in place of any file of that name.
 
-        `owner` identifies the run and the array: the file of another one is not taken for this one.
+        `owner` identifies the run and the array: readers refuse the file of another run or array.
 
         Raises ValueError: rows without bytes, or a dtype that is not a plain number.
         """

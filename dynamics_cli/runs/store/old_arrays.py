@@ -60,7 +60,7 @@ def check_old_array(
 
 
 def renew(path: Path, owner: str | None, rows: int, new_owner: str) -> None:
-    """Give an array the form of today's (see `arrays`), with its first `rows` rows.
+    """Rewrite an array in the format of `arrays`, with its first `rows` rows.
 
     Raises:
         CorruptRunError: these rows are damaged.
