@@ -201,22 +201,30 @@ class RunWriter:
             ValueError: another dtype, shape or set of names than before, or an iteration that does not increase.
             RunError: the disk is full, not writable or failing.
         """
-        self._check_increase(np.array([iteration]), self.last_snapshot)
+        numbers = {name: np.asarray(measure, np.float64)[np.newaxis] for name, measure in (measures or {}).items()}
+        self.append_snapshots([iteration], {name: one[np.newaxis] for name, one in parameters.items()}, numbers)
+
+    def append_snapshots(
+        self, iterations: ArrayLike, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Record the states after k numbers of updates in one block: arrays (k, ...); see `append_snapshot`."""
+        steps = np.asarray(iterations, np.int64)
+        self._check_increase(steps, self.last_snapshot)
         self._check_lock()
         blocks: dict[str, NDArray[Any]] = {}
         for name, parameter in parameters.items():
             layout.check_array_name(name)
             if np.issubdtype(parameter.dtype, np.inexact) and parameter.dtype != np.dtype(self.config.dtype):
                 raise ValueError(f"parameter {name} is {parameter.dtype} in a run in {self.config.dtype}")
-            blocks[f"{layout.TRAJECTORY}/{name}"] = parameter[np.newaxis]
-        for name, measure in (measures or {}).items():
+            blocks[f"{layout.TRAJECTORY}/{name}"] = parameter
+        for name, measure in measures.items():
             layout.check_array_name(name)
-            blocks[f"{layout.MEASURES}/{name}"] = np.asarray(measure, np.float64)[np.newaxis]
+            blocks[f"{layout.MEASURES}/{name}"] = measure
         if layout.SNAPSHOT_ITERATIONS in blocks:
             raise ValueError("no parameter can be called 'iterations'")
-        blocks[layout.SNAPSHOT_ITERATIONS] = np.array([iteration], np.int64)
+        blocks[layout.SNAPSHOT_ITERATIONS] = steps
         self.snapshots.append(blocks)
-        self.last_snapshot = int(iteration)
+        self.last_snapshot = int(steps[-1])
 
     def checkpoint(self, state: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Bring everything recorded to the disk, then keep the stepper's state and `meta` (JSON) beside it.
@@ -358,7 +366,7 @@ class ArrayGroup:
         if self.key not in blocks or len({len(block) for block in blocks.values()}) != 1:
             lengths = ", ".join(f"{name} {len(block)}" for name, block in blocks.items())
             raise ValueError(f"blocks of different lengths, or without {self.key}: {lengths}")
-        for name in sorted(blocks.keys() - self.arrays.keys(), key=lambda name: (name != self.key, name)):
+        for name in sorted((name for name in blocks if name not in self.arrays), key=lambda name: name != self.key):
             path, block = layout.array_file(self.directory, name), blocks[name]
             self.arrays[name] = ArrayWriter(path, block.shape[1:], block.dtype, owner(self._info, name))
         self.align()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ SLOW_SECONDS = 0.3
 """A call that lasts longer is given up when a signal has come; for that the state before it is held in memory."""
 CHECKPOINT_SECONDS = 10.0
 """Time between two checkpoints: what a kill can cost at most."""
+HELD_SECONDS, HELD_BYTES = 0.1, 2**20
+"""What is recorded is held so long, and so much of it, before it is written: a write takes as long as many updates."""
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
@@ -53,7 +55,7 @@ class TrainingEnd:
 
 @dataclass
 class Recorder:
-    """Hands what a run records while it trains to its writer, and remembers the last loss."""
+    """Hands what a run records while it trains to its writer, some times a second, and remembers the last loss."""
 
     writer: RunWriter
     loss_every: int
@@ -63,6 +65,12 @@ class Recorder:
     clock: Clock | None
     last_loss: float = math.nan
     """Loss of the last state that was looked at; of replicas, their mean."""
+
+    def __post_init__(self) -> None:
+        self.loss_at, self.snapshot_at = self.writer.last_loss, self.writer.last_snapshot
+        self._losses: list[tuple[NDArray[Any], ...]] = []
+        self._snapshots: list[tuple[int, Seen]] = []
+        self._bytes, self._written = 0, time.monotonic()
 
     def losses(self, first: int, values: Floats, *, last_state: bool = False) -> None:
         """Record the losses (k,) or, of replicas, (k, R) of states `first, first + 1, ...`, every `loss_every`-th.
@@ -77,7 +85,35 @@ class Recorder:
         kept: NDArray[np.bool_] = iterations % self.loss_every == 0
         kept[-1] |= last_state
         if kept.any():
-            self.writer.append_losses(iterations[kept], values[kept], None if times is None else times[kept])
+            rows = iterations[kept], values[kept], *(() if times is None else (times[kept],))
+            self._losses.append(rows)
+            self.loss_at = int(rows[0][-1])
+            self._hold(sum(one.nbytes for one in rows))
+
+    def snapshot(self, iteration: int, seen: Seen) -> None:
+        """Record a state."""
+        self._snapshots.append((iteration, seen))
+        self.snapshot_at = iteration
+        self._hold(sum(one.nbytes for part in seen for one in part.values()))
+
+    def _hold(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > HELD_BYTES or not 0.0 <= time.monotonic() - self._written <= HELD_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write all that is held.
+
+        Raises RunError: the disk is full, not writable or failing.
+        """
+        losses, snapshots, self._losses, self._snapshots, self._bytes = self._losses, self._snapshots, [], [], 0
+        if losses:
+            self.writer.append_losses(*(np.concatenate(one) for one in zip(*losses, strict=True)))
+        if snapshots:
+            parts = [[seen[k] for _, seen in snapshots] for k in (0, 1)]
+            stacked = ({name: np.stack([one[name] for one in part]) for name in part[0]} for part in parts)
+            self.writer.append_snapshots([iteration for iteration, _ in snapshots], *stacked)
+        self._written = time.monotonic()
 
     def look_at(self, stepper: Stepper) -> Seen:
         """Return the current weights and what is measured of them; nothing is written."""
@@ -121,6 +157,9 @@ class TrainingLoop:
                     return self._end()
             except GivenUp:
                 pass  # the state is that of before; what was to be recorded of it is, on resumption
+            except Exception:  # such as that of a measure: what was recorded before it is kept
+                self.recorder.write()
+                raise
             self._checkpoint()
             signal = self._watch.received
             return TrainingEnd("interrupted", self.stepper.iteration, self.recorder.last_loss, signal=signal)
@@ -152,7 +191,7 @@ class TrainingLoop:
         self.stepper.halted = resumed.meta.get("halted")
         last_loss = resumed.meta.get("last_loss")
         self.recorder.last_loss = float("nan") if last_loss is None else float(last_loss)
-        recorded = max(self._writer.last_loss, self._writer.last_snapshot)
+        recorded = max(self.recorder.loss_at, self.recorder.snapshot_at)
         if self.stepper.halted not in (None, *get_args(Halt)) or not recorded <= self.stepper.iteration <= self.total:
             raise ValueError(self.stepper.iteration)
 
@@ -186,7 +225,7 @@ class TrainingLoop:
     def _record(self, *, snapshot_due: bool) -> None:
         """Record what is due of the current state and is not recorded yet."""
         i = self.stepper.iteration
-        looked_at = self.stepper.full_batch or self.stepper.halted or self._writer.last_loss == i
+        looked_at = self.stepper.full_batch or self.stepper.halted or self.recorder.loss_at == i
         if not looked_at and (i % self.recorder.loss_every == 0 or i == self.total):
             self._look()
         if snapshot_due and (not self.stepper.halted or i == 0):
@@ -195,20 +234,21 @@ class TrainingLoop:
     def _look(self) -> None:
         """Record the loss of the current state, which no update gave; the stepper halts where that ends the run."""
         loss = self._patiently("look", self.stepper.look)
-        if self._writer.last_loss < self.stepper.iteration:
+        if self.recorder.loss_at < self.stepper.iteration:
             self.recorder.losses(self.stepper.iteration, loss, last_state=True)
 
     def _snapshot(self) -> None:
         """Record the current weights and measures, unless that has been done."""
-        if self._writer.last_snapshot < self.stepper.iteration:
+        if self.recorder.snapshot_at < self.stepper.iteration:
             seen = self._patiently("snapshot", lambda: self.recorder.look_at(self.stepper))
-            self._writer.append_snapshot(self.stepper.iteration, *seen)
+            self.recorder.snapshot(self.stepper.iteration, seen)
 
     def _end(self) -> TrainingEnd:
         """Record what is still missing of the last state."""
         if self.stepper.full_batch and not self.stepper.halted:
             self._look()
         self._snapshot()
+        self.recorder.write()
         halted, signal = self.stepper.halted, self._watch.received
         status: Literal["complete", "diverged"] = "diverged" if halted == "diverged" else "complete"
         stopped = halted == "stopped"
@@ -236,6 +276,7 @@ class TrainingLoop:
             self._seconds[name] = time.monotonic() - began
 
     def _checkpoint(self) -> None:
+        self.recorder.write()
         state = self.stepper.state_dict()
         if self.recorder.clock is not None:
             state[_CLOCK] = np.array(self.recorder.clock.time)

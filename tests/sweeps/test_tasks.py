@@ -133,7 +133,7 @@ def test_seeds_of_data_and_of_initial_weights_part():
 LARGE = [
     "dataset={kind: gaussians, per_class: 10000, mean: [1.0], dim: 1000, deviation: 0.5}",
     "architecture.width=1000",
-    "optimizer.iterations=100",
+    "optimizer.iterations=300",
 ]
 
 

@@ -112,6 +112,7 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(loop, "_next_chunk", lambda chunk, done, seconds: CHUNK)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(loop, "HELD_SECONDS", -1.0)
     for name in ("sync", "sync_directory"):
         monkeypatch.setattr(files, name, lambda handle: None)
     known: dict[bytes, RunConfig] = {}
@@ -202,7 +203,7 @@ def _moments(patch: pytest.MonkeyPatch, log: Log, run: Path) -> list[Moment]:
     noting("create", lambda *_: {"checkpoint": 0, "finished": False})
     noting("reopen", lambda *_: {"finished": False})
     noting("append_losses", lambda *_: {})
-    noting("append_snapshot", lambda *_: {})
+    noting("append_snapshots", lambda *_: {})
     noting("checkpoint", lambda writer, state, meta: {"checkpoint": meta["iteration"]})
     noting("finish", lambda *_: {"finished": True})
     return moments

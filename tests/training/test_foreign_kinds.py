@@ -182,15 +182,15 @@ class Mine(FullyConnected, kind="mine"):
 """
 
 
-@pytest.mark.parametrize(("says", "backend"), [("engine = True", "layers"), ("pass", "autograd")])
+@pytest.mark.parametrize(("says", "backend"), [("engine = True", "compiled"), ("pass", "torch")])
 def test_the_engine_trains_networks_that_say_so_themselves(says: str, backend: str) -> None:
-    config = TWO_LAYERS.replace("two_layer, width: 3", "mine, widths: [3]").replace("backend: autograd\n", "")
+    config = TWO_LAYERS.replace("two_layer, width: 3", "mine, widths: [3]").replace("backend: torch\n", "")
     config = config.replace("balanced, scale: 0.1", "default_scaled")
     for kind in ("mine", "fully_connected"):
         done = train(RELATIVE.format(says=says), config.replace("mine,", f"{kind},"), "--out", kind)
         assert done.exit_code == 0, done.output
     own, bundled = load_run("mine"), load_run("fully_connected")
-    assert (own.info["backend"], bundled.info["backend"]) == (backend, "layers")
+    assert (own.info["backend"], bundled.info["backend"]) == (backend, "compiled")
     assert own.final_loss == pytest.approx(bundled.final_loss, rel=1e-12)
 
 

@@ -114,6 +114,7 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
 ) -> None:
     """The second one comes after a change of the disk that follows the first one."""
     monkeypatch.setattr(loop, "_next_chunk", lambda chunk, done, seconds: 9)
+    monkeypatch.setattr(loop, "HELD_SECONDS", -1.0)
     config = short("compiled")
     obtain_run(plan_run(config, tmp_path / "whole"))
     changes = Changes(monkeypatch, second)
