@@ -193,7 +193,7 @@ def test_an_interrupt_while_modules_are_imported_has_no_traceback(place: Path) -
 
 
 def test_nothing_is_imported_before_an_interrupt_is_quiet(shell: Dyn) -> None:
-    """What Python itself takes to start cannot be helped; of ours, two modules without imports come before `__main__`."""
+    """What Python itself takes to start cannot be helped; two modules of ours come before `__main__`."""
     code = "import sys; before = set(sys.modules); import dynamics_cli; print(sorted(set(sys.modules) - before))"
     assert shell(code=code).out == "['dynamics_cli', 'dynamics_cli.version']\n"
 
