@@ -354,7 +354,7 @@ class Engine:
         ]
         """Number and multiplier of the layers that are trained, and whether weights and biases are."""
         samples, sigma = problem.dataset, activation_unit(problem.config.architecture.sigma, REAL, 2)  # type: ignore[attr-defined]
-        self._x, self._y = np.array(samples.x, np.float64), np.array(samples.y, np.float64)
+        self._x, self._y = (np.array(one, np.float64, order="C") for one in (samples.x, samples.y))
         self._weight = np.array([problem.loss.sample_weight(samples.n)])
         self._sigma, self._sigma_numbers = sigma.address, some(sigma.numbers)
         self._sigma_numbers_at = place(self._sigma_numbers)
@@ -410,6 +410,6 @@ class Engine:
             work = Work(self._layout, n)
             work.write(parameters)
             work.net[LOSS] = pulling_unit()
-            samples, labels = np.array(x, np.float64), np.tile(np.eye(C)[k], n)
+            samples, labels = np.array(x, np.float64, order="C"), np.tile(np.eye(C)[k], n)
             self._gradient(place(work.net), *self._arguments(work, samples, labels, 1.0), True)
             yield work.layers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,3 +56,14 @@ def test_states_of_one_problem_do_not_share_what_they_work_on() -> None:
     first, second = (derivatives_of(moved(problem, seed)) for seed in (0, 1))
     for _ in range(2):
         np.testing.assert_array_equal([first.hessian_product(v), second.hessian_product(v)], apart)
+
+
+def test_inputs_by_columns_are_those_by_rows() -> None:
+    """Data sets may give arrays in either order of memory."""
+    products = []
+    for order in ("C", "F"):
+        problem = problem_of("tanh")
+        problem = replace(problem, dataset=replace(problem.dataset, x=np.array(problem.dataset.x, order=order)))
+        derivatives = derivatives_of(moved(problem))
+        products.append(derivatives.hessian_product(np.ones(derivatives.size)))
+    np.testing.assert_array_equal(*products)

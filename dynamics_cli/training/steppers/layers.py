@@ -238,7 +238,7 @@ class LayersStepper(SideBySide):
             picked = [chosen(batches, at, most) for batches in self._batches]
             return self._data, np.stack([one for one, _ in picked]), picked[0][1]
         drawn = [fresh.at(at, most) for fresh in self._fresh]
-        x, y = (np.stack(one) for one in list(zip(*drawn, strict=True))[:2])
+        x, y = (np.ascontiguousarray(np.stack(one)) for one in list(zip(*drawn, strict=True))[:2])
         ends = np.arange(drawn[0][2] + 1) * self._fresh[0].batch_size
         base = np.zeros((1, x.shape[1], self._data[2].shape[2]), self.dtype)
         samples = np.tile(np.arange(ends[-1]), (len(drawn), 1))
