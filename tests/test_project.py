@@ -145,7 +145,7 @@ def test_few_places_outside_the_rooms_of_kinds_name_one() -> None:
     bundled = {name: str(key.value.value) for name, key in kinds if isinstance(key.value, ast.Constant)}
     assert len(bundled) > 80
     places = [place for name in MODULES.keys() - inside for place in named_kinds(MODULES[name], bundled)]
-    assert len(places) <= 14, sorted(places)
+    assert len(places) <= 6, sorted(places)
 
 
 def test_experiments_do_not_import_the_command_line() -> None:
