@@ -179,7 +179,7 @@ class LocatedFlow(Integrator):
         F = np.ascontiguousarray(length * (TO_COEFFICIENTS @ nodes))  # (3, n)
         changes = evolve(
             self.G, self.lengths, self.Z_0, self.w_0_squared, neurons.Z, neurons.a, neurons.C, neurons.mode, F,
-            self.alpha, self.train_output, end, shares, outputs, *self.work, self.series,
+            self.alpha, self.train_output, end, shares, outputs, self.work, self.series,
         )  # fmt: skip
         return outputs, neurons, int(changes)
 
@@ -241,7 +241,7 @@ class LocatedFlow(Integrator):
     def _kernel(self) -> Floats:
         K = np.empty_like(self.G)
         now = self.now
-        tangent_kernel(self.G, now.Z, now.a, now.mode, self.alpha, self.train_output, K, *self.work)
+        tangent_kernel(self.G, now.Z, now.a, now.mode, self.alpha, self.train_output, K, self.work)
         return K
 
     def _newton(self, length: float) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

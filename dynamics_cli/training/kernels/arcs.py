@@ -170,9 +170,7 @@ def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c, p):  # typ
 
 
 @numba.njit(**INLINE)
-def change(  # type: ignore[no-untyped-def]
-    G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once, A, S, V, whole
-):
+def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once, work):  # type: ignore[no-untyped-def]
     """Change the modes of one neuron for an event of sample `k`."""
     n = z.shape[0]
     if kind == _CROSSING:
@@ -180,7 +178,7 @@ def change(  # type: ignore[no-untyped-def]
         before = mode[k]
         if f[k] * (1.0 - alpha) * sign <= 0.0:  # not attracted from the other side: it goes through
             mode[k] = OFF if before == ON else ON
-        settle(G, lengths, size, z, mode, f, alpha, sign, A, S, V, whole)
+        settle(G, lengths, size, z, mode, f, alpha, sign, work)
         if mode[k] == before and at_once:
             mode[k] = SLIDING  # rounding: it neither stays nor leaves
     elif kind == _OUTPUT_SIGN:  # what attracted repels from now on
@@ -189,21 +187,22 @@ def change(  # type: ignore[no-untyped-def]
                 mode[i] = ON if f[i] * sign < 0.0 else OFF
     else:
         mode[k] = OFF if kind == _RELEASED_OFF else ON
-        settle(G, lengths, size, z, mode, f, alpha, sign, A, S, V, whole)
+        settle(G, lengths, size, z, mode, f, alpha, sign, work)
 
 
 @numba.njit(**INLINE)
 def neuron(  # type: ignore[no-untyped-def]
-    G, lengths, z_0, w_0_squared, z, a, C, mode, F, alpha, train_output, end, times, outputs, A, S, V, whole, P
+    G, lengths, z_0, w_0_squared, z, a, C, mode, F, alpha, train_output, end, times, outputs, work, P
 ):
     """Move one neuron to `end`; return its output weight there and how often its activation changed."""
     n = G.shape[0]
     tau, done, events = 0.0, 0, 0
     sign = np.sign(a)
+    V = work[2]
     size, f = norm(w_0_squared, C, z_0, z), V[HEARD]
     d, U, c, p, series = V[DRIFT:PRODUCTS], V[PRODUCTS:], P[:3], P[13], P[14, : ORDER + 1]
-    settle(G, lengths, size, z, mode, F[0], alpha, sign, A, S, V, whole)
-    drift(G, mode, F, alpha, d, U, S, V, whole)
+    settle(G, lengths, size, z, mode, F[0], alpha, sign, work)
+    drift(G, mode, F, alpha, d, U, work)
     while tau < end or done < times.shape[0]:
         reach, a_dot = taylor(a, tau, z, d, U, train_output, end, series, c, P)
         if sign == 0.0:
@@ -234,14 +233,14 @@ def neuron(  # type: ignore[no-untyped-def]
             size = norm(w_0_squared, C, z_0, z)
             if kind == _OUTPUT_SIGN:
                 a, sign = 0.0, -sign
-            change(G, lengths, size, z, mode, f, alpha, sign, which, kind, when == 0.0, A, S, V, whole)
-            drift(G, mode, F, alpha, d, U, S, V, whole)
+            change(G, lengths, size, z, mode, f, alpha, sign, which, kind, when == 0.0, work)
+            drift(G, mode, F, alpha, d, U, work)
     return a, events
 
 
 @numba.njit(**STRICT)
 def evolve(  # type: ignore[no-untyped-def]
-    G, lengths, Z_0, w_0_squared, Z, a, C, mode, F, alpha, train_output, end, times, outputs, A, S, V, whole, P
+    G, lengths, Z_0, w_0_squared, Z, a, C, mode, F, alpha, train_output, end, times, outputs, work, P
 ):
     """Move all neurons, in place, through the step up to `end` <= 1; return how often activations changed.
 
@@ -260,10 +259,7 @@ def evolve(  # type: ignore[no-untyped-def]
         end: how far to go.
         times: (T,) ascending, at most `end`.
         outputs: (T, n), to which the outputs of the network at these times are added.
-        A: (n, n), overwritten, as are the others of a `boundaries.workspace`.
-        S: (n, n).
-        V: (., n).
-        whole: (3, n).
+        work: a `boundaries.workspace`, overwritten.
         P: (POLYNOMIALS, ORDER + 2), overwritten.
 
     """
@@ -271,7 +267,7 @@ def evolve(  # type: ignore[no-untyped-def]
     for j in range(Z.shape[0]):
         a[j], changed = neuron(
             G, lengths, Z_0[j], w_0_squared[j], Z[j], a[j], C[j], mode[j], F, alpha, train_output, end, times, outputs,
-            A, S, V, whole, P,
+            work, P,
         )  # fmt: skip
         events += changed
     return events

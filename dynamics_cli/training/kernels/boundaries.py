@@ -75,7 +75,7 @@ def slides_along(mode, index):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(**PIECE)
-def settle(G, lengths, size, z, mode, f, alpha, sign, A, S, V, whole):  # type: ignore[no-untyped-def]
+def settle(G, lengths, size, z, mode, f, alpha, sign, work):  # type: ignore[no-untyped-def]
     """Set the modes of the samples on the boundary of one neuron.
 
     Args:
@@ -87,12 +87,10 @@ def settle(G, lengths, size, z, mode, f, alpha, sign, A, S, V, whole):  # type: 
         f: weighted derivatives of the loss (n,).
         alpha: slope of the activation for negative arguments.
         sign: sign of the output weight.
-        A: (n, n), overwritten, as are the others of a `workspace`.
-        S: (n, n).
-        V: (., n).
-        whole: (3, n).
+        work: a `workspace`, overwritten.
 
     """
+    A, S, V, whole = work
     boundary, free = whole[BOUNDARY_SAMPLES], whole[FREE]
     nb = on_boundary(lengths, size, z, mode, f, alpha, sign, boundary)
     if nb == 0:

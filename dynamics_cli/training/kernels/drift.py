@@ -12,7 +12,7 @@ TERMS = 3
 
 
 @numba.njit(**PIECE)
-def drift(G, mode, F, alpha, d, U, S, V, whole):  # type: ignore[no-untyped-def]
+def drift(G, mode, F, alpha, d, U, work):  # type: ignore[no-untyped-def]
     """Fill `d` (3, n), the coefficients of `D_q` on the inputs, and `U` (3, n), the products `<D_q, x_k>`."""
     n = G.shape[0]
     for q in range(TERMS):
@@ -21,6 +21,7 @@ def drift(G, mode, F, alpha, d, U, S, V, whole):  # type: ignore[no-untyped-def]
     for k in range(n):
         heard = 1.0 if mode[k] == ON else (alpha if mode[k] == OFF else 0.0)
         add(G, k, -heard * F[0, k], -heard * F[1, k], -heard * F[2, k], d, U)
+    _, S, V, whole = work
     index = whole[INDEX]
     sliding = slides_along(mode, index)
     if sliding > 0:

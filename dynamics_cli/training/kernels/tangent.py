@@ -9,7 +9,7 @@ from dynamics_cli.training.kernels.boundaries import INDEX, OFF, ON, slides_alon
 
 
 @numba.njit(**STRICT)
-def tangent_kernel(G, Z, a, mode, alpha, train_output, K, A, S, V, whole):  # type: ignore[no-untyped-def]
+def tangent_kernel(G, Z, a, mode, alpha, train_output, K, work):  # type: ignore[no-untyped-def]
     """Fill `K` (n, n), such that `dh/dt = -K r` for outputs h and weighted derivatives of the loss r (n,).
 
     `K_kl = sum_j a_j^2 s_jk s_jl <x_k, P_j x_l> + sigma(z_jk) sigma(z_jl)` with the slopes s of the activation, 0 where
@@ -23,16 +23,14 @@ def tangent_kernel(G, Z, a, mode, alpha, train_output, K, A, S, V, whole):  # ty
         alpha: slope of the activation for negative arguments.
         train_output: whether output weights move.
         K: (n, n), overwritten.
-        A: (n, n), overwritten, as are the others of a `boundaries.workspace`.
-        S: (n, n).
-        V: (., n).
-        whole: (3, n).
+        work: a `boundaries.workspace`, overwritten.
 
     """
     m, n = Z.shape
     for k in range(n):
         for i in range(n):
             K[k, i] = 0.0
+    A, S, V, whole = work
     slope, index = V[0], whole[INDEX]
     for j in range(m):
         for k in range(n):
