@@ -79,4 +79,4 @@ time of their compilation. A literal integer in an argument would be a signature
 """
 
 PIECE: dict[str, Any] = {**STRICT, "no_cpython_wrapper": True, "cache": False}
-"""Of what such kernels call at several places; what they call at one place is `INLINE`, where it is optimised once."""
+"""Of what such kernels call; some pieces with one caller are `INLINE`, where that compiles faster, as measured."""
