@@ -71,5 +71,12 @@ from the cache: where sums may be reordered, a run in the process that compiled 
 round differently (tests/training/test_fresh_kernels.py). Pieces that numba inlines itself are compiled once.
 """
 
-STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False}
-"""Of kernels made of many functions: every sum in the order of the program, whatever is compiled with what."""
+STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False, "no_cfunc_wrapper": True, "_nrt": False}
+"""Of kernels made of many functions: every sum in the order of the program, whatever is compiled with what.
+
+They make no arrays but overwrite those of a workspace: references to arrays are not counted, which is a fifth of the
+time of their compilation. A literal integer in an argument would be a signature of its own, compiled apart.
+"""
+
+PIECE: dict[str, Any] = {**STRICT, "no_cpython_wrapper": True, "cache": False}
+"""Of what such kernels call; some pieces with one caller are `INLINE`, where that compiles faster, as measured."""

@@ -29,8 +29,9 @@ from threadpoolctl import threadpool_limits
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
-from dynamics_cli.training.kernels.arcs import evolve
-from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING
+from dynamics_cli.training.kernels.arcs import ORDER as TAYLOR_ORDER
+from dynamics_cli.training.kernels.arcs import POLYNOMIALS, evolve
+from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING, workspace
 from dynamics_cli.training.kernels.tangent import tangent_kernel
 from dynamics_cli.training.steppers.base import Floats, State
 
@@ -90,6 +91,7 @@ class LocatedFlow(Integrator):
             self.G, self.Z_0 = self.x @ self.x.T, self.W_0 @ self.x.T  # (n, n), (m, n)
             self.spectral_norm = float(np.linalg.norm(self.x, 2))
         self.lengths, self.w_0_squared = np.linalg.norm(self.x, axis=1), np.sum(self.W_0**2, axis=1)
+        self.work, self.series = workspace(len(self.y)), np.empty((POLYNOMIALS, TAYLOR_ORDER + 2))
         modes = np.where(self.Z_0 > 0, ON, OFF).astype(np.int8)
         self.now = Neurons(self.Z_0.copy(), initial["output_weight"], np.zeros_like(self.Z_0), modes)
         self.before = self.now
@@ -177,7 +179,7 @@ class LocatedFlow(Integrator):
         F = np.ascontiguousarray(length * (TO_COEFFICIENTS @ nodes))  # (3, n)
         changes = evolve(
             self.G, self.lengths, self.Z_0, self.w_0_squared, neurons.Z, neurons.a, neurons.C, neurons.mode, F,
-            self.alpha, self.train_output, end, shares, outputs,
+            self.alpha, self.train_output, end, shares, outputs, self.work, self.series,
         )  # fmt: skip
         return outputs, neurons, int(changes)
 
@@ -238,7 +240,8 @@ class LocatedFlow(Integrator):
 
     def _kernel(self) -> Floats:
         K = np.empty_like(self.G)
-        tangent_kernel(self.G, self.now.Z, self.now.a, self.now.mode, self.alpha, self.train_output, K)
+        now = self.now
+        tangent_kernel(self.G, now.Z, now.a, now.mode, self.alpha, self.train_output, K, self.work)
         return K
 
     def _newton(self, length: float) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

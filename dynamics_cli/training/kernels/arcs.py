@@ -19,12 +19,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from dynamics_cli.compiling import STRICT
-from dynamics_cli.training.kernels.boundaries import BOUNDARY, OFF, ON, SLIDING, settle
+from dynamics_cli.compiling import INLINE, PIECE, STRICT
+from dynamics_cli.training.kernels.boundaries import BOUNDARY, DRIFT, HEARD, OFF, ON, PRODUCTS, SLIDING, settle
 from dynamics_cli.training.kernels.drift import TERMS, drift
 
 ORDER = 12
 """Order of the Taylor series."""
+POLYNOMIALS = 15
+"""Rows of coefficients that an arc needs."""
 REACH = 0.4
 """Length of an arc times `||D||`: the sign of z is looked at once an arc."""
 EVENTS_PER_SAMPLE = 50
@@ -32,7 +34,7 @@ EVENTS_PER_SAMPLE = 50
 _NONE, _CROSSING, _RELEASED_OFF, _RELEASED_ON, _OUTPUT_SIGN = -1, 0, 1, 2, 3
 
 
-@numba.njit(**STRICT)
+@numba.njit(**PIECE)
 def at(coefficients, s):  # type: ignore[no-untyped-def]
     """Return the value of a polynomial at `s`, lowest coefficient first."""
     value = 0.0
@@ -41,7 +43,7 @@ def at(coefficients, s):  # type: ignore[no-untyped-def]
     return value
 
 
-@numba.njit(**STRICT)
+@numba.njit(**PIECE)
 def root(p, s, sign):  # type: ignore[no-untyped-def]
     """Return where in [0, s] the polynomial, of this sign at first and of the other at `s`, changes it."""
     low, high = 0.0, s
@@ -65,7 +67,7 @@ def root(p, s, sign):  # type: ignore[no-untyped-def]
     return high
 
 
-@numba.njit(**STRICT)
+@numba.njit(**PIECE)
 def dot(u, v):  # type: ignore[no-untyped-def]
     """Return `<u, v>`."""
     s = 0.0
@@ -74,13 +76,13 @@ def dot(u, v):  # type: ignore[no-untyped-def]
     return s
 
 
-@numba.njit(**STRICT)
+@numba.njit(**PIECE)
 def norm(w_0_squared, C, z_0, z):  # type: ignore[no-untyped-def]
     """Return `||w||` of `w = w_0 + sum_k C_k x_k`; `z_0` and `z` are the products of w_0 and w with the inputs."""
     return np.sqrt(max(w_0_squared + dot(C, z_0) + dot(C, z), 0.0))
 
 
-@numba.njit(**STRICT)
+@numba.njit(**PIECE)
 def speed_squared(M, tau, end):  # type: ignore[no-untyped-def]
     """Return the largest of `||D(t)||^2` at `tau`, at `end` and in the middle; `M` (3, 3) is the Gram matrix of D_q."""
     largest = 0.0
@@ -91,10 +93,10 @@ def speed_squared(M, tau, end):  # type: ignore[no-untyped-def]
     return largest
 
 
-@numba.njit(**STRICT)
-def taylor(a, tau, z, d, U, train_output, end, series, c):  # type: ignore[no-untyped-def]
+@numba.njit(**PIECE)
+def taylor(a, tau, z, d, U, train_output, end, series, c, P):  # type: ignore[no-untyped-def]
     """Fill the Taylor series of `a` and of `c` (3, .) around `tau`; return how far they are summed, and `da/dt`."""
-    b, M = np.empty(TERMS), np.empty((TERMS, TERMS))
+    M, power, e, b = P[3:6], P[6:9], P[9:12], P[12]
     for q in range(TERMS):
         b[q] = dot(d[q], z)
         for p in range(TERMS):
@@ -103,11 +105,9 @@ def taylor(a, tau, z, d, U, train_output, end, series, c):  # type: ignore[no-un
     reach = end - tau
     if fastest > 0.0:
         reach = min(reach, REACH / np.sqrt(fastest))
-    power = np.zeros((TERMS, TERMS))  # (tau + s)^q in powers of s
-    power[0, 0] = 1.0
+    power[0, 0] = 1.0  # (tau + s)^q in powers of s
     power[1, 0], power[1, 1] = tau, 1.0
     power[2, 0], power[2, 1], power[2, 2] = tau * tau, 2 * tau, 1.0
-    e = np.zeros((TERMS, ORDER + 1))  # <D_q, w>
     for i in range(ORDER + 1):
         series[i] = 0.0
     for q in range(TERMS):
@@ -122,7 +122,7 @@ def taylor(a, tau, z, d, U, train_output, end, series, c):  # type: ignore[no-un
         if i < ORDER and train_output:
             s = 0.0
             for q in range(TERMS):
-                e[q, i] = b[q] if i == 0 else 0.0
+                e[q, i] = b[q] if i == 0 else 0.0  # <D_q, w>
                 for p in range(TERMS):
                     e[q, i] += M[q, p] * c[p, i]
                 for j in range(min(q, i) + 1):
@@ -131,12 +131,11 @@ def taylor(a, tau, z, d, U, train_output, end, series, c):  # type: ignore[no-un
     return reach, series[1]
 
 
-@numba.njit(**STRICT)
-def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c):  # type: ignore[no-untyped-def]
+@numba.njit(**PIECE)
+def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c, p):  # type: ignore[no-untyped-def]
     """Return the first change within `reach` (its duration, sample and kind), or `reach` and no sample."""
     n = z.shape[0]
     when, which, kind = reach, _NONE, _NONE
-    p = np.zeros(ORDER + 2)
     c0, c1, c2 = at(c[0], reach), at(c[1], reach), at(c[2], reach)
     for k in range(n):
         if mode[k] != SLIDING:
@@ -160,7 +159,8 @@ def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c):  # type: 
             x0, x1, x2 = d[0, k] + heard * F[0, k], d[1, k] + heard * F[1, k], d[2, k] + heard * F[2, k]
             t = tau + when
             if side * (x0 + t * (x1 + t * x2)) < -tolerance:
-                p[:] = 0.0
+                for i in range(3, ORDER + 2):
+                    p[i] = 0.0
                 p[0] = x0 + tau * (x1 + tau * x2) + side * tolerance
                 p[1], p[2] = x1 + 2 * tau * x2, x2
                 s = root(p, when, side)
@@ -169,8 +169,8 @@ def next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c):  # type: 
     return when, which, kind
 
 
-@numba.njit(**STRICT)
-def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once):  # type: ignore[no-untyped-def]
+@numba.njit(**INLINE)
+def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once, work):  # type: ignore[no-untyped-def]
     """Change the modes of one neuron for an event of sample `k`."""
     n = z.shape[0]
     if kind == _CROSSING:
@@ -178,7 +178,7 @@ def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once):  # type
         before = mode[k]
         if f[k] * (1.0 - alpha) * sign <= 0.0:  # not attracted from the other side: it goes through
             mode[k] = OFF if before == ON else ON
-        settle(G, lengths, size, z, mode, f, alpha, sign)
+        settle(G, lengths, size, z, mode, f, alpha, sign, work)
         if mode[k] == before and at_once:
             mode[k] = SLIDING  # rounding: it neither stays nor leaves
     elif kind == _OUTPUT_SIGN:  # what attracted repels from now on
@@ -187,27 +187,29 @@ def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once):  # type
                 mode[i] = ON if f[i] * sign < 0.0 else OFF
     else:
         mode[k] = OFF if kind == _RELEASED_OFF else ON
-        settle(G, lengths, size, z, mode, f, alpha, sign)
+        settle(G, lengths, size, z, mode, f, alpha, sign, work)
 
 
-@numba.njit(**STRICT)
+@numba.njit(**INLINE)
 def neuron(  # type: ignore[no-untyped-def]
-    G, lengths, z_0, w_0_squared, z, a, C, mode, F, alpha, train_output, end, times, outputs, d, U, c, series
+    G, lengths, z_0, w_0_squared, z, a, C, mode, F, alpha, train_output, end, times, outputs, work, P
 ):
     """Move one neuron to `end`; return its output weight there and how often its activation changed."""
     n = G.shape[0]
     tau, done, events = 0.0, 0, 0
     sign = np.sign(a)
-    size, f = norm(w_0_squared, C, z_0, z), np.empty(n)
-    settle(G, lengths, size, z, mode, F[0], alpha, sign)
-    drift(G, mode, F, alpha, d, U)
+    V = work[2]
+    size, f = norm(w_0_squared, C, z_0, z), V[HEARD]
+    d, U, c, p, series = V[DRIFT:PRODUCTS], V[PRODUCTS:], P[:3], P[13], P[14, : ORDER + 1]
+    settle(G, lengths, size, z, mode, F[0], alpha, sign, work)
+    drift(G, mode, F, alpha, d, U, work)
     while tau < end or done < times.shape[0]:
-        reach, a_dot = taylor(a, tau, z, d, U, train_output, end, series, c)
+        reach, a_dot = taylor(a, tau, z, d, U, train_output, end, series, c, P)
         if sign == 0.0:
             sign = np.sign(a_dot)
         when, which, kind = reach, _NONE, _NONE
         if events < EVENTS_PER_SAMPLE * (n + 2):
-            when, which, kind = next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c)
+            when, which, kind = next_event(lengths, size, z, mode, F, alpha, d, U, tau, reach, c, p)
             if train_output and at(series, when) * sign < 0.0:
                 when, which, kind = root(series, when, sign), n, _OUTPUT_SIGN
         then = tau + when if which != _NONE or reach < end - tau else end
@@ -231,14 +233,14 @@ def neuron(  # type: ignore[no-untyped-def]
             size = norm(w_0_squared, C, z_0, z)
             if kind == _OUTPUT_SIGN:
                 a, sign = 0.0, -sign
-            change(G, lengths, size, z, mode, f, alpha, sign, which, kind, when == 0.0)
-            drift(G, mode, F, alpha, d, U)
+            change(G, lengths, size, z, mode, f, alpha, sign, which, kind, when == 0.0, work)
+            drift(G, mode, F, alpha, d, U, work)
     return a, events
 
 
 @numba.njit(**STRICT)
 def evolve(  # type: ignore[no-untyped-def]
-    G, lengths, Z_0, w_0_squared, Z, a, C, mode, F, alpha, train_output, end, times, outputs
+    G, lengths, Z_0, w_0_squared, Z, a, C, mode, F, alpha, train_output, end, times, outputs, work, P
 ):
     """Move all neurons, in place, through the step up to `end` <= 1; return how often activations changed.
 
@@ -257,15 +259,15 @@ def evolve(  # type: ignore[no-untyped-def]
         end: how far to go.
         times: (T,) ascending, at most `end`.
         outputs: (T, n), to which the outputs of the network at these times are added.
+        work: a `boundaries.workspace`, overwritten.
+        P: (POLYNOMIALS, ORDER + 2), overwritten.
 
     """
-    n, events = G.shape[0], 0
-    d, U = np.zeros((TERMS, n)), np.zeros((TERMS, n))
-    c, series = np.zeros((TERMS, ORDER + 2)), np.zeros(ORDER + 1)
+    events = 0
     for j in range(Z.shape[0]):
         a[j], changed = neuron(
             G, lengths, Z_0[j], w_0_squared[j], Z[j], a[j], C[j], mode[j], F, alpha, train_output, end, times, outputs,
-            d, U, c, series,
+            work, P,
         )  # fmt: skip
         events += changed
     return events

@@ -11,25 +11,34 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics_cli.compiling import STRICT
+from dynamics_cli.compiling import INLINE, PIECE
 
 OFF, ON, SLIDING = 0, 1, 2
 """Modes of a sample for a neuron."""
 BOUNDARY = 1e-13
 """`|<w, x_k>|` below this times `||w|| ||x_k||` is on the boundary."""
+STEP, LOW, HIGH, VALUE, BASE, SCALE, HEARD, DRIFT, PRODUCTS = 0, 1, 2, 3, 4, 5, 6, 7, 10
+"""Rows of `V`; 0 to 2 are also right-hand sides, and `DRIFT` and `PRODUCTS` begin three rows each."""
+BOUNDARY_SAMPLES, INDEX, FREE = 0, 1, 2
+"""Rows of `whole`."""
 _RIDGE = 1e-13
 _GRADIENT_TOLERANCE = 1e-11
 _SLACK = 1e-12
 
 
-@numba.njit(**STRICT)
-def solve_symmetric(A, B):  # type: ignore[no-untyped-def]
+def workspace(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return arrays that the kernels overwrite for n samples: `A`, `S` (n, n), `V` (., n) and `whole` (3, n)."""
+    return np.empty((n, n)), np.empty((n, n)), np.empty((PRODUCTS + 3, n)), np.empty((3, n), np.int64)
+
+
+@numba.njit(**PIECE)
+def solve_symmetric(A, B, k):  # type: ignore[no-untyped-def]
     """Overwrite the rows of `B` (q, k) with the solutions of `A x = b`; `A` (k, k) is overwritten, its lower half read.
 
-    `A` is positive semidefinite; directions in which it is 0 are given a ridge.
+    `A` is positive semidefinite; directions in which it is 0 are given a ridge. Both may have more columns, `A` rows.
     """
-    k = A.shape[0]
     for i in range(k):
         for j in range(i):
             s = A[i, j]
@@ -54,20 +63,19 @@ def solve_symmetric(A, B):  # type: ignore[no-untyped-def]
             B[q, i] = s / A[i, i]
 
 
-@numba.njit(**STRICT)
-def slides_along(mode):  # type: ignore[no-untyped-def]
-    """Return the samples along which a neuron of these modes slides."""
-    index = np.empty(len(mode), np.int64)
+@numba.njit(**PIECE)
+def slides_along(mode, index):  # type: ignore[no-untyped-def]
+    """Write into `index` (n,) the samples along which a neuron of these modes slides; return how many these are."""
     count = 0
     for k in range(len(mode)):
         if mode[k] == SLIDING:
             index[count] = k
             count += 1
-    return index[:count]
+    return count
 
 
-@numba.njit(**STRICT)
-def settle(G, lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-untyped-def]
+@numba.njit(**PIECE)
+def settle(G, lengths, size, z, mode, f, alpha, sign, work):  # type: ignore[no-untyped-def]
     """Set the modes of the samples on the boundary of one neuron.
 
     Args:
@@ -79,45 +87,46 @@ def settle(G, lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-untype
         f: weighted derivatives of the loss (n,).
         alpha: slope of the activation for negative arguments.
         sign: sign of the output weight.
+        work: a `workspace`, overwritten.
 
     """
-    boundary = on_boundary(lengths, size, z, mode, f, alpha, sign)
-    n, nb = G.shape[0], len(boundary)
+    A, S, V, whole = work
+    boundary, free = whole[BOUNDARY_SAMPLES], whole[FREE]
+    nb = on_boundary(lengths, size, z, mode, f, alpha, sign, boundary)
     if nb == 0:
         return
-    low, high, value = np.empty(nb), np.empty(nb), np.empty(nb)
-    free = np.empty(nb, np.bool_)
     for i in range(nb):
         k = boundary[i]
         on, off = -f[k], -alpha * f[k]
-        low[i], high[i] = min(on, off), max(on, off)
+        V[LOW, i], V[HIGH, i] = min(on, off), max(on, off)
         free[i] = mode[k] == SLIDING
-        value[i] = 0.5 * (on + off) if free[i] else (on if mode[k] == ON else off)
-    A, base, scale = np.empty((nb, nb)), np.zeros(nb), np.empty(nb)
+        V[VALUE, i] = 0.5 * (on + off) if free[i] else (on if mode[k] == ON else off)
     for i in range(nb):
         for j in range(nb):
             A[i, j] = G[boundary[i], boundary[j]]
-        scale[i] = abs(f[boundary[i]]) * A[i, i]
+        V[BASE, i], V[SCALE, i] = 0.0, abs(f[boundary[i]]) * A[i, i]
     i = 0
-    for k in range(n):
+    for k in range(G.shape[0]):
         if i < nb and boundary[i] == k:  # these are what is to be found
             i += 1
             continue
         d = -f[k] if mode[k] == ON else -alpha * f[k]
         if d != 0.0:
             for p in range(nb):
-                base[p] += G[k, boundary[p]] * d
-                scale[p] += abs(G[k, boundary[p]] * d)
-    shortest(A, base, scale, low, high, value, free)
+                V[BASE, p] += G[k, boundary[p]] * d
+                V[SCALE, p] += abs(G[k, boundary[p]] * d)
+    shortest(A, S, V, free, whole[INDEX], nb)
     for i in range(nb):
         k = boundary[i]
-        mode[k] = SLIDING if free[i] else (ON if value[i] == -f[k] else OFF)
+        mode[k] = SLIDING if free[i] else (ON if V[VALUE, i] == -f[k] else OFF)
 
 
-@numba.njit(**STRICT)
-def on_boundary(lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-untyped-def]
-    """Return the samples on whose boundary a neuron may slide; switch off those that no longer attract it."""
-    boundary = np.empty(len(z), np.int64)
+@numba.njit(**PIECE)
+def on_boundary(lengths, size, z, mode, f, alpha, sign, boundary):  # type: ignore[no-untyped-def]
+    """Write into `boundary` (n,) the samples on whose boundary a neuron may slide; return how many these are.
+
+    Switch off those that no longer attract it.
+    """
     nb = 0
     for k in range(len(z)):
         attracts = f[k] * (1.0 - alpha) * sign > 0.0
@@ -127,40 +136,38 @@ def on_boundary(lengths, size, z, mode, f, alpha, sign):  # type: ignore[no-unty
         if lengths[k] > 0.0 and attracts and (mode[k] == SLIDING or near):
             boundary[nb] = k
             nb += 1
-    return boundary[:nb]
+    return nb
 
 
-@numba.njit(**STRICT)
-def shortest(A, base, scale, low, high, value, free):  # type: ignore[no-untyped-def]
+@numba.njit(**INLINE)
+def shortest(A, S, V, free, index, k):  # type: ignore[no-untyped-def]
     """Minimise `value^T A value / 2 + base^T value` within `low <= value <= high` by active sets, in place.
 
     Args:
-        A: (k, k) Gram matrix.
-        base: (k,) linear term.
-        scale: (k,) size of the terms in the gradient.
-        low: (k,) bounds from below.
-        high: (k,) bounds from above.
-        value: (k,) a start within the bounds; at one of them where not `free`.
+        A: (k, k) Gram matrix, in an array that may be larger, as all others.
+        S: (k, k), overwritten.
+        V: (., k), with rows `LOW` and `HIGH`, the bounds; `VALUE`, a start within them, at one of them where not
+            `free`; `BASE`, the linear term; `SCALE`, the size of the terms in the gradient.
         free: (k,) which values are between their bounds, changed in place.
+        index: (k,), overwritten.
+        k: how many values there are.
 
     """
-    k = len(base)
-    index = np.empty(k, np.int64)
     for _ in range(4 * k + 10):
         nf = 0
         for i in range(k):
             if free[i]:
                 index[nf] = i
                 nf += 1
-        if nf > 0 and bounded_step(A, base, low, high, value, free, index[:nf]):
+        if nf > 0 and bounded_step(A, S, V, free, index[:nf], k):
             continue
         worst, which = _GRADIENT_TOLERANCE, -1
         for i in range(k):
-            if not free[i] and high[i] > low[i]:
-                g = base[i]
+            if not free[i] and V[HIGH, i] > V[LOW, i]:
+                g = V[BASE, i]
                 for j in range(k):
-                    g += A[i, j] * value[j]
-                violation = (-g if value[i] == low[i] else g) / scale[i]
+                    g += A[i, j] * V[VALUE, j]
+                violation = (-g if V[VALUE, i] == V[LOW, i] else g) / V[SCALE, i]
                 if violation > worst:
                     worst, which = violation, i
         if which < 0:
@@ -168,35 +175,34 @@ def shortest(A, base, scale, low, high, value, free):  # type: ignore[no-untyped
         free[which] = True
 
 
-@numba.njit(**STRICT)
-def bounded_step(A, base, low, high, value, free, index):  # type: ignore[no-untyped-def]
+@numba.njit(**INLINE)
+def bounded_step(A, S, V, free, index, k):  # type: ignore[no-untyped-def]
     """Move the free values to their minimum or up to the first bound; return whether one was hit, and is now fixed."""
     nf = len(index)
-    S, x = np.empty((nf, nf)), np.empty((1, nf))
     for p in range(nf):
         i = index[p]
-        s = -base[i]
-        for j in range(len(base)):
+        s = -V[BASE, i]
+        for j in range(k):
             if not free[j]:
-                s -= A[i, j] * value[j]
-        x[0, p] = s
+                s -= A[i, j] * V[VALUE, j]
+        V[STEP, p] = s
         for q in range(p + 1):
             S[p, q] = A[i, index[q]]
-    solve_symmetric(S, x)
+    solve_symmetric(S, V[:1], nf)
     share, hit = 1.0, -1
     for p in range(nf):
         i = index[p]
-        slack = _SLACK * (high[i] - low[i])
-        if x[0, p] < low[i] - slack or x[0, p] > high[i] + slack:
-            bound = low[i] if x[0, p] < low[i] else high[i]
-            reach = (bound - value[i]) / (x[0, p] - value[i])
+        x, value, low, high = V[STEP, p], V[VALUE, i], V[LOW, i], V[HIGH, i]
+        slack = _SLACK * (high - low)
+        if x < low - slack or x > high + slack:
+            reach = ((low if x < low else high) - value) / (x - value)
             if reach < share:
                 share, hit = reach, p
     for p in range(nf):
         i = index[p]
-        value[i] += share * (x[0, p] - value[i])
+        V[VALUE, i] += share * (V[STEP, p] - V[VALUE, i])
     if hit >= 0:
         i = index[hit]
-        value[i] = low[i] if x[0, hit] < low[i] else high[i]
+        V[VALUE, i] = V[LOW, i] if V[STEP, hit] < V[LOW, i] else V[HIGH, i]
         free[i] = False
     return hit >= 0
