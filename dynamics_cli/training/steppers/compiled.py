@@ -27,6 +27,7 @@ class CompiledStepper(TwoLayerStepper):
     backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        self._few = problems[0].batch_size is None and problems[0].dataset.d <= UNROLLED
         super().__init__(problems)
         self._rows: Rows = dense_rows(self.x) if self._few else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
@@ -34,11 +35,6 @@ class CompiledStepper(TwoLayerStepper):
         many = len(problems) > 1 or self.x.shape[1] > CHUNK or self._wide
         if self.full_batch and many:  # kernels that take all cores
             _start_threads()
-
-    @property
-    def _few(self) -> bool:
-        """Whether inputs have few columns, over which loops are unrolled."""
-        return self.full_batch and self.x.shape[2] <= UNROLLED
 
     @property
     def _wide(self) -> bool:
@@ -60,23 +56,18 @@ class CompiledStepper(TwoLayerStepper):
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
         weight, columns = self.dtype.type(self.sample_weight), (0,) * self.x.shape[2]
         settings = (self._loss_number, self.train_output, self.loss_scaled)
-        if not self._few:
-            for r, q in enumerate(self._data_of()):
-                done[r] = run_full(
-                    self._W[r], self._a[r], self._rows.values[q], self._rows.indices, self._rows.starts, self.y[q],
-                    losses[r], n, self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
-                )  # fmt: skip
-        elif R == 1 or self._wide:
-            kernel = run_wide if self._wide else run_dense
-            for r, q in enumerate(self._data_of()):
-                done[r] = kernel(
-                    self._W[r], self._a[r], self._rows.values[q], columns, self.y[q], losses[r], n,
-                    self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
-                )  # fmt: skip
-        else:
+        if R > 1 and self._few and not self._wide:
             run_dense_replicas(
                 self._W, self._a, self._rows.values, columns, self.y, losses, done, n,
                 self.lr, weight, self.alpha, *settings, self.levels,
+            )  # fmt: skip
+            return losses, done
+        kernel = run_wide if self._wide else run_dense if self._few else run_full
+        places = (columns,) if self._few else (self._rows.indices, self._rows.starts)
+        for r, q in enumerate(self._data_of()):
+            done[r] = kernel(
+                self._W[r], self._a[r], self._rows.values[q], *places, self.y[q], losses[r], n,
+                self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
             )  # fmt: skip
         return losses, done
 
