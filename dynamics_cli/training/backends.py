@@ -204,8 +204,7 @@ def _gradient(problem: Problem) -> float:
 
 
 def _few_columns(problem: Problem) -> float:
-    rate = 1.5e10 if problem.parameter_count > 5e5 else 2.6e10
-    return 0.05 * US + _work(problem) / rate * problem.dtype.itemsize / 4
+    return 0.05 * US + _work(problem) / 2.6e10 * problem.dtype.itemsize / 4
 
 
 def _sparse(problem: Problem) -> float:

@@ -16,12 +16,18 @@ _UNPADDED = 8
 """Fewer neurons are not padded: that would only be more work."""
 
 
-def pack(hidden: Weights, output: Weights) -> tuple[Weights, Weights]:
-    """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m)."""
+def pack(hidden: Weights, output: Weights, block: int = 0) -> tuple[Weights, Weights]:
+    """Return `W` (R, d, m') and `a` (R, m') from `hidden` (R, m, d) and `output` (R, m).
+
+    With a size of blocks, `W` is (R, blocks, d, block) and `a` (R, blocks, block).
+    """
     R, m, d = hidden.shape
-    padded = m if m < _UNPADDED else -(-m // LANES) * LANES
-    W, a = aligned_zeros((R, d, padded), hidden.dtype), aligned_zeros((R, padded), output.dtype)
-    W[:, :, :m], a[:, :m] = hidden.swapaxes(-1, -2), output
+    size = block or (m if m < _UNPADDED else -(-m // LANES) * LANES)
+    lead = (R, -(-m // block)) if block else (R,)
+    W, a = aligned_zeros((*lead, d, size), hidden.dtype), aligned_zeros((*lead, size), output.dtype)
+    padding = ((0, 0), (0, -m % size))
+    W[:] = np.pad(hidden, (*padding, (0, 0))).reshape(*lead, size, d).swapaxes(-1, -2)
+    a[:] = np.pad(output, padding).reshape(a.shape)
     return W, a
 
 
@@ -35,7 +41,8 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Weights:
 
 def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
     """Return `hidden` (R, m, d) and `output` (R, m), copies; the inverse of `pack`."""
-    return np.array(W.swapaxes(-1, -2)[:, :m]), np.array(a[:, :m])
+    R, d = len(W), W.shape[-2]
+    return np.array(W.swapaxes(-1, -2).reshape(R, -1, d)[:, :m]), np.array(a.reshape(R, -1)[:, :m])
 
 
 @dataclass(frozen=True)

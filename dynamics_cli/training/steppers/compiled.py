@@ -14,7 +14,7 @@ from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
 from dynamics_cli.training.kernels.batches import CHUNK, run_batches, run_full, total_loss
-from dynamics_cli.training.kernels.full_batch import run_dense, run_dense_replicas
+from dynamics_cli.training.kernels.full_batch import BLOCK, WIDE, run_dense, run_dense_replicas, run_wide
 from dynamics_cli.training.kernels.layout import Rows, dense_rows, pack, sparse_rows, unpack
 from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.steppers.side_by_side import Weights
@@ -27,17 +27,24 @@ class CompiledStepper(TwoLayerStepper):
     backend = "compiled"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        self._few = problems[0].batch_size is None and problems[0].dataset.d <= UNROLLED
         super().__init__(problems)
-        self._few = self.full_batch and self.x.shape[2] <= UNROLLED
         self._rows: Rows = dense_rows(self.x) if self._few else sparse_rows(self.x)
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
         self._batches = [batches_of(p) for p in problems] if not self.full_batch else []
-        if self.full_batch and (len(problems) > 1 or self.x.shape[1] > CHUNK):  # kernels that take all cores
+        many = len(problems) > 1 or self.x.shape[1] > CHUNK or self._wide
+        if self.full_batch and many:  # kernels that take all cores
             _start_threads()
+
+    @property
+    def _wide(self) -> bool:
+        """Whether neurons are taken in blocks."""
+        n, d = self.x.shape[1:]
+        return self._few and self.width >= 8 * BLOCK and self.width * (n + d + 1) >= WIDE
 
     def write(self, hidden: Weights, output: Weights) -> None:
         """Set the weights: `hidden` (R, m, d), `output` (R, m)."""
-        self._W, self._a = pack(hidden, output)
+        self._W, self._a = pack(hidden, output, BLOCK if self._wide else 0)
 
     def read(self) -> tuple[Weights, Weights]:
         """Return copies of the weights: (R, m, d) and (R, m)."""
@@ -49,21 +56,18 @@ class CompiledStepper(TwoLayerStepper):
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
         weight, columns = self.dtype.type(self.sample_weight), (0,) * self.x.shape[2]
         settings = (self._loss_number, self.train_output, self.loss_scaled)
-        if not self._few:
-            for r, q in enumerate(self._data_of()):
-                done[r] = run_full(
-                    self._W[r], self._a[r], self._rows.values[q], self._rows.indices, self._rows.starts, self.y[q],
-                    losses[r], n, self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
-                )  # fmt: skip
-        elif R == 1:
-            done[0] = run_dense(
-                self._W[0], self._a[0], self._rows.values[0], columns, self.y[0], losses[0], n,
-                self.lr[0], weight, self.alpha[0], *settings, self.levels[0],
-            )  # fmt: skip
-        else:
+        if R > 1 and self._few and not self._wide:
             run_dense_replicas(
                 self._W, self._a, self._rows.values, columns, self.y, losses, done, n,
                 self.lr, weight, self.alpha, *settings, self.levels,
+            )  # fmt: skip
+            return losses, done
+        kernel = run_wide if self._wide else run_dense if self._few else run_full
+        places = (columns,) if self._few else (self._rows.indices, self._rows.starts)
+        for r, q in enumerate(self._data_of()):
+            done[r] = kernel(
+                self._W[r], self._a[r], self._rows.values[q], *places, self.y[q], losses[r], n,
+                self.lr[r], weight, self.alpha[r], *settings, self.levels[r],
             )  # fmt: skip
         return losses, done
 
