@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,8 +248,8 @@ class JaxRun:
         jax.block_until_ready(self._scans[count]((self.weights, self.memory)))
         return time.perf_counter() - began
 
-    def whole(self, states: Sequence[int], losses_every: int) -> float:
-        """Return the seconds of a run that keeps the weights at `states`, ascending from 0, and all losses.
+    def whole(self, states: Sequence[int], losses_every: int, file: Path) -> float:
+        """Return the seconds of a run that writes the weights at `states`, ascending from 0, and all losses at its end.
 
         Losses of full batches are those of every iteration; of batches, that of all samples at every
         `losses_every` iterations, as the runs of `dyn` record it.
@@ -272,6 +273,7 @@ class JaxRun:
             if stop in wanted:
                 kept.append({name: np.asarray(value) for name, value in w.items()})
             at = stop
+        np.savez(file, *losses, **{name: np.stack([one[name] for one in kept]) for name in kept[0]})
         return time.perf_counter() - began
 
 

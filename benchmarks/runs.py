@@ -2,8 +2,8 @@
 
 Of every config that JAX can express (`jax_peer.py`), without its measures: `seconds` of the run that `dyn train` makes
 (training, recording of weights and losses, checkpoints; neither data nor first compilation) against a JAX loop that
-keeps the same weights and losses in memory and writes nothing. Runs of more than `--seconds` are cut. Both run in turns
-in one process, and of each the fastest turn counts.
+keeps the same weights and losses in memory and writes them at its end. Runs of more than `--seconds` are cut. Both run
+in turns in one process, and of each the fastest turn counts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ def timed(name: str, seconds: float, repeats: int) -> dict[str, Any] | None:
         with tempfile.TemporaryDirectory() as folder:
             run = dyn.train(path, changes, out=Path(folder) / "run")
             backend = str(run.info["backend"])
-            found = {"dyn": float(run.info["seconds"]), "jax": peer.whole(states, problem.steps_per_epoch)}
+            found = {
+                "dyn": float(run.info["seconds"]),
+                "jax": peer.whole(states, problem.steps_per_epoch, Path(folder) / "jax.npz"),
+            }
         if turn:
             best = {way: min(best[way], found[way]) for way in best}
     return {"config": name, "iterations": problem.iterations, "backend": backend, **best}
