@@ -405,11 +405,11 @@ class Engine:
 
     def pulled(self, parameters: Mapping[str, Any], x: Floats) -> Iterator[Layers]:
         """Yield of every output what `Work.layers` are where F is the sum of this output over samples `x`."""
-        n, C = len(x), self._layout.sizes[-1]
+        n, C, samples = len(x), self._layout.sizes[-1], np.array(x, np.float64, order="C")
         for k in range(C):
             work = Work(self._layout, n)
             work.write(parameters)
             work.net[LOSS] = pulling_unit()
-            samples, labels = np.array(x, np.float64, order="C"), np.tile(np.eye(C)[k], n)
+            labels = np.tile(np.eye(C)[k], n)
             self._gradient(place(work.net), *self._arguments(work, samples, labels, 1.0), True)
             yield work.layers

@@ -19,10 +19,9 @@ from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, over_seeds
 from dynamics_cli.reproduction.document import AUDIT
 from dynamics_cli.reproduction.figure import Figure, Wanted
-from dynamics_cli.reproduction.obtain import RunSource, config_path
+from dynamics_cli.reproduction.obtain import RunSource, by_role, config_path
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.store import files
-from dynamics_cli.text import duration
 from dynamics_cli.training.session import plan_run
 from dynamics_cli.training.signals import Interrupted
 
@@ -189,7 +188,9 @@ def audit(
     wanted = asked.wanted()
     chosen = chosen_nulls(asked, nulls) if wanted else []
     planned = [(null, _under(null, wanted)) for null in chosen]
-    _say_cost(asked, source, [runs for _, runs in planned if not isinstance(runs, str)])
+    if source.messages is not None:
+        made = [runs for _, runs in planned if not isinstance(runs, str)]
+        source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
     claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
     outcomes = [_outcome(asked, source, null.name, runs, reproduced) for null, runs in planned]
@@ -198,7 +199,7 @@ def audit(
         others = source.obtain_seeds(asked.wanted(first_seed=False), (), range(1, SEEDS))
         every = {0: claims}
         for k, runs in enumerate(others, start=1):
-            every[k] = asked.claims(asked.evidence({one.role: one.run for one in runs}))
+            every[k] = asked.claims(asked.evidence(by_role(runs)))
         counts = {one.first.id: one.reproduced for one in over_seeds(every)}
     found = Audit(asked.id, claims, outcomes, counts)
     folder = (Path(out) if out is not None else outputs_root() / "figures").absolute()
@@ -221,7 +222,7 @@ def _under(null: Null, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | s
 
 
 def _evidence(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -> Any:
-    return figure.evidence({one.role: one.run for one in source.obtain(wanted)})
+    return figure.evidence(by_role(source.obtain(wanted)))
 
 
 def _outcome(
@@ -237,15 +238,6 @@ def _outcome(
     except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
         return Outcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
     return Outcome(null, {key: found.get(key, False) for key in claims})
-
-
-def _say_cost(figure: Figure, source: RunSource, runs: Sequence[Mapping[str, Wanted]]) -> None:
-    """Say how many networks the nulls train, and how long that may take, before it begins."""
-    costs = [source.cost(one) for one in runs]
-    if source.messages is not None and (count := sum(cost[0] for cost in costs)):
-        roughly = "at most" if any(cost[2] for cost in costs) else "roughly"
-        took = duration(sum(cost[1] for cost in costs))
-        source.messages(f"{figure.id}: {count} networks to train under {len(runs)} nulls, {roughly} {took} of one core")
 
 
 def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:

@@ -17,6 +17,7 @@ from dynamics_cli.reproduction.figure import Wanted
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.replica import ReplicaRun, replicas_of
 from dynamics_cli.sweeps.workers import run_in_processes, train_alone
+from dynamics_cli.text import duration
 from dynamics_cli.training.loop import Progress
 from dynamics_cli.training.prospect import found_run
 from dynamics_cli.training.replicas import divide
@@ -127,6 +128,15 @@ class RunSource:
                     count, seconds = count + one.replicas, seconds + one.replicas * plan.needs.seconds
                     stops = stops or plan.config.optimizer.stop_below is not None
         return count, seconds, stops
+
+    def cost_in_words(
+        self, figures: Iterable[Mapping[str, Wanted]], overrides: Sequence[str] = (), seeds: int = 1
+    ) -> str:
+        """Return how many networks are still to be trained for so many seeds of figures, and how long that may take."""
+        costs = [self.cost(wanted, overrides) for wanted in figures]
+        count, seconds = (seeds * sum(one[k] for one in costs) for k in (0, 1))
+        roughly = "at most" if any(stops for *_, stops in costs) else "roughly"
+        return f"{count} networks to train, {roughly} {duration(seconds)} of one core"
 
     def obtain(
         self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = (), *, seed_offset: int = 0
@@ -255,6 +265,11 @@ def _for_role(role: str, wanted: Wanted, config: RunConfig, obtained: Obtained) 
     if obtained.reused:
         run.check_all("no figure is drawn from it; --force trains the run again")
     return ObtainedRun(role, wanted, config.seed, run, obtained.reused, obtained.seconds)
+
+
+def by_role(runs: Iterable[ObtainedRun]) -> dict[str, Run]:
+    """Return obtained runs as the evidence of a figure takes them."""
+    return {one.role: one.run for one in runs}
 
 
 def config_path(config: str) -> Path:

@@ -16,12 +16,12 @@ from dynamics_cli.reproduction.catalogue import load_figure
 from dynamics_cli.reproduction.claims import Claim, ClaimOverSeeds, claims_cells, over_seeds, summary
 from dynamics_cli.reproduction.document import write_document
 from dynamics_cli.reproduction.figure import Figure
-from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource
+from dynamics_cli.reproduction.obtain import Messages, ObtainedRun, ProgressDisplay, RunSource, by_role
 from dynamics_cli.runs import outputs_root
 from dynamics_cli.runs.info import provenance
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.locks import alone_in
-from dynamics_cli.text import Table, duration, html_table
+from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
 
 PRESETS = ("default", "full")
@@ -118,7 +118,7 @@ def reproduce(
 
     runs = _obtain(chosen, source, preset, changes)
     with _of_changed_runs(chosen, changes):
-        evidence = chosen.evidence({one.role: one.run for one in runs})
+        evidence = chosen.evidence(by_role(runs))
         claims = {0: chosen.claims(evidence)}
         with style():  # also what a figure draws without a panel of ours
             drawing = chosen.draw(evidence)
@@ -129,7 +129,7 @@ def reproduce(
     others = source.obtain_seeds(chosen.wanted(preset, first_seed=False), changes, offsets) if chosen.configs else []
     for offset, more in zip(offsets, others or [[] for _ in offsets], strict=True):
         with _of_changed_runs(chosen, changes):
-            evidence = chosen.evidence({one.role: one.run for one in more})
+            evidence = chosen.evidence(by_role(more))
             claims[offset] = chosen.claims(evidence)
             found = chosen.remarks(evidence) if chosen.remarks is not None else []
         runs += more
@@ -203,9 +203,8 @@ def _of_changed_runs(figure: Figure, overrides: Sequence[str]) -> Iterator[None]
 def _say_cost(figure: Figure, source: RunSource, preset: str, overrides: Sequence[str], seeds: int) -> None:
     """Say how many networks a larger preset trains, and how long that may take, before it begins."""
     if source.messages is not None and figure.presets.get(preset):
-        count, seconds, stops = source.cost(figure.wanted(preset), overrides)
-        cost = f"{'at most' if stops else 'roughly'} {duration(seconds * seeds)} of one core"
-        source.messages(f"{figure.id}, preset {preset}: {count * seeds} networks to train, {cost}")
+        cost = source.cost_in_words([figure.wanted(preset)], overrides, seeds)
+        source.messages(f"{figure.id}, preset {preset}: {cost}")
 
 
 def _figures(

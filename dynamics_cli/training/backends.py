@@ -7,7 +7,7 @@ their absolute size matters little.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,10 +91,9 @@ def possible(problem: Problem) -> list[Choice]:
     return choices
 
 
-def variant(problem: Problem) -> str:
-    """Return the variant of `compiled` that is the fastest on a problem."""
-    ways = (c for c in possible(problem) if c.backend == "compiled")
-    return min(ways, key=lambda c: c.seconds_per_iteration).variant
+def variant(choices: Iterable[Choice]) -> str:
+    """Return the fastest variant of `compiled` among the ways that can train a problem."""
+    return min((c for c in choices if c.backend == "compiled"), key=lambda c: c.seconds_per_iteration).variant
 
 
 def cuda_available() -> bool:
@@ -124,7 +123,7 @@ def build_stepper(problems: Sequence[Problem], choice: Choice) -> Stepper:
         from dynamics_cli.training.steppers.autograd import AutogradStepper
 
         return AutogradStepper(problems, choice.device)
-    if (choice.variant or variant(problems[0])) == "engine":
+    if (choice.variant or variant(possible(problems[0]))) == "engine":
         from dynamics_cli.training.steppers.layers import LayersStepper
 
         return LayersStepper(problems)

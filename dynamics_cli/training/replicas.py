@@ -106,13 +106,10 @@ def batch_key(problem: Problem) -> str | None:
 def _way(problem: Problem) -> str | None:
     """Return what trains several networks of a problem together; None where nothing does."""
     config, asked = problem.config, problem.config.backend
-    able = {
-        c.backend
-        for c in possible(problem)
-        if config.device == c.device or (config.device, c.device) == ("auto", "cpu")
-    }
+    choices = possible(problem)
+    able = {c.backend for c in choices if config.device == c.device or (config.device, c.device) == ("auto", "cpu")}
     if asked in ("auto", "compiled") and "compiled" in able:
-        return f"compiled {variant(problem)}"
+        return f"compiled {variant(choices)}"
     if asked not in ("auto", "torch") or "torch" not in able:
         return None
     from dynamics_cli.training.steppers.autograd import stackable
