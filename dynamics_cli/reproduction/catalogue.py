@@ -128,7 +128,10 @@ def load_figure(figure_id: str) -> Figure:
     figure = several.get(figure_id) if isinstance(several, Mapping) else getattr(module, "FIGURE", None)
     if not isinstance(figure, Figure) or figure.id != figure_id:
         raise InputError(f"{listed.module} holds the figure {figure_id} neither as FIGURE nor in FIGURES")
-    return replace(figure, title=listed.title)
+    try:
+        return replace(figure.bound(module), title=listed.title)
+    except AttributeError as error:
+        raise InputError(str(error)) from error
 
 
 def find(figure_id: str) -> Listed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dynamics_cli.errors import UsageError, did_you_mean
@@ -45,11 +46,25 @@ class Variant:
     """As `Figure.seed_configs`, in place of them."""
 
 
+class Evidence(SimpleNamespace):
+    """Everything that the claims and the drawing of a figure read, by the names that its module gives."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def _of_module(_: Any) -> Any:
+    """Stand for the function of the same name in the figure's module, which `Figure.bound` puts in its place."""
+    raise TypeError("the figure was not bound to its module; `load_figure` does that")
+
+
 @dataclass(frozen=True)
 class Figure:
-    """One figure or table of a paper: what it needs, measures, claims and shows.
+    """A figure or table of a paper: its runs, its numbers, its claims and its picture.
 
-    Data flows one way: `evidence` computes everything once from the runs, `claims` and `draw` only read it.
+    Data flows one way: `evidence` computes everything once from the runs, `claims` and `draw` only read it. Functions
+    that are not given are those of the module: for `<paper>-fig2`, its `evidence_fig2`, or else its `evidence`.
     """
 
     id: str
@@ -58,10 +73,10 @@ class Figure:
     """The paper's caption in our words."""
     origin: Mapping[str, Origin]
     """Setting -> whether it is stated in the paper, released with its code, inferred from it, or assumed by us."""
-    evidence: Callable[[Runs], Any]
+    evidence: Callable[[Runs], Any] = _of_module
     """Runs by role -> everything that claims and drawing need."""
-    claims: Callable[[Any], list[Claim]]
-    draw: Callable[[Any], Drawing]
+    claims: Callable[[Any], list[Claim]] = _of_module
+    draw: Callable[[Any], Drawing] = _of_module
     configs: Mapping[str, str | Wanted] = field(default_factory=dict)
     """Role -> config below `configs/`, or a config with changes; empty for pure theory."""
     presets: Mapping[str, Mapping[str, str | Wanted]] = field(default_factory=dict)
@@ -85,6 +100,20 @@ class Figure:
     def paper(self) -> str:
         """Key of the paper."""
         return self.id.split("-", 1)[0]
+
+    def bound(self, module: ModuleType) -> Figure:
+        """Return the figure with the module's functions wherever none is given.
+
+        Raises AttributeError: the module lacks one that every figure has; the message names it.
+        """
+        ending, own = self.id.split("-", 1)[-1].replace("-", "_"), vars(module)
+        found: dict[str, Any] = {}
+        for name in ("evidence", "claims", "draw", "table", "remarks"):
+            if (given := getattr(self, name)) in (_of_module, None):
+                found[name] = own.get(f"{name}_{ending}", own.get(name))
+                if found[name] is None and given is _of_module:
+                    raise AttributeError(f"{module.__name__} has no {name}_{ending} and no {name} for {self.id}")
+        return replace(self, **found)
 
     def wanted(self, preset: str = "default", *, first_seed: bool = True) -> dict[str, Wanted]:
         """Return the runs by role that a preset needs; a preset that the figure does not have is the default."""

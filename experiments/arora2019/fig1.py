@@ -112,6 +112,4 @@ FIGURE = kit.Figure(
     },
     origin=ORIGIN,
     evidence=solutions,
-    claims=claims,
-    draw=draw,
 )

@@ -84,6 +84,4 @@ FIGURE = kit.Figure(
     presets={"full": wanted(COUNTS[1:], OVER_SCALES, SCALES + FULL_SCALES, "full")},
     origin=ORIGIN,
     evidence=solutions,
-    claims=claims,
-    draw=draw,
 )

@@ -206,7 +206,4 @@ FIGURE = kit.Figure(
         "model, loss, start": "released", "step, scale": "inferred", "sizes": "assumed",
         "runs from balanced layers": "assumed", "seed": "assumed",
     },
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )  # fmt: skip

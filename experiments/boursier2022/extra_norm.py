@@ -197,5 +197,5 @@ FIGURE = kit.Figure(
         "to 0; with 12, for which Assumption 3 fails, it does not."
     ),
     configs=_wanted(SCALES), presets={"full": _wanted(MORE_SCALES)}, origin={"all settings": "assumed"},
-    evidence=evidence, claims=claims, draw=draw, remarks=lambda e: violations(e.wide.setting),
+    remarks=lambda e: violations(e.wide.setting),
 )  # fmt: skip

@@ -173,5 +173,5 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     variants=VARIANTS,
     origin={**ORIGIN, "epsilon": "assumed", "criteria of measured ends": "assumed"},
-    evidence=evidence, claims=claims, draw=draw, remarks=lambda e: violations(e.setting),
+    remarks=lambda e: violations(e.setting),
 )  # fmt: skip

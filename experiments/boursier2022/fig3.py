@@ -167,6 +167,6 @@ FIGURE = kit.Figure(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
-    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN,
     remarks=lambda e: violations(e.setting),
 )  # fmt: skip

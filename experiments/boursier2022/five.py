@@ -150,7 +150,7 @@ def claims_of_4(e: Small) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def remarks(e: Small) -> list[str]:
+def remarks_fig4(e: Small) -> list[str]:
     """Say when the run never leaves the saddle, and why."""
     if e.negative:
         return []
@@ -183,7 +183,7 @@ FIGURE_4 = kit.Figure(
     ),
     configs={"five_points": "boursier2022/five_points.yaml"},
     variants=on_flow("five_points", "boursier2022/five_points_flow.yaml"), origin={**ORIGIN, "data": "released"},
-    evidence=small, claims=claims_of_4, draw=draw_4, remarks=remarks,
+    evidence=small, claims=claims_of_4, draw=draw_4,
 )  # fmt: skip
 
 

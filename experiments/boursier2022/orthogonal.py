@@ -218,6 +218,6 @@ FIGURE = kit.Figure(
         "-w_j2/w_j1, the kink of its ReLU, and y is s_j ||w_j||, its output weight (right axis). Numbers at the top: "
         "how many stars stand, one above another, at that input."
     ),
-    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN,
     remarks=lambda e: violations(e.setting),
 )  # fmt: skip

@@ -197,7 +197,4 @@ FIGURE = kit.Figure(
     },
     presets={"full": dict(_wanted(MORE_SCALES))},
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

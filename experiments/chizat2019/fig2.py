@@ -137,7 +137,4 @@ FIGURE = kit.Figure(
         }
     },
     origin={"data, teacher, starts, steps, widths, scales": "released", "iterations": "assumed", "seed": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -152,7 +152,4 @@ FIGURE = kit.Figure(
         for activation in ACTIVATIONS for alpha in ALPHAS
     },
     origin={"scaling of output and loss": "stated", "sizes, step, iterations": "assumed", "seed": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )  # fmt: skip

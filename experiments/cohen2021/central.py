@@ -141,7 +141,4 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"data, network, loss, step": "released", "iterations": "assumed", "substeps": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -110,7 +110,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     origin={"Chebyshev and deep linear networks": "released", "two classes": "assumed", "step sizes": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

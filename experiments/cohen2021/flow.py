@@ -129,7 +129,4 @@ FIGURE = kit.Figure(
         }
     },
     origin={"data and network": "released", "step sizes": "assumed", "integrator": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

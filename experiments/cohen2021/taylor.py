@@ -152,7 +152,4 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"data and network": "released", "step sizes": "assumed", "where the models begin": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

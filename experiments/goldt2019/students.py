@@ -254,14 +254,14 @@ FIGURES = {
         ),
         configs={role: kit.Wanted(CONFIG, change) for role, change in DYNAMICS.items()}, origin=ORIGIN,
         presets={"full": {role: kit.Wanted(CONFIG, (*change, *FULL)) for role, change in DYNAMICS.items()}},
-        evidence=evidence_of_dynamics, claims=claims_of_dynamics, draw=draw_dynamics,
+        evidence=evidence_of_dynamics, claims=claims_of_dynamics,
     ),
     "goldt2019-size": kit.Figure(
         id="goldt2019-size",
         caption="Deviation of the test error of trained students from the ODE against the input dimension, alpha <= 5.",
         configs=dict(_sizes(SIZES, SEEDS)), origin=ORIGIN,
         presets={"full": dict(_sizes(MORE_SIZES, MORE_SEEDS))},
-        evidence=evidence_of_size, claims=claims_of_size, draw=draw_size,
+        evidence=evidence_of_size, claims=claims_of_size,
     ),
     "goldt2019-overparam": kit.Figure(
         id="goldt2019-overparam",
@@ -269,6 +269,6 @@ FIGURES = {
             "Final test error with label noise against the number of students, by the ODE from informed starts: with "
             "fixed output weights it grows, with both layers trained it falls."
         ),
-        origin=ORIGIN, evidence=evidence_of_overparam, claims=claims_of_overparam, draw=draw_overparam,
+        origin=ORIGIN, evidence=evidence_of_overparam, claims=claims_of_overparam,
     ),
 }  # fmt: skip

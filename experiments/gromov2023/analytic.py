@@ -106,7 +106,4 @@ FIGURE = kit.Figure(
         "five draws of the phases. Right: two rows of U for p = 97, and their Fourier moduli."
     ),
     origin={"form of the solution": "stated", "widths": "assumed", "draws": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

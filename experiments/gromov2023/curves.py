@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, ORIGIN, Evidence, chosen, evidence
+from .grokking import ADAMW, GD, MOMENTUM, ORIGIN, Evidence, chosen, evidence  # noqa: F401
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -67,7 +67,4 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

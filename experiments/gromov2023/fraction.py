@@ -108,7 +108,4 @@ FIGURE = kit.Figure(
     configs=_wanted(),
     presets={"full": _wanted(*FULL)},
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence
+from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence  # noqa: F401
 from .theory.analytic import participation
 
 
@@ -70,7 +70,4 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -96,7 +96,4 @@ FIGURE = kit.Figure(
     configs=CONFIGS,
     presets=PRESETS,
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

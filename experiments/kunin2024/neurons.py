@@ -219,7 +219,7 @@ FIGURES = {
             "One linear neuron on white inputs, from the predictor (-1, 0) towards (0, 1), for several imbalances "
             "delta = a^2 - |w|^2: signed size, alignment and distance of the tangent kernel; the exact solution dashed."
         ),
-        configs=WHITE, origin=ORIGIN, evidence=evidence, claims=claims_of_3, draw=draw_3,
+        configs=WHITE, origin=ORIGIN, claims=claims_of_3, draw=draw_3,
     ),
     "kunin2024-fig4": kit.Figure(
         id="kunin2024-fig4",
@@ -227,6 +227,6 @@ FIGURES = {
             "Paths of the predictor of one linear neuron: on white inputs all imbalances end in one, on one sample "
             "each in an interpolator of its own; squares: starts."
         ),
-        configs={**WHITE, **SINGLE}, origin=ORIGIN, evidence=evidence, claims=claims_of_4, draw=draw_4,
+        configs={**WHITE, **SINGLE}, origin=ORIGIN, claims=claims_of_4, draw=draw_4,
     ),
 }  # fmt: skip

@@ -240,7 +240,4 @@ FIGURE = kit.Figure(
     }},
     origin={"data, teacher, width, loss, starts": "released", "step of the maps": "released",
             "step in the plane": "assumed", "small grid, to t = 1000": "assumed", "seed": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )  # fmt: skip

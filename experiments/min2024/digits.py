@@ -258,8 +258,8 @@ def _figure(number: int, config: str, first_digit: int, *, text: bool = False) -
         ),
         configs={"digits": config},
         presets={"full": {"digits": kit.Wanted(config, ("dataset.source=full",))}},
-        origin={**TRAINED, "data": "stated", "iterations": "stated"}, evidence=evidence,
-        claims=lambda e: claims(e, f"Figure {number}", text), draw=draw,
+        origin={**TRAINED, "data": "stated", "iterations": "stated"},
+        claims=lambda e: claims(e, f"Figure {number}", text),
     )  # fmt: skip
 
 

@@ -119,5 +119,5 @@ FIGURE = kit.Figure(
         "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
         "dot to the cross."
     ),
-    origin=ASSUMED, evidence=evidence, claims=claims, draw=draw,
+    origin=ASSUMED,
 )  # fmt: skip

@@ -131,7 +131,7 @@ FIGURES = kit.by_id(
         configs={"sgd": "min2024/sgd_both.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_both.yaml", FULL)}},
         origin={**TRAINED, "data": "stated", "batch": "assumed", "epochs": "assumed"},
-        evidence=evidence, claims=both_layers, draw=draw,
+        claims=both_layers,
     ),
     kit.Figure(
         id="min2024-fig13",
@@ -143,6 +143,6 @@ FIGURES = kit.by_id(
         configs={"sgd": "min2024/sgd_first.yaml"},
         presets={"full": {"sgd": kit.Wanted("min2024/sgd_first.yaml", FULL)}},
         origin={**TRAINED, "data": "stated", "output weights": "stated", "batch": "assumed", "epochs": "assumed"},
-        evidence=evidence, claims=first_layer, draw=draw,
+        claims=first_layer,
     ),
 )  # fmt: skip

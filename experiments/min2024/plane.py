@@ -418,7 +418,8 @@ def _figure(
             "Triangles are the data, dots with rays the neurons, each panel to its own scale of norms. " + caption
         ),
         configs=runs, origin={**TRAINED, "data": "stated", "iterations": "stated"}, evidence=points_evidence,
-        claims=claims, draw=draw_points,
+        claims=claims,
+        draw=draw_points,
     )  # fmt: skip
 
 

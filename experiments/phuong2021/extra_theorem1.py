@@ -369,5 +369,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     origin={"balanced start, loss, flow": "stated", "all else": "assumed"},
-    evidence=evidence, claims=claims, draw=draw,
 )  # fmt: skip

@@ -72,7 +72,7 @@ def claims_of_table(e: Architecture) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def table(e: Architecture) -> tuple[list[str], list[list[str]]]:
+def table_table1(e: Architecture) -> tuple[list[str], list[list[str]]]:
     """Return the architecture, a layer a row."""
     rows = []
     for layer in e.layers:
@@ -84,7 +84,7 @@ def table(e: Architecture) -> tuple[list[str], list[list[str]]]:
 def draw_architecture(e: Architecture) -> kit.Drawing:
     """Draw the table."""
     figure, (axes,) = kit.new_figure(width=5.5, aspect=0.4)
-    kit.draw_table(axes, *table(e))
+    kit.draw_table(axes, *table_table1(e))
     return figure
 
 
@@ -95,7 +95,7 @@ TABLE1 = kit.Figure(
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
     origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
-    evidence=architecture, claims=claims_of_table, draw=draw_architecture, table=table,
+    evidence=architecture, claims=claims_of_table, draw=draw_architecture,
 )  # fmt: skip
 
 
@@ -386,7 +386,7 @@ def _draw_products(axes: kit.Axes, one: PairProducts) -> None:
     axes.tick_params(labelsize=kit.SMALL)
 
 
-def remarks(e: Products) -> list[str]:
+def remarks_fig3(e: Products) -> list[str]:
     """Say what a short training leaves open."""
     if e.updates >= UPDATES:
         return []
@@ -400,7 +400,7 @@ FIGURE_3 = kit.Figure(
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
     ),
     configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=products_evidence, claims=claims_of_3,
-    draw=draw_3, remarks=remarks,
+    draw=draw_3,
 )  # fmt: skip
 
 

@@ -240,7 +240,7 @@ FIGURES = kit.by_id(
                 ),
             ),
         },
-        origin=ORIGIN, evidence=evidence, claims=claims_of_figure_2, draw=draw_figure_2,
+        origin=ORIGIN, claims=claims_of_figure_2, draw=draw_figure_2,
     ),
     kit.Figure(
         id="sarussi2021-fig6",
@@ -253,7 +253,7 @@ FIGURES = kit.by_id(
             **{pair: wanted(pair) for pair in MORE_PAIRS},
             **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
         },
-        origin=ORIGIN | {"pairs": "assumed"}, evidence=evidence, claims=claims_of_figure_6, draw=draw_figure_6,
+        origin=ORIGIN | {"pairs": "assumed"}, claims=claims_of_figure_6, draw=draw_figure_6,
     ),
     kit.Figure(
         id="sarussi2021-fig7",
@@ -261,6 +261,6 @@ FIGURES = kit.by_id(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
             "epochs for two pairs of digits."
         ),
-        configs=OF_PAIRS, origin=ORIGIN, evidence=evidence, claims=claims_of_figure_7, draw=draw_figure_7,
+        configs=OF_PAIRS, origin=ORIGIN, claims=claims_of_figure_7, draw=draw_figure_7,
     ),
 )  # fmt: skip

@@ -89,5 +89,5 @@ FIGURE = kit.Figure(
         "large": kit.Wanted(CONFIG, ("initialization.scale=10",)),
         "narrow": kit.Wanted(CONFIG, ("architecture.width=2", "initialization.output_value=0.70710678")),
     },
-    origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+    origin=ORIGIN,
 )  # fmt: skip

@@ -106,5 +106,5 @@ FIGURE = kit.Figure(
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
     configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
-    origin=ORIGIN, evidence=evidence, claims=claims, draw=draw,
+    origin=ORIGIN,
 )  # fmt: skip

@@ -253,5 +253,4 @@ FIGURE = kit.Figure(
     ),
     configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
     origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "assumed"},
-    evidence=evidence, claims=claims, draw=draw,
 )  # fmt: skip

@@ -80,7 +80,4 @@ FIGURE = kit.Figure(
         "manifold of the saddle at 0, and two trajectories."
     ),
     origin={"equations": "stated", "starts": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -166,7 +166,4 @@ FIGURE = kit.Figure(
     },
     presets={"full": dict(_more_seeds())},
     origin={"data, step, width, u0": "stated", "form of the tree": "inferred", "random weights": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -143,7 +143,4 @@ FIGURE = kit.Figure(
         for lr in STEPS
     },
     origin={"equations, u0": "stated", "threshold": "assumed", "steps": "assumed", "networks": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -118,7 +118,4 @@ FIGURE = kit.Figure(
     configs=_wanted(DEPTHS),
     presets={"full": _wanted(MORE_DEPTHS)},
     origin={"starts": "stated", "data, width, threshold": "assumed", "steps": "assumed", "seed": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

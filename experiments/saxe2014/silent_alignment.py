@@ -258,7 +258,4 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(),
     origin={"D, N, loss, scales": "stated", "samples, step": "assumed", "ReLU network": "assumed"},
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

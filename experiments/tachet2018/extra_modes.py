@@ -254,5 +254,4 @@ FIGURE = kit.Figure(
         **{f"sampled {lr}": _sampled(lr, updates) for lr, updates in STEPS.items()},
     },
     origin={"closed forms": "stated", "data, starts, steps": "assumed", "seeds": "assumed"},
-    evidence=evidence, claims=claims, draw=draw,
 )  # fmt: skip

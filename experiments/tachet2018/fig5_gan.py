@@ -211,5 +211,4 @@ FIGURE = kit.Figure(
         "unit circle, 8 Gaussians": "stated", "networks and noise": "stated", "Adam": "stated",
         "deviation, batch, steps": "assumed", "initial weights": "assumed", "generator loss": "assumed",
     },
-    evidence=evidence, claims=claims, draw=draw,
 )  # fmt: skip

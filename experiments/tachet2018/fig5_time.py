@@ -120,5 +120,4 @@ FIGURE = kit.Figure(
         ),
     },
     origin={"losses": "stated", "norm": "assumed", "u0": "assumed", "step": "assumed"},
-    evidence=evidence, claims=claims, draw=draw,
 )  # fmt: skip

@@ -175,7 +175,7 @@ CATS_AND_DOGS = kit.Figure(
         "size, width, batch, epochs": "assumed",
         "initial weights": "assumed",
     },
-    evidence=evidence, claims=claims, draw=draw, table=table, substitute="tachet2018-table2-digits",
+    substitute="tachet2018-table2-digits",
 )  # fmt: skip
 DIGITS = replace(
     CATS_AND_DOGS,

@@ -192,7 +192,4 @@ FIGURE = kit.Figure(
     configs={**wanted(RICH), **wanted(LAZY)},
     presets={"full": wanted((*SMALLEST, *RICH, *LAZY), more=FULL)},
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )

@@ -116,7 +116,4 @@ FIGURE = kit.Figure(
     configs=wanted((0.3,), 3),
     presets={"full": wanted((0.03, 0.1, 0.3, 1.0), 3, FULL)},
     origin=ORIGIN,
-    evidence=evidence,
-    claims=claims,
-    draw=draw,
 )
