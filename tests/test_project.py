@@ -172,7 +172,9 @@ def test_every_config_is_valid_and_opens_with_what_it_is(file: Path) -> None:
     assert lines[0] == "# yaml-language-server: $schema=../schema.json"
     assert re.match(r"# .*\. About \d+ (s|min)\.$", lines[1]), lines[1]
     assert re.match(rf"#   dyn (train|sweep) configs/{file.parent.name}/{file.name}", lines[2])
-    assert re.match(r"# (stated|released|inferred|assumed)", next(line for line in lines[3:] if line[:4] != "#   "))
+    assert re.match(
+        r"# (printed|stated|released|inferred|recalled|chosen)", next(line for line in lines[3:] if line[:4] != "#   ")
+    )
     sweeps = ["sweep=null"] if lines[2].startswith("#   dyn sweep") else []
     config = load_config(file, sweeps)
     assert config.name.startswith(file.parent.name)

@@ -325,7 +325,7 @@ def origins_of(config: RunConfig) -> tuple[dict[str, str], list[str]]:
             elif path in written.origins or path[:-1] in written.origins:
                 line = written.origin(path).line
                 origins[key] = f"{name}.yaml:{line}" if path in written.origins else origins.get(key, "default")
-    words = ("stated", "released", "inferred", "assumed")
+    words = ("printed", "released", "stated", "inferred", "recalled", "chosen")
     lines = (line.removeprefix("# ") for line in file.read_text(encoding="utf-8").splitlines())
     return origins, [line for line in lines if line.startswith(words)]
 

@@ -27,7 +27,9 @@ class Wanted:
     """Networks with the config's seed and those after it, trained together; the run has arrays `(K, R, ...)` then."""
 
 
-Origin = Literal["stated", "released", "inferred", "assumed"]
+Origin = Literal["printed", "released", "stated", "inferred", "recalled", "chosen"]
+"""A number in the paper or in the output of a released notebook; a setting of the released code; words of the paper;
+drawn from either; from memory, without the text at hand; ours."""
 Runs = Mapping[str, "Run"]
 """Role -> the finished run that plays it."""
 
@@ -72,7 +74,7 @@ class Figure:
     caption: str
     """The paper's caption in our words."""
     origin: Mapping[str, Origin]
-    """Setting -> whether it is stated in the paper, released with its code, inferred from it, or assumed by us."""
+    """Setting -> where it comes from."""
     evidence: Callable[[Runs], Any] = _of_module
     """Runs by role -> everything that claims and drawing need."""
     claims: Callable[[Any], list[Claim]] = _of_module

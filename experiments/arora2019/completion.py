@@ -25,8 +25,8 @@ SCALES, FULL_SCALES = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6)
 BASE, FLOOR = 1e-3, 1e-4
 """Scale of the panels against the count; error below which the stop of training decides, not recovery."""
 ORIGIN: dict[str, kit.Origin] = {
-    "model, loss, optimizer, start, stop": "released", "scales": "released", "sizes, step": "assumed",
-    "numbers of entries": "assumed", "seed": "assumed",
+    "model, loss, optimizer, start, stop": "released", "scales": "released", "sizes, step": "chosen",
+    "numbers of entries": "chosen", "seed": "chosen",
 }  # fmt: skip
 
 

@@ -203,7 +203,7 @@ FIGURE = kit.Figure(
     configs=_wanted(),
     presets={"full": _wanted("full")},
     origin={
-        "model, loss, start": "released", "step, scale": "inferred", "sizes": "assumed",
-        "runs from balanced layers": "assumed", "seed": "assumed",
+        "model, loss, start": "released", "step, scale": "inferred", "sizes": "chosen",
+        "runs from balanced layers": "chosen", "seed": "chosen",
     },
 )  # fmt: skip

@@ -172,6 +172,6 @@ FIGURE = kit.Figure(
     ),
     configs=CONFIGS,
     variants=VARIANTS,
-    origin={**ORIGIN, "epsilon": "assumed", "criteria of measured ends": "assumed"},
+    origin={**ORIGIN, "epsilon": "chosen", "criteria of measured ends": "chosen"},
     remarks=lambda e: violations(e.setting),
 )  # fmt: skip

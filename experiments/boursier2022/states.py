@@ -21,7 +21,7 @@ NAN = float("nan")
 """For what did not happen, or what the theory says nothing about."""
 ORIGIN: dict[str, kit.Origin] = {
     "data": "stated", "width": "stated", "initialisation": "stated", "step": "stated", "iterations": "stated",
-    "loss": "released", "precision": "released", "seed": "assumed",
+    "loss": "released", "precision": "released", "seed": "chosen",
 }  # fmt: skip
 
 

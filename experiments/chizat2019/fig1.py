@@ -182,7 +182,7 @@ def _wanted(scales: tuple[float, ...]) -> dict[str, kit.Wanted]:
 
 ORIGIN: dict[str, kit.Origin] = {
     "data": "released", "width": "released", "step": "released", "iterations": "released", "scales": "stated",
-    "law of the weights in the plane": "assumed", "seed": "assumed",
+    "law of the weights in the plane": "chosen", "seed": "chosen",
 }  # fmt: skip
 FIGURE = kit.Figure(
     id="chizat2019-fig1",

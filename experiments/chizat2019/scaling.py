@@ -151,5 +151,5 @@ FIGURE = kit.Figure(
         )
         for activation in ACTIVATIONS for alpha in ALPHAS
     },
-    origin={"scaling of output and loss": "stated", "sizes, step, iterations": "assumed", "seed": "assumed"},
+    origin={"scaling of output and loss": "stated", "sizes, step, iterations": "chosen", "seed": "chosen"},
 )  # fmt: skip

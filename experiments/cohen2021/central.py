@@ -140,5 +140,5 @@ FIGURE = kit.Figure(
             ("optimizer={kind: gradient_flow, until: 70.0, points: 700, rtol: 1.0e-6}",),
         ),
     },
-    origin={"data, network, loss, step": "released", "iterations": "assumed", "substeps": "assumed"},
+    origin={"data, network, loss, step": "released", "iterations": "chosen", "substeps": "chosen"},
 )

@@ -74,5 +74,5 @@ FIGURE = kit.Figure(
         )
         for (kind, beta), (lr, count) in STEPS.items()
     },
-    origin={"data and network": "released", "beta 0.9": "stated", "beta 0.5": "assumed", "step sizes": "assumed"},
+    origin={"data and network": "released", "beta 0.9": "stated", "beta 0.5": "chosen", "step sizes": "chosen"},
 )

@@ -31,7 +31,7 @@ LATE = 3e4
 """Time at which final errors are read."""
 FLOOR = 1e-10
 """Smaller test errors are the rounding and the tolerance of the integration, and are not drawn."""
-ORIGIN: dict[str, kit.Origin] = {"model, rule of learning": "released", "sizes, steps, lengths": "assumed"}
+ORIGIN: dict[str, kit.Origin] = {"model, rule of learning": "released", "sizes, steps, lengths": "chosen"}
 
 
 @dataclass(frozen=True)

@@ -105,5 +105,5 @@ FIGURE = kit.Figure(
         "Analytic weights, cosines with random phases that add up. Left: accuracy on all pairs against the width, "
         "five draws of the phases. Right: two rows of U for p = 97, and their Fourier moduli."
     ),
-    origin={"form of the solution": "stated", "widths": "assumed", "draws": "assumed"},
+    origin={"form of the solution": "stated", "widths": "chosen", "draws": "chosen"},
 )

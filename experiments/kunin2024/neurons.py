@@ -14,7 +14,7 @@ CONFIG = "kunin2024/neuron.yaml"
 DELTAS = (-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0)
 ONE = ("dataset.x=[[0.5, 1.0]]", "dataset.y=[1.1]")
 """The single sample of Figure 4(b)."""
-ORIGIN: dict[str, kit.Origin] = {"data, start, imbalances, duration": "released", "tolerance": "assumed"}
+ORIGIN: dict[str, kit.Origin] = {"data, start, imbalances, duration": "released", "tolerance": "chosen"}
 
 
 @dataclass(frozen=True)

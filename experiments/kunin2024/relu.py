@@ -239,5 +239,5 @@ FIGURE = kit.Figure(
         **_maps(range(17), range(17), *FULL, replicas=16),
     }},
     origin={"data, teacher, width, loss, starts": "released", "step of the maps": "released",
-            "step in the plane": "assumed", "small grid, to t = 1000": "assumed", "seed": "assumed"},
+            "step in the plane": "chosen", "small grid, to t = 1000": "chosen", "seed": "chosen"},
 )  # fmt: skip

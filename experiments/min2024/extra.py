@@ -152,7 +152,7 @@ EXTRA_MU = kit.Figure(
         **{f"a{k}": at_angle(angle) for k, angle in enumerate(ANGLES)},
         "met": at_angle(ANGLES[-1], f"initialization={{kind: balanced, scale: {TINY!r}}}", "optimizer.iterations=2000"),
     },
-    origin={**TRAINED, "data": "stated", "mu": "assumed"}, evidence=separability, claims=claims_of_mu, draw=draw_mu,
+    origin={**TRAINED, "data": "stated", "mu": "chosen"}, evidence=separability, claims=claims_of_mu, draw=draw_mu,
 )  # fmt: skip
 
 
@@ -319,7 +319,7 @@ EXTRA_BOUNDS = kit.Figure(
         },
         "small": kit.Wanted("min2024/two_drops.yaml", SMALL, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "assumed", "scales": "assumed"}, evidence=bounds_evidence, claims=claims_of_bounds,
+    origin={**TRAINED, "data": "chosen", "scales": "chosen"}, evidence=bounds_evidence, claims=claims_of_bounds,
     draw=draw_bounds,
 )  # fmt: skip
 

@@ -99,5 +99,5 @@ FIGURE = kit.Figure(
         " no positive data: filled marks are the points on which it is active, at first and after each "
         "change (ringed)."
     ),
-    configs={"descent": "min2024/two_drops_flow.yaml"}, origin={**TRAINED, "data": "assumed"},
+    configs={"descent": "min2024/two_drops_flow.yaml"}, origin={**TRAINED, "data": "chosen"},
 )  # fmt: skip

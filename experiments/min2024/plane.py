@@ -284,7 +284,7 @@ FIGURE_6 = kit.Figure(
         "flow": "min2024/two_drops_flow.yaml",
         "seeds": kit.Wanted("min2024/two_drops.yaml", MANY_6, replicas=SEEDS),
     },
-    origin={**TRAINED, "data": "assumed", "iterations": "assumed"}, evidence=drops_evidence, claims=claims_of_6,
+    origin={**TRAINED, "data": "chosen", "iterations": "chosen"}, evidence=drops_evidence, claims=claims_of_6,
     draw=draw_6,
 )  # fmt: skip
 

@@ -9,8 +9,8 @@ import numpy as np
 from dynamics_cli import kit
 
 TRAINED: dict[str, kit.Origin] = {
-    "width": "stated", "initialisation": "stated", "step": "stated", "loss": "inferred", "precision": "assumed",
-    "seed": "assumed",
+    "width": "stated", "initialisation": "stated", "step": "stated", "loss": "inferred", "precision": "chosen",
+    "seed": "chosen",
 }  # fmt: skip
 """Settings of every trained network."""
 

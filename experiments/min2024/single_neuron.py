@@ -11,7 +11,7 @@ from dynamics_cli import kit
 from .sketches import arrow
 from .theory.caratheodory import SingleNeuron
 
-STATED: dict[str, kit.Origin] = {"data": "stated", "initialisation": "stated", "times": "assumed"}
+STATED: dict[str, kit.Origin] = {"data": "stated", "initialisation": "stated", "times": "chosen"}
 X: kit.Floats = np.array([1.0, 0.0])
 W: kit.Floats = np.array([0.0, 1.0])
 V = 1.0

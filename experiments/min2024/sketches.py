@@ -14,7 +14,7 @@ from dynamics_cli.theory.sphere_flow import sphere_flow
 from .theory.caratheodory import boundary_rates
 from .theory.cones import correlation, x_a
 
-ASSUMED: dict[str, kit.Origin] = {"data": "assumed", "neurons": "assumed"}
+ASSUMED: dict[str, kit.Origin] = {"data": "chosen", "neurons": "chosen"}
 TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
 TOY_Y: kit.Floats = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 """The data of Figure 6."""

@@ -198,5 +198,5 @@ FIGURE = kit.Figure(
         "for four points that satisfy all assumptions of Theorem 1 (drawn a little to the right). (b) Number of dead "
         "neurons of the networks of six on the orthogonal points, and what six independent neurons would give."
     ),
-    configs=_wanted(), origin={"balanced start, loss": "stated", "all else": "assumed"},
+    configs=_wanted(), origin={"balanced start, loss": "stated", "all else": "chosen"},
 )  # fmt: skip

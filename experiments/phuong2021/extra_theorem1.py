@@ -368,5 +368,5 @@ FIGURE = kit.Figure(
         "strict maxima (positive extremal) and minima (negative extremal)."
     ),
     configs=_wanted(),
-    origin={"balanced start, loss, flow": "stated", "all else": "assumed"},
+    origin={"balanced start, loss, flow": "stated", "all else": "chosen"},
 )  # fmt: skip

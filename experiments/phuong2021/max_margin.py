@@ -21,7 +21,7 @@ from .theory.separability import Separability, is_orthogonally_separable
 ORIGIN: dict[str, kit.Origin] = {
     "data": "stated", "architecture": "stated", "width": "stated", "step, batch, epochs": "stated",
     "factor of the initial weights": "stated", "law of the initial weights": "inferred",
-    "mean over the batch": "inferred", "precision": "inferred", "seed": "assumed",
+    "mean over the batch": "inferred", "precision": "inferred", "seed": "chosen",
 }  # fmt: skip
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""

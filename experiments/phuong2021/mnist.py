@@ -18,10 +18,10 @@ CONFIGS: dict[str, str | kit.Wanted] = {"mnist": "phuong2021/mnist.yaml"}
 PRESETS = {"full": {"mnist": "phuong2021/mnist_full.yaml"}}
 ORIGIN: dict[str, kit.Origin] = {
     "digits 0 and 1": "stated", "six convolutional, two fully connected layers, biases": "stated",
-    "W7 of 128 x 3136": "stated", "cells of Table 1": "assumed", "Adam, batch 128, 50 epochs (preset full)": "stated",
-    "batch 32, 500 images, 20 epochs (default preset)": "assumed", "step 1e-3": "assumed",
+    "W7 of 128 x 3136": "stated", "cells of Table 1": "chosen", "Adam, batch 128, 50 epochs (preset full)": "stated",
+    "batch 32, 500 images, 20 epochs (default preset)": "chosen", "step 1e-3": "chosen",
     "weights of the fully connected layers times 0.05": "stated", "law of the initial weights": "inferred",
-    "seed": "assumed",
+    "seed": "chosen",
 }  # fmt: skip
 
 
@@ -94,7 +94,7 @@ TABLE1 = kit.Figure(
         "conv(n, k, s, p): n kernels of size k x k with stride s, the input padded by p on each margin; fc(n, o): n "
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
-    origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "assumed", **ORIGIN},
+    origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "chosen", **ORIGIN},
     evidence=architecture, claims=claims_of_table, draw=draw_architecture,
 )  # fmt: skip
 

@@ -253,7 +253,7 @@ FIGURES = kit.by_id(
             **{pair: wanted(pair) for pair in MORE_PAIRS},
             **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
         },
-        origin=ORIGIN | {"pairs": "assumed"}, claims=claims_of_figure_6, draw=draw_figure_6,
+        origin=ORIGIN | {"pairs": "chosen"}, claims=claims_of_figure_6, draw=draw_figure_6,
     ),
     kit.Figure(
         id="sarussi2021-fig7",

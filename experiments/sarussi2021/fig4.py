@@ -252,5 +252,5 @@ FIGURE = kit.Figure(
         "margin in rescaled time, the largest of the regime, and the one that assumption 3 of Theorem 6.2 asks for."
     ),
     configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
-    origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "assumed"},
+    origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "chosen"},
 )  # fmt: skip

@@ -21,9 +21,9 @@ from .theory.agreement import Directions, agreement_share
 from .theory.clustering import clustering_ratio, largest_angle, outside_linear_regime, signs_differ
 
 ORIGIN: dict[str, kit.Origin] = {
-    "network": "stated", "loss": "stated", "optimizer": "stated", "data": "assumed", "width": "assumed",
-    "second layer": "assumed", "slope": "assumed", "scale of initialisation": "assumed", "step": "assumed",
-    "epochs": "assumed", "seed": "assumed",
+    "network": "stated", "loss": "stated", "optimizer": "stated", "data": "chosen", "width": "chosen",
+    "second layer": "chosen", "slope": "chosen", "scale of initialisation": "chosen", "step": "chosen",
+    "epochs": "chosen", "seed": "chosen",
 }  # fmt: skip
 """The paper prints no numbers for its experiments."""
 SMALL = 0.01

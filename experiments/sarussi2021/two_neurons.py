@@ -126,7 +126,7 @@ FIGURE_3 = kit.Figure(
         "Level sets of a perfectly clustered network (a) with its two directions (b). The thick line is the decision "
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
-    origin={"directions": "assumed", "slope": "assumed", "random networks": "assumed"},
+    origin={"directions": "chosen", "slope": "chosen", "random networks": "chosen"},
     evidence=clustered_networks, claims=claims_of_3, draw=draw_3,
 )  # fmt: skip
 
@@ -217,7 +217,7 @@ FIGURE_5 = kit.Figure(
         "Decision regions of a network of two neurons with leaky ReLU (a) and with ReLU (b); in the white sector the "
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
-    origin={"two neurons": "stated", "directions": "assumed", "slope": "assumed"},
+    origin={"two neurons": "stated", "directions": "chosen", "slope": "chosen"},
     evidence=two_neurons, claims=claims_of_5, draw=draw_5,
 )  # fmt: skip
 

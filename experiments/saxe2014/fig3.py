@@ -165,5 +165,5 @@ FIGURE = kit.Figure(
         ),
     },
     presets={"full": dict(_more_seeds())},
-    origin={"data, step, width, u0": "stated", "form of the tree": "inferred", "random weights": "assumed"},
+    origin={"data, step, width, u0": "stated", "form of the tree": "inferred", "random weights": "chosen"},
 )

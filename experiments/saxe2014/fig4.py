@@ -142,5 +142,5 @@ FIGURE = kit.Figure(
         for n, time in TRAINED.items()
         for lr in STEPS
     },
-    origin={"equations, u0": "stated", "threshold": "assumed", "steps": "assumed", "networks": "assumed"},
+    origin={"equations, u0": "stated", "threshold": "chosen", "steps": "chosen", "networks": "chosen"},
 )

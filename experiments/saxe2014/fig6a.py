@@ -117,5 +117,5 @@ FIGURE = kit.Figure(
     ),
     configs=_wanted(DEPTHS),
     presets={"full": _wanted(MORE_DEPTHS)},
-    origin={"starts": "stated", "data, width, threshold": "assumed", "steps": "assumed", "seed": "assumed"},
+    origin={"starts": "stated", "data, width, threshold": "chosen", "steps": "chosen", "seed": "chosen"},
 )

@@ -257,5 +257,5 @@ FIGURE = kit.Figure(
         "inputs with a spectrum (30 / (H k))^gamma."
     ),
     configs=_wanted(),
-    origin={"D, N, loss, scales": "stated", "samples, step": "assumed", "ReLU network": "assumed"},
+    origin={"D, N, loss, scales": "stated", "samples, step": "chosen", "ReLU network": "chosen"},
 )

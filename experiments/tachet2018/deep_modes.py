@@ -214,7 +214,7 @@ def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], l
             for coarse in (False, True)
             for depth in depths
         },
-        origin={"depths of Figure 8": "stated", "norms": "assumed", "u0": "assumed", "step": "assumed"},
+        origin={"depths of Figure 8": "stated", "norms": "chosen", "u0": "chosen", "step": "chosen"},
         evidence=evidence, claims=claims, draw=draw,
     )  # fmt: skip
 

@@ -253,5 +253,5 @@ FIGURE = kit.Figure(
         ),
         **{f"sampled {lr}": _sampled(lr, updates) for lr, updates in STEPS.items()},
     },
-    origin={"closed forms": "stated", "data, starts, steps": "assumed", "seeds": "assumed"},
+    origin={"closed forms": "stated", "data, starts, steps": "chosen", "seeds": "chosen"},
 )  # fmt: skip

@@ -209,6 +209,6 @@ FIGURE = kit.Figure(
     presets={"full": wanted(SEEDS, f"optimizer.iterations={STEPS}", "record.snapshots.interval=1000")},
     origin={
         "unit circle, 8 Gaussians": "stated", "networks and noise": "stated", "Adam": "stated",
-        "deviation, batch, steps": "assumed", "initial weights": "assumed", "generator loss": "assumed",
+        "deviation, batch, steps": "chosen", "initial weights": "chosen", "generator loss": "chosen",
     },
 )  # fmt: skip

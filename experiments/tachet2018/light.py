@@ -172,8 +172,8 @@ CATS_AND_DOGS = kit.Figure(
         "light effect": "stated",
         "network": "stated",
         "optimizer": "stated",
-        "size, width, batch, epochs": "assumed",
-        "initial weights": "assumed",
+        "size, width, batch, epochs": "chosen",
+        "initial weights": "chosen",
     },
     substitute="tachet2018-table2-digits",
 )  # fmt: skip
@@ -190,8 +190,8 @@ DIGITS = replace(
         "light effect": "stated",
         "network": "stated",
         "optimizer": "stated",
-        "digits, width, batch, epochs": "assumed",
-        "initial weights": "assumed",
+        "digits, width, batch, epochs": "chosen",
+        "initial weights": "chosen",
     },
     substitute=None,
 )

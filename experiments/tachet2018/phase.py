@@ -277,7 +277,7 @@ FIGURE_2 = kit.Figure(
         "form (lines) and trained networks (dots)."
     ),
     configs={"phase": "tachet2018/phase.yaml", **configs((), COARSE_2)},
-    origin={"norm of the diagram": "stated", "curves": "assumed", "step": "assumed", "grid": "assumed"},
+    origin={"norm of the diagram": "stated", "curves": "chosen", "step": "chosen", "grid": "chosen"},
     evidence=logistic, claims=claims_of_2, draw=draw_2,
 )  # fmt: skip
 
@@ -405,7 +405,7 @@ FIGURE_9 = kit.Figure(
         **configs(FINE, COARSE),
         "general": GENERAL,
     },
-    origin={"loss": "stated", "norm of the diagram": "inferred", "curves": "assumed", "step": "assumed"},
+    origin={"loss": "stated", "norm of the diagram": "inferred", "curves": "chosen", "step": "chosen"},
     evidence=hinge, claims=claims_of_9, draw=draw_9,
 )  # fmt: skip
 

@@ -301,7 +301,7 @@ FIGURE_3 = kit.Figure(
             ("optimizer.lr=0.01", "optimizer.iterations=20000", "record.snapshots.interval=20"),
         ),
     },
-    origin={"norms": "stated", "starts, right": "stated", "starts, left": "assumed", "step": "assumed"},
+    origin={"norms": "stated", "starts, right": "stated", "starts, left": "chosen", "step": "chosen"},
     evidence=one_sheet, claims=claims_of_3, draw=draw_3,
 )  # fmt: skip
 
@@ -377,7 +377,7 @@ FIGURE_7 = kit.Figure(
         "on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
-    origin={"c, norms": "stated", "starts": "assumed", "step": "assumed"}, evidence=two_sheets, claims=claims_of_7,
+    origin={"c, norms": "stated", "starts": "chosen", "step": "chosen"}, evidence=two_sheets, claims=claims_of_7,
     draw=draw_7,
 )  # fmt: skip
 

@@ -272,7 +272,7 @@ FIGURE_6 = kit.Figure(
         "z* = alpha*": "stated",
         "bound that is drawn": "inferred",
         "lambdas": "inferred",
-        "z0": "assumed",
+        "z0": "chosen",
     },
     evidence=fair, claims=claims_of_6, draw=lambda e: draw(e, columns=3),
 )  # fmt: skip
@@ -317,7 +317,7 @@ FIGURE_10 = kit.Figure(
             0.1, False, "optimizer.lr=0.02", "optimizer.iterations=50000", "record.snapshots.interval=50"
         ),
     },
-    origin={"bound": "stated", "lambdas": "inferred", "starts": "assumed"},
+    origin={"bound": "stated", "lambdas": "inferred", "starts": "chosen"},
     evidence=strong, claims=claims_of_10, draw=lambda e: draw(e, columns=4),
 )  # fmt: skip
 

@@ -21,8 +21,8 @@ LOGS = np.arange(0.0, -14.01, -0.5)
 """log10 of mu = alpha^D."""
 CONFIG = "woodworth2020/flow.yaml"
 ORIGIN: dict[str, kit.Origin] = {
-    "model": "stated", "scale of the start": "stated", "data": "stated", "sizes of the panels": "assumed",
-    "depths": "assumed", "trained problem": "assumed", "seed": "assumed",
+    "model": "stated", "scale of the start": "stated", "data": "stated", "sizes of the panels": "chosen",
+    "depths": "chosen", "trained problem": "chosen", "seed": "chosen",
 }  # fmt: skip
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
 from dynamics_cli.reproduction.catalogue import Listed, figures, load_figure, papers
+from dynamics_cli.reproduction.figure import Origin
 
 IDS = [listed.id for listed in figures()]
 MODULES = {tuple(listed.module.split(".")[-2:]) for listed in figures()}
@@ -48,7 +50,7 @@ def test_every_entry_loads_and_says_what_it_is(figure_id: str) -> None:
     assert figure.title
     assert figure.caption.endswith(".")
     assert figure.origin
-    assert set(figure.origin.values()) <= {"stated", "released", "inferred", "assumed"}
+    assert set(figure.origin.values()) <= set(get_args(Origin))
     assert set(figure.seed_configs) <= set(figure.configs)
     assert set(figure.presets) <= {"full"}
 
@@ -89,7 +91,7 @@ def test_every_config_opens_with_what_it_serves_and_its_command(path: Path) -> N
     assert head[0].startswith("# yaml-language-server: $schema=")
     assert re.search(rf"dyn (train|sweep) {path.relative_to(ROOT)}", text)
     assert "About" in head[1]
-    assert any(f"{origin}" in text for origin in ("stated", "released", "inferred", "assumed"))
+    assert any(f"{origin}" in text for origin in get_args(Origin))
 
 
 def test_every_figure_module_is_in_the_index() -> None:
