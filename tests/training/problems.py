@@ -1,14 +1,17 @@
-"""Random two-layer problems for the steppers' tests."""
+"""Random two-layer problems for the steppers' tests, and the contract that every stepper keeps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
+from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.problem import build_problem
+from dynamics_cli.training.steppers.base import Stepper
 
 MARGIN_LOSSES = ("logistic", "exponential", "hinge")
 LOSSES = ("mse", "half_mse", *MARGIN_LOSSES)
@@ -40,19 +43,69 @@ def random_problem(
     y = rng.choice([-1.0, 1.0], n) if loss in MARGIN_LOSSES else rng.standard_normal(n)
     architecture = {"kind": "two_layer", "width": width, **(activation or {"activation": "relu"})}
     changed = settings.pop("architecture", {})
-    architecture = changed if "kind" in changed else architecture | changed
-    return build_problem(
-        load_config(
-            {
-                "name": "random",
-                "seed": seed,
-                "dtype": "float64",
-                "dataset": {"kind": "points", "x": x.tolist(), "y": y.tolist()},
-                "architecture": architecture,
-                "initialization": settings.pop("initialization", {"kind": "unbalanced", "scale": 0.7}),
-                "loss": {"kind": loss, **settings.pop("loss_settings", {})},
-                "optimizer": optimizer or {"kind": "gd", "lr": 0.02, "iterations": 50},
-                **settings,
-            }
-        )
-    )
+    sections = {
+        "name": "random",
+        "seed": seed,
+        "dtype": "float64",
+        "dataset": {"kind": "points", "x": x.tolist(), "y": y.tolist()},
+        "architecture": changed if "kind" in changed else architecture | changed,
+        "initialization": {"kind": "unbalanced", "scale": 0.7},
+        "loss": {"kind": loss, **settings.pop("loss_settings", {})},
+        "optimizer": optimizer or {"kind": "gd", "lr": 0.02, "iterations": 50},
+    }
+    return build_problem(load_config(sections | settings))
+
+
+def stepper_of(problems: Problem | list[Problem], way: str, device: str = "cpu") -> Any:
+    """Return the stepper of a way to train: `torch`, `flow`, or a variant of `compiled`."""
+    problems = problems if isinstance(problems, list) else [problems]
+    compiled = way not in ("torch", "flow")
+    return build_stepper(problems, Choice(device, "compiled" if compiled else way, 0.0, way if compiled else ""))
+
+
+def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bool = False) -> list[bytes]:
+    """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own where that is asked."""
+    current, losses = make(), []
+    for n in chunks:
+        losses.append(current.advance(n).ravel())
+        if through_state:
+            state, current = current.state_dict(), make()
+            current.load_state_dict(state)
+    weights = (value.tobytes() for value in current.parameters().values())
+    return [np.concatenate(losses).tobytes(), current.look().tobytes(), str(current.numbers()).encode(), *weights]
+
+
+def assert_chunks_are_invisible(make: Callable[[], Stepper], n: int = 60) -> None:
+    """Assert that neither the lengths of calls nor going on from a state in between changes a bit of `n` updates."""
+    whole = path_of(make, [n])
+    assert path_of(make, [1, 2, n // 2, n - n // 2 - 3]) == whole
+    assert path_of(make, [0, 7, n // 3, n - n // 3 - 7], through_state=True) == whole
+
+
+def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> None:
+    """Assert that two steppers agree after `n` updates, up to a tolerance relative to the largest weight."""
+    np.testing.assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol, atol=rtol)
+    assert (fast.iteration, fast.halted) == (reference.iteration, reference.halted)
+    np.testing.assert_allclose(fast.look(), reference.look(), rtol=rtol, atol=rtol)
+    found, expected = fast.parameters(), reference.parameters()
+    assert {name: one.shape for name, one in found.items()} == {name: one.shape for name, one in expected.items()}
+    for name, value in expected.items():
+        scale = max(1.0, float(np.abs(value).max()))
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=rtol * scale, err_msg=name)
+
+
+def assert_replicas_are_the_networks_alone(
+    problems: list[Problem], make: Callable[[list[Problem]], Any], n: int, rtol: float = 0.0
+) -> Any:
+    """Assert that networks trained together end as each by itself, where it halts too; return their stepper."""
+    together = make(problems)
+    losses, ends, numbers = together.advance(n), together.look()[0], together.numbers()
+    for r, problem in enumerate(problems):
+        alone = make([problem])
+        own = alone.advance(n)
+        np.testing.assert_allclose(losses[: len(own), r] if len(losses) else [], own, rtol=rtol)
+        np.testing.assert_allclose(ends[r], alone.loss(), rtol=rtol)
+        assert numbers["replica_iterations"][r] == alone.iteration
+        for name, value in alone.parameters().items():
+            np.testing.assert_allclose(together.parameters()[name][r], value, rtol=rtol, atol=rtol, err_msg=name)
+    return together

@@ -1,7 +1,8 @@
-"""Two networks trained against each other: updates by hand, chunks, resumption, kills."""
+"""Two networks trained against each other: updates by hand, chunks, resumption, what is refused."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,9 @@ import torch
 from dynamics_cli.config import load_config
 from dynamics_cli.config.errors import ConfigError
 from dynamics_cli.kinds import Problem, stream
-from dynamics_cli.training.backends import Choice, build_stepper
 from dynamics_cli.training.batches import Batches
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.session import obtain_run, plan_run
-from dynamics_cli.training.signals import Interrupted
-from dynamics_cli.training.steppers.adversarial import AdversarialStepper
-from tests.training.test_steppers import path_of
+from tests.training.problems import assert_chunks_are_invisible, stepper_of
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -32,12 +29,6 @@ SMALL: dict[str, Any] = {
 def problem(loss: str = "logistic", updates: int = 1, **settings: Any) -> Problem:
     architecture = {**SMALL["architecture"], "discriminator_updates": updates}
     return build_problem(load_config({**SMALL, "architecture": architecture, "loss": {"kind": loss}, **settings}))
-
-
-def gan(asked: Problem) -> AdversarialStepper:
-    made = build_stepper([asked], Choice("cpu", "torch", 0.0))
-    assert isinstance(made, AdversarialStepper)
-    return made
 
 
 def networks(p: dict[str, torch.Tensor], player: str, x: torch.Tensor, depth: int) -> torch.Tensor:
@@ -71,7 +62,7 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
     fooled = networks(p, "discriminator", networks(p, "generator", noise(1), 3), 2)
     step("generator", -fooled.mean() if loss == "hinge" else -fooled.sigmoid().log().mean())
 
-    trained = gan(asked)
+    trained = stepper_of(asked, "torch")
     trained.advance(1)
     for name, value in trained.parameters().items():
         np.testing.assert_allclose(value, p[name].detach().numpy(), rtol=1e-6, atol=1e-9)
@@ -80,29 +71,7 @@ def test_the_first_iteration_is_two_adam_steps_of_the_losses_written_out(loss):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("loss", "updates"), [("logistic", 1), ("hinge", 1), ("hinge", 3)])
 def test_chunks_and_resumption_are_invisible(loss, updates, dtype):
-    asked = problem(loss, updates, dtype=dtype)
-
-    def make() -> AdversarialStepper:
-        return gan(asked)
-
-    whole = path_of(make, [40], through_state=False)
-    assert path_of(make, [1, 2, 20, 17], through_state=False) == whole
-    assert path_of(make, [7, 13, 20], through_state=True) == whole
-
-
-def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path):
-    config = problem("hinge").config.model_copy(update={"backend": "auto"})
-    whole = obtain_run(plan_run(config, tmp_path / "whole")).run
-
-    def stop(*_: object) -> None:
-        raise Interrupted("stop", 2)
-
-    with pytest.raises(Interrupted):
-        obtain_run(plan_run(config, tmp_path / "stopped"), progress=stop)
-    resumed = obtain_run(plan_run(config, tmp_path / "stopped"), resume=True).run
-    np.testing.assert_array_equal(resumed.losses, whole.losses)
-    for name, value in whole.parameters.items():
-        np.testing.assert_array_equal(resumed.parameters[name], value)
+    assert_chunks_are_invisible(partial(stepper_of, problem(loss, updates, dtype=dtype), "torch"), 40)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,16 @@ from scipy.special import erf
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.kinds import Problem, Streams
 from dynamics_cli.training import batches
-from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.backends import choose
 from dynamics_cli.training.batches import Fresh
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
-from dynamics_cli.training.steppers.base import Stepper
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_replicas_are_the_networks_alone,
+    assert_same_path,
+    stepper_of,
+)
 
 N = 12
 ERF = {"kind": "erf", "beta": float(np.sqrt(0.5))}
@@ -39,10 +45,6 @@ def problem_of(**changes: Any) -> Problem:
     return build_problem(load_config(SETTINGS | changes))
 
 
-def stepper_of(problem: Problem, backend: str) -> Stepper:
-    return build_stepper([problem], Choice("cpu", backend, 0.0))
-
-
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BLOCK", 8)
@@ -61,12 +63,12 @@ def test_every_sample_is_new_and_the_teacher_the_same() -> None:
     assert (k, x.tobytes()) == (2, np.concatenate([one[0] for one in drawn[2:4]]).tobytes())
 
 
-@pytest.mark.parametrize("backend", ["torch", "compiled"])
-def test_steps_are_those_of_the_released_code(backend: str) -> None:
+@pytest.mark.parametrize("way", ["torch", "engine"])
+def test_steps_are_those_of_the_released_code(way: str) -> None:
     """`w -= (eta / sqrt N) v g'(lambda) d x`, `v -= (eta_v / N) g(lambda) d` for `lambda = w x / sqrt N` (nn2pp)."""
     problem = problem_of(optimizer=SGD | {"layer_lr": {"output_weight": 0.2}})
     assert choose([problem]).backend == "compiled"
-    stepper, fresh, eta = stepper_of(problem, backend), Fresh(problem), 0.5
+    stepper, fresh, eta = stepper_of(problem, way), Fresh(problem), 0.5
     start = stepper.parameters()
     w, v = np.sqrt(N) * start["hidden_weight"], start["output_weight"].copy()
     for i in range(50):
@@ -91,33 +93,17 @@ def test_steps_are_those_of_the_released_code(backend: str) -> None:
 )
 def test_both_steppers_agree_and_chunks_do_not_show(changes: dict[str, Any]) -> None:
     problem = problem_of(**changes)
-    ends = []
-    for backend in ("torch", "compiled"):
-        whole, parts, other = (stepper_of(problem, backend) for _ in range(3))
-        whole.advance(60)
-        parts.advance(7)
-        parts.advance(30)
-        other.load_state_dict(parts.state_dict())
-        other.advance(23)
-        ends.append(whole.parameters() | {"loss": np.array(whole.loss())})
-        assert whole.loss() == other.loss()
-        for name, value in other.parameters().items():
-            assert value.tobytes() == ends[-1][name].tobytes(), name
     tolerance = 1e-11 if problem.dtype == np.float64 else 2e-5
-    for name, value in ends[0].items():
-        np.testing.assert_allclose(ends[1][name], value, rtol=tolerance, atol=tolerance, err_msg=name)
+    assert_same_path(stepper_of(problem, "torch"), stepper_of(problem, "engine"), 60, tolerance)
+    for way in ("torch", "engine"):
+        assert_chunks_are_invisible(partial(stepper_of, problem, way))
 
 
 def test_replicas_are_the_networks_alone() -> None:
     problems = [problem_of(seed=seed, optimizer=SGD | {"batch_size": 3, "lr": 0.01 * (1 + seed)}) for seed in range(3)]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
-    together = build_stepper(problems, choose(problems))
-    together.advance(50)
-    for r, problem in enumerate(problems):
-        alone = build_stepper([problem], choose([problem]))
-        alone.advance(50)
-        for name, value in alone.parameters().items():
-            assert together.parameters()[name][r].tobytes() == value.tobytes()
+    assert choose(problems).variant == "engine"
+    assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 50)
 
 
 def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +115,7 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     initial = {"kind": "unbalanced", "scale": 1.0, "divide_by": "sqrt_dim", "output_value": 1.0}
     sgd = SGD | {"lr": lr, "iterations": steps}
     problem = problem_of(dataset=data, architecture=linear, initialization=initial, optimizer=sgd)
-    stepper = stepper_of(problem, "compiled")
+    stepper = stepper_of(problem, "engine")
     goal = problem.config.dataset.weights(Streams(0))["hidden_weight"]
 
     def error() -> float:
@@ -142,40 +128,31 @@ def test_the_error_of_a_linear_student_decays_as_it_should(monkeypatch: pytest.M
     assert error() / before == pytest.approx(expected, rel=0.25)
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        (
-            {"dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]}},
-            "fresh needs dataset.kind 'linear_map', 'matrix_sensing', 'sphere_teacher' or 'teacher'; "
-            "points has only its own samples",
-        ),
-        ({"optimizer": SGD | {"samples": "fersh"}}, "optimizer.samples: must be 'fresh', not the text 'fersh'"),
-        ({"dataset": TEACHER | {"whiten": True}}, "dataset.whiten: is of the samples as a whole"),
-        (
-            {"dataset": {"kind": "linear_map", "inputs": 2, "outputs": 1, "singular_values": [1.0]}},
-            "dataset.n: is missing; fresh samples are Gaussian",
-        ),
-        (
-            {"optimizer": {"kind": "sgd", "lr": 0.1, "epochs": 3, "samples": "fresh", "replacement": True}},
-            "optimizer.epochs: there are none of fresh samples; give iterations",
-        ),
-        (
-            {"optimizer": {"kind": "adam", "lr": 0.1, "iterations": 3, "samples": "fresh"}},
-            "optimizer.batch_size: is missing; fresh samples need their number per update, e.g. 1",
-        ),
-    ],
-)
-def test_what_does_not_go_with_fresh_samples(changes: dict[str, Any], told: str) -> None:
+NEED = "fresh needs dataset.kind 'linear_map', 'matrix_sensing', 'sphere_teacher' or 'teacher'; points has only its own"
+OWN: list[tuple[str, dict[str, Any], str]] = [
+    ("dataset", {"kind": "points", "x": [[1.0]], "y": [1.0]}, NEED),
+    ("optimizer", SGD | {"samples": "fersh"}, "optimizer.samples: must be 'fresh', not the text 'fersh'"),
+    ("dataset", TEACHER | {"whiten": True}, "dataset.whiten: is of the samples as a whole"),
+    ("dataset", {"kind": "linear_map", "inputs": 2, "outputs": 1, "singular_values": [1.0]},
+     "dataset.n: is missing; fresh samples are Gaussian"),
+    ("optimizer", {"kind": "sgd", "lr": 0.1, "epochs": 3, "samples": "fresh", "replacement": True},
+     "optimizer.epochs: there are none of fresh samples; give iterations"),
+    ("optimizer", {"kind": "adam", "lr": 0.1, "iterations": 3, "samples": "fresh"},
+     "optimizer.batch_size: is missing; fresh samples need their number per update, e.g. 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("section", "value", "told"), OWN)
+def test_what_does_not_go_with_fresh_samples(section: str, value: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        load_config(SETTINGS | changes)
+        load_config(SETTINGS | {section: value})
 
 
 def test_other_optimizers_take_fresh_samples_too() -> None:
     adam = {"kind": "adam", "lr": 0.01, "iterations": 9, "batch_size": 50, "samples": "fresh"}  # more than dataset.n
     problem = problem_of(optimizer=adam)
     assert choose([problem]).backend == "compiled"
-    stepper = stepper_of(problem, "compiled")
+    stepper = stepper_of(problem, "engine")
     before = stepper.loss()
     stepper.advance(200)
     assert stepper.loss() < 0.8 * before

@@ -6,25 +6,22 @@ What needs no device is in `test_torch_form.py`: torch's form of updates, and th
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
+from dynamics_cli.training.backends import choose, possible
 from dynamics_cli.training.replicas import batch_key
-from tests.training.problems import random_problem
+from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem, stepper_of
 from tests.training.test_adversarial import problem as gan_problem
 from tests.training.test_stacked import CASES, problem_of
-from tests.training.test_steppers import path_of
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
 ]
-DEVICE = "cuda"
 DEEP = {"kind": "fully_connected", "widths": [8, 8], "activation": "tanh"}
 FLOW = {"kind": "gradient_flow", "until": 1.0, "points": 50}
 PROBLEMS: dict[str, list[Problem]] = {
@@ -39,30 +36,22 @@ PROBLEMS: dict[str, list[Problem]] = {
 }  # fmt: skip
 
 
-def stepper_of(problems: list[Problem], device: str) -> Any:
-    return build_stepper(problems, Choice(device, "torch", 0.0))
-
-
 @pytest.mark.parametrize("case", PROBLEMS)
 def test_every_kind_of_network_trains_as_on_the_cpu(case: str) -> None:
-    gpu, cpu = (stepper_of(PROBLEMS[case], device) for device in (DEVICE, "cpu"))
-    np.testing.assert_allclose(gpu.advance(20), cpu.advance(20), rtol=1e-8)
-    np.testing.assert_allclose(gpu.look(), cpu.look(), rtol=1e-8)
-    for name, weights in cpu.parameters().items():
-        np.testing.assert_allclose(gpu.parameters()[name], weights, rtol=1e-8, atol=1e-8)
+    gpu, cpu = (stepper_of(PROBLEMS[case], "torch", device) for device in ("cuda", "cpu"))
+    assert_same_path(gpu, cpu, 20, 1e-8)
 
 
 @pytest.mark.parametrize("case", [case for case in PROBLEMS if "convolutional" not in case])
 def test_chunks_and_resumption_are_invisible(case: str) -> None:
     """Of convolutions cuDNN gives other bits from call to call."""
-    make = partial(stepper_of, PROBLEMS[case], DEVICE)
-    assert path_of(make, [1, 7, 22], through_state=True) == path_of(make, [30], through_state=False)
+    assert_chunks_are_invisible(partial(stepper_of, PROBLEMS[case], "torch", "cuda"), 30)
 
 
 def test_halts_are_those_of_the_cpu() -> None:
     optimizers = [{"kind": "gd", "lr": 0.05, "stop_below": 1.0}, {"kind": "gd", "lr": 1e9}, {"kind": "gd", "lr": 0.05}]
     problems = [problem_of(CASES["convolutional, Adam"][0], optimizer) for optimizer in optimizers]
-    gpu, cpu = (stepper_of(problems, device) for device in (DEVICE, "cpu"))
+    gpu, cpu = (stepper_of(problems, "torch", device) for device in ("cuda", "cpu"))
     np.testing.assert_allclose(gpu.advance(25), cpu.advance(25), rtol=1e-8)
     assert gpu.halted_at == cpu.halted_at
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numba
 import numpy as np
 import pytest
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.backends import choose
 from dynamics_cli.training.kernels.batches import CHUNK
 from dynamics_cli.training.kernels.full_batch import WIDE
-from dynamics_cli.training.kernels.layout import aligned_zeros, pack, unpack
-from dynamics_cli.training.steppers.base import Stepper
-from tests.training.problems import random_problem
+from dynamics_cli.training.kernels.layout import pack, unpack
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_replicas_are_the_networks_alone,
+    assert_same_path,
+    path_of,
+    random_problem,
+    stepper_of,
+)
 
 
 def many_samples(dtype: str = "float64") -> Problem:
@@ -32,18 +40,11 @@ def many_neurons(dtype: str = "float64", seed: int = 0) -> Problem:
 CASES = [("sparse", many_samples), ("few_columns", many_neurons)]
 
 
-def stepper(way: str, *problems: Problem) -> Stepper:
-    return build_stepper(problems, Choice("cpu", "compiled", 0.0, way))
-
-
 @pytest.mark.parametrize(("way", "make"), CASES)
 def test_chunks_and_blocks_agree_with_autograd(way, make):
     problem = make()
     assert choose([problem]).variant == way
-    fast, reference = stepper(way, problem), build_stepper([problem], Choice("cpu", "torch", 0.0))
-    np.testing.assert_allclose(fast.advance(20), reference.advance(20), rtol=1e-11)
-    for name, value in reference.parameters().items():
-        np.testing.assert_allclose(fast.parameters()[name], value, rtol=1e-10, atol=1e-12)
+    assert_same_path(stepper_of(problem, way), stepper_of(problem, "torch"), 20, 1e-10)
 
 
 @pytest.mark.parametrize(("way", "make"), CASES)
@@ -51,20 +52,16 @@ def test_the_number_of_threads_does_not_change_a_bit(way, make):
     seen, threads = [], numba.get_num_threads()
     for count in {1, threads}:
         numba.set_num_threads(count)
-        current = stepper(way, make("float32"))
-        seen.append(current.advance(25).tobytes() + current.parameters()["hidden_weight"].tobytes())
+        seen.append(path_of(partial(stepper_of, make("float32"), way), [25]))
     numba.set_num_threads(threads)
-    assert len(set(seen)) == 1
+    assert seen[0] == seen[-1]
 
 
 def test_a_wide_network_has_the_same_bits_in_pieces_and_among_replicas():
     problems = [many_neurons("float32", seed) for seed in (0, 1)]
-    together, alone = stepper("few_columns", *problems), stepper("few_columns", problems[1])
-    whole = together.advance(9)[:, 1]
-    np.testing.assert_array_equal(np.concatenate([alone.advance(k) for k in (1, 3, 5)]), whole)
-    assert whole[8] < whole[0]
-    for name, value in alone.parameters().items():
-        np.testing.assert_array_equal(together.parameters()[name][1], value)
+    together = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="few_columns"), 9)
+    assert together.loss() < stepper_of(problems, "few_columns").loss()
+    assert_chunks_are_invisible(partial(stepper_of, problems[1], "few_columns"), 15)
 
 
 @pytest.mark.parametrize("m", [1, 3, 7, 8, 17])
@@ -74,12 +71,8 @@ def test_packing_is_undone(m):
     W, a = pack(hidden, output)
     assert W.ctypes.data % 64 == a.ctypes.data % 64 == 0
     assert W.shape[2] == (m if m < 8 else -(-m // 16) * 16)
+    assert not W[:, :, m:].any()
     for packed in ((W, a), pack(hidden, output, 8)):
         back = unpack(*packed, m)
         np.testing.assert_array_equal(back[0], hidden)
         np.testing.assert_array_equal(back[1], output)
-
-
-def test_aligned_zeros_are_zeros():
-    zeros = aligned_zeros((3, 5), np.dtype("float32"))
-    assert (zeros.shape, zeros.dtype, zeros.any()) == ((3, 5), np.dtype("float32"), False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,17 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
+from dynamics_cli.training.backends import choose, possible
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers import layers
-from dynamics_cli.training.steppers.base import Stepper
+from tests.training.problems import (
+    assert_chunks_are_invisible,
+    assert_replicas_are_the_networks_alone,
+    assert_same_path,
+    path_of,
+    stepper_of,
+)
 
 ACTIVATIONS: tuple[Any, ...] = (
     "relu", "linear", "tanh", "sigmoid", "softplus", "gelu", "silu", "quadratic", "cubic", {"kind": "erf", "beta": 0.7},
@@ -83,50 +90,21 @@ def drawn(rng: np.random.Generator, optimizer: dict[str, Any], **settings: Any) 
     return build_problem(load_config({**config, **settings}), dataset=Samples(x, np.asarray(y, np.float64)))
 
 
-def stepper(problems: Problem | list[Problem], backend: str = "compiled") -> Stepper:
-    problems = problems if isinstance(problems, list) else [problems]
-    return build_stepper(problems, Choice("cpu", backend, 0.0, "engine"))
-
-
 def compare(problem: Problem, n: int, rtol: float) -> None:
-    fast, reference = stepper(problem), stepper(problem, "torch")
-    np.testing.assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol, atol=rtol)
-    found, expected = fast.parameters(), reference.parameters()
-    assert {name: one.shape for name, one in found.items()} == {name: one.shape for name, one in expected.items()}
-    for name, value in expected.items():
-        scale = max(1.0, float(np.abs(value).max()))
-        np.testing.assert_allclose(found[name], value, rtol=0, atol=rtol * scale, err_msg=name)
-    if n > 1:
-        assert fast.loss() == pytest.approx(reference.loss(), rel=rtol, abs=rtol)
-
-
-def draws(count: int) -> list[int]:
-    return list(range(count))
-
-
-def gradients_agree(seed: int) -> None:
-    """With step 1 the change of the weights is the gradient."""
-    rng = np.random.default_rng(seed)
-    problem = drawn(rng, {"kind": "gd", "lr": 1.0, "iterations": 1})
     if "engine" in {c.variant for c in possible(problem)}:
-        compare(problem, 1, 1e-12)
+        assert_same_path(stepper_of(problem, "engine"), stepper_of(problem, "torch"), n, rtol)
 
 
-def paths_agree(name: str, seed: int) -> None:
-    problem = drawn(np.random.default_rng(seed), OPTIMIZERS[name])
-    if "engine" in {c.variant for c in possible(problem)}:
-        compare(problem, 5, 1e-9)
-
-
-@pytest.mark.parametrize("seed", draws(150))
+@pytest.mark.parametrize("seed", range(150))
 def test_gradients_on_random_problems(seed: int) -> None:
-    gradients_agree(seed)
+    """With step 1 the change of the weights is the gradient."""
+    compare(drawn(np.random.default_rng(seed), {"kind": "gd", "lr": 1.0, "iterations": 1}), 1, 1e-12)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("seed", draws(4))
+@pytest.mark.parametrize("seed", range(4))
 def test_paths_on_random_problems(name: str, seed: int) -> None:
-    paths_agree(name, 1000 + seed)
+    compare(drawn(np.random.default_rng(1000 + seed), OPTIMIZERS[name]), 5, 1e-9)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
@@ -166,43 +144,23 @@ def deep(optimizer: dict[str, Any], shape: str = "small", seed: int = 0, **setti
     )
 
 
-def path(problems: Problem | list[Problem], chunks: list[int], *, through_state: bool = False) -> list[bytes]:
-    """Return the bytes of losses and weights of a run in chunks, each by a stepper of its own where that is asked."""
-    current, losses = stepper(problems), []
-    for n in chunks:
-        losses.append(current.advance(n))
-        if through_state:
-            state, current = current.state_dict(), stepper(problems)
-            current.load_state_dict(state)
-    weights = [value.tobytes() for value in current.parameters().values()]
-    return [np.concatenate(losses).tobytes(), np.float64(current.loss()).tobytes(), *weights]
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_chunks_and_resumption_are_invisible(name: str, dtype: str) -> None:
-    problem = deep(OPTIMIZERS[name], dtype=dtype)
-    whole = path(problem, [60])
-    assert path(problem, [1, 2, 30, 27]) == whole
-    assert path(problem, [7, 13, 40], through_state=True) == whole
+    assert_chunks_are_invisible(partial(stepper_of, deep(OPTIMIZERS[name], dtype=dtype), "engine"))
 
 
 @pytest.mark.parametrize("optimizer", [{"kind": "gd", "momentum": 0.9}, {"kind": "sgd", "batch_size": 250}])
 def test_threads_change_no_bit(optimizer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of samples and replicas on 1, 2 and 3 threads, together and alone."""
     problems = [deep(optimizer, "in chunks", seed=k) for k in range(3)]
-    assert stepper(problems[0])._batch_rows < 250
-    paths, alone = [], []
+    assert stepper_of(problems[0], "engine")._batch_rows < 250
+    paths = []
     for threads in (1, 2, 3):
         monkeypatch.setattr(layers.numba.config, "NUMBA_NUM_THREADS", threads)
-        paths.append(path(problems, [3, 1]))
-        alone.append([path(problem, [4]) for problem in problems])
+        paths.append([path_of(partial(stepper_of, some, "engine"), [3, 1]) for some in (problems, *problems)])
+        assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 4)
     assert paths[0] == paths[1] == paths[2]
-    assert alone[0] == alone[1] == alone[2]
-    together = stepper(problems)
-    together.advance(4)
-    for r, weights in enumerate(zip(*together.parameters().values(), strict=True)):
-        assert [one.tobytes() for one in weights] == alone[0][r][2:]
 
 
 def test_replicas_are_the_networks_alone() -> None:
@@ -218,25 +176,17 @@ def test_replicas_are_the_networks_alone() -> None:
         problems.append(deep(optimizer, seed=change.get("seed", 0), architecture=architecture))
     assert len({batch_key(problem) for problem in problems}) == 1
     assert choose(problems).variant == "engine"
-    together = stepper(problems)
-    losses = together.advance(30)
-    assert losses.shape == (30, 5)
-    numbers = together.numbers()
+    numbers = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="engine"), 30).numbers()
     assert numbers["replica_statuses"] == ["complete"] * 4 + ["diverged"]
     assert numbers["replica_iterations"][2] < 30
-    for r, problem in enumerate(problems):
-        alone = stepper(problem)
-        own = alone.advance(30)
-        assert losses[: len(own), r].tobytes() == own.tobytes()
-        assert alone.iteration == numbers["replica_iterations"][r]
-        for name, value in alone.parameters().items():
-            assert together.parameters()[name][r].tobytes() == value.tobytes()
+    assert_chunks_are_invisible(partial(stepper_of, problems, "engine"), 30)
 
 
 def test_centred_networks_begin_at_zero_exactly() -> None:
     architecture = {"kind": "fully_connected", "widths": [5, 4], "centered": True, "output_scale": 100.0}
     problem = deep({"kind": "gd"}, architecture=architecture, dtype="float32")
-    assert stepper(problem).loss() == pytest.approx(float(np.mean(problem.dataset.y.astype(np.float32) ** 2)), rel=1e-6)
+    expected = float(np.mean(problem.dataset.y.astype(np.float32) ** 2))
+    assert stepper_of(problem, "engine").loss() == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["adam in batches", "momentum"])
@@ -244,7 +194,7 @@ def test_memory_of_dead_units_ends_at_zero(name: str) -> None:
     """Otherwise it would be stuck at denormal numbers, on which an update takes twice as long."""
     architecture = {"kind": "fully_connected", "widths": [5, 4], "activation": "relu"}
     optimizer = {**OPTIMIZERS[name], "weight_decay": None, "iterations": 1000}
-    current = stepper(deep(optimizer, architecture=architecture, dtype="float32"))
+    current = stepper_of(deep(optimizer, architecture=architecture, dtype="float32"), "engine")
     state = current.state_dict()
     state["parameter/bias_2"] = np.full_like(state["parameter/bias_2"], -1e3)  # no unit of the second layer is active
     (key,) = [key for key in state if key.endswith(("mean/weight_1", "momentum/weight_1"))]
@@ -264,15 +214,12 @@ def test_what_it_does_not_know_trains_by_autograd() -> None:
 def test_weights_that_do_not_exist_are_refused() -> None:
     architecture = {"kind": "fully_connected", "widths": [5, 4], "train": ["weight_9"]}
     with pytest.raises(InputError, match=r"architecture\.train: the network has no weight 'weight_9'; it has weight_1"):
-        stepper(deep({"kind": "gd"}, architecture=architecture))
+        stepper_of(deep({"kind": "gd"}, architecture=architecture), "engine")
     with pytest.raises(InputError, match=r"optimizer\.layer_lr: no weight 'weight_9'; there are weight_1"):
         choose([deep({"kind": "gd", "layer_lr": {"weight_9": 2.0}})])
 
 
 def test_auto_leaves_two_layer_networks_to_their_own_kernels() -> None:
     architecture = {"kind": "two_layer", "width": 5}
-    sgd = {"kind": "sgd", "batch_size": 1}
-    assert choose([deep(sgd, architecture=architecture)]).variant == "sparse"
-    assert choose([deep({"kind": "adam"}, architecture=architecture)]).variant == "engine"
-    linear = {"kind": "fully_connected", "widths": []}
-    assert choose([deep({"kind": "gd"}, architecture=linear)]).variant == "engine"
+    for kind, variant in (("sgd", "sparse"), ("adam", "engine")):
+        assert choose([deep({"kind": kind, "batch_size": 1}, architecture=architecture)]).variant == variant

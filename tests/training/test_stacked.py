@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 import dynamics_cli as dyn
 from dynamics_cli.config import load_config
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.backends import Choice, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.replicas import batch_key
 from dynamics_cli.training.steppers.autograd import AutogradStepper
+from tests.training.problems import assert_chunks_are_invisible, assert_replicas_are_the_networks_alone, stepper_of
 
 CONVOLUTIONAL = {
     "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [4, 3, 2, 0]], "widths": [5],
@@ -53,55 +55,30 @@ def problem_of(
     return build_problem(load_config(config))
 
 
-def path_of(problems: list[Problem], chunks: list[int], compiled: bool, *, through_state: bool = False) -> list[bytes]:
-    stepper, losses = AutogradStepper(problems, "cpu", compiled=compiled), []
-    for n in chunks:
-        losses += list(stepper.advance(n).ravel())
-        if through_state:
-            state, stepper = stepper.state_dict(), AutogradStepper(problems, "cpu", compiled=compiled)
-            stepper.load_state_dict(state)
-    return [np.array(losses).tobytes(), *(one.tobytes() for one in stepper.parameters().values())]
-
-
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled updates", "torch's"])
 @pytest.mark.parametrize("case", CASES)
 def test_replicas_are_the_networks_alone(case, compiled):
     architecture, optimizer = CASES[case]
-    problems = [
-        problem_of(architecture, optimizer | {"lr": lr}, seed) for seed, lr in ((0, 0.01), (1, 0.01), (2, 0.03))
-    ]
+    steps = ((0, 0.01), (1, 0.01), (2, 0.03))
+    problems = [problem_of(architecture, optimizer | {"lr": lr}, seed) for seed, lr in steps]
     assert len({batch_key(problem) for problem in problems} - {None}) == 1
     assert choose(problems) == Choice("cpu", "torch", pytest.approx(choose(problems[:1]).seconds_per_iteration))
-    together = AutogradStepper(problems, "cpu", compiled=compiled)
-    losses, ends = together.advance(13), together.look()[0]
-    for r, problem in enumerate(problems):
-        alone = build_stepper([problem], Choice("cpu", "torch", 0.0))
-        np.testing.assert_allclose(losses[:, r] if len(losses) else [], alone.advance(13), rtol=1e-10)
-        assert ends[r] == pytest.approx(alone.loss(), rel=1e-10)
-        for name, value in alone.parameters().items():
-            np.testing.assert_allclose(together.parameters()[name][r], value, rtol=1e-9, atol=1e-10)
-    whole = path_of(problems, [13], compiled)
-    assert path_of(problems, [1, 2, 10], compiled) == whole
-    assert path_of(problems, [4, 9], compiled, through_state=True) == whole
+
+    def make(some: list[Problem] = problems) -> AutogradStepper:
+        return AutogradStepper(some, "cpu", compiled=compiled or len(some) == 1)
+
+    assert_replicas_are_the_networks_alone(problems, make, 13, rtol=1e-9)
+    assert_chunks_are_invisible(make, 13)
 
 
 def test_a_replica_that_halts_stays_as_it_is():
     """One reaches its level, one diverges, one goes on."""
     changes: list[dict[str, Any]] = [{"stop_below": 1.0}, {"lr": 1e9}, {}]
     problems = [problem_of(CONVOLUTIONAL, {"kind": "gd", "lr": 0.05, **change}) for change in changes]
-    together = build_stepper(problems, choose(problems))
-    losses = np.concatenate([together.advance(n) for n in (4, 1, 20)])
-    numbers = together.numbers()
-    assert losses.shape == (25, 3)
-    assert numbers["replica_statuses"] == ["complete", "diverged", "complete"]
-    for r, problem in enumerate(problems):
-        alone = build_stepper([problem], Choice("cpu", "torch", 0.0))
-        own = alone.advance(25)
-        np.testing.assert_allclose(losses[: len(own), r], own, rtol=1e-9)
-        assert numbers["replica_iterations"][r] == alone.iteration
-        for name, value in alone.parameters().items():
-            np.testing.assert_allclose(together.parameters()[name][r], value, rtol=1e-9, atol=1e-10)
-    assert numbers["replica_iterations"][0] < 25
+    together = assert_replicas_are_the_networks_alone(problems, partial(stepper_of, way="torch"), 25, rtol=1e-9)
+    assert together.numbers()["replica_statuses"] == ["complete", "diverged", "complete"]
+    assert together.numbers()["replica_iterations"][0] < 25
+    assert_chunks_are_invisible(partial(stepper_of, problems, "torch"), 25)
 
 
 RESIDUAL = {"kind": "residual", "width": 6, "depth": 3}

@@ -1,8 +1,8 @@
-"""Steppers: every fast one against autograd, chunks, state, halts."""
+"""Steppers of two-layer networks: every fast one against autograd, chunks, state, halts; the choice among them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,28 @@ from hypothesis import strategies as st
 
 from dynamics_cli.config.load import _say_once
 from dynamics_cli.errors import UsageError
-from dynamics_cli.kinds import Problem
-from dynamics_cli.training.backends import Choice, build_stepper, choose, possible
+from dynamics_cli.training.backends import choose, possible
 from dynamics_cli.training.kernels import UNROLLED
-from dynamics_cli.training.steppers.base import Stepper
-from tests.training.problems import ACTIVATIONS, LOSSES, MARGIN_LOSSES, random_problem
+from tests.training.problems import (
+    ACTIVATIONS,
+    LOSSES,
+    MARGIN_LOSSES,
+    assert_chunks_are_invisible,
+    assert_same_path,
+    random_problem,
+    stepper_of,
+)
 
 WAYS = ("torch", "engine", "few_columns", "sparse")
-
-
-def stepper(problem: Problem, way: str) -> Stepper:
-    """Return what trains in the way asked for."""
-    return build_stepper([problem], Choice("cpu", "torch" if way == "torch" else "compiled", 0.0, way))
+GD = {"kind": "gd", "lr": 0.02, "iterations": 60}
+STEP_OF_ONE = {"kind": "gd", "lr": 1.0, "iterations": 1}  # the change of the weights is the gradient
+SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
+OPTIMIZERS = {
+    "gd": GD,
+    "sgd": {**GD, "kind": "sgd", "batch_size": 4},
+    "adam": {**GD, "kind": "adam"},
+    "adam in batches": {**GD, "kind": "adam", "batch_size": 4},
+}
 
 
 def shape_for(way: str) -> dict[str, Any]:
@@ -31,23 +41,29 @@ def shape_for(way: str) -> dict[str, Any]:
     return {"engine": {"n": 4, "d": 9}, "sparse": {"n": 6, "d": 9}}.get(way, {"n": 6, "d": 3})
 
 
-def assert_same_path(fast: Stepper, reference: Stepper, n: int, rtol: float) -> None:
-    np.testing.assert_allclose(fast.advance(n), reference.advance(n), rtol=rtol)
-    for name, value in reference.parameters().items():
-        np.testing.assert_allclose(fast.parameters()[name], value, rtol=rtol, atol=rtol * np.abs(value).max())
-    assert fast.loss() == pytest.approx(reference.loss(), rel=rtol)
-    assert fast.iteration == reference.iteration
-
-
 @pytest.mark.parametrize("way", WAYS[1:])
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda a: a["activation"])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_one_step_is_that_of_autograd(way, loss, activation):
-    """With step 1 the change of the weights is the gradient."""
-    problem = random_problem(
-        loss=loss, activation=activation, optimizer={"kind": "gd", "lr": 1.0, "iterations": 1}, **shape_for(way)
-    )
-    assert_same_path(stepper(problem, way), stepper(problem, "torch"), 1, 1e-12)
+def test_gradients_are_those_of_autograd(way, loss, activation):
+    problem = random_problem(loss=loss, activation=activation, optimizer=STEP_OF_ONE, **shape_for(way))
+    assert_same_path(stepper_of(problem, way), stepper_of(problem, "torch"), 1, 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(WAYS[1:]), st.sampled_from(LOSSES), st.sampled_from(ACTIVATIONS), st.integers(1, 9),
+    st.integers(1, 12), st.integers(1, 40), st.integers(0, 100),
+)  # fmt: skip
+def test_gradients_of_any_shape_are_those_of_autograd(way, loss, activation, n, d, width, seed):
+    d = {"few_columns": min(d, UNROLLED), "sparse": UNROLLED + d}.get(way, d)
+    problem = random_problem(n=n, d=d, width=width, loss=loss, activation=activation, seed=seed, optimizer=STEP_OF_ONE)
+    fast, reference = stepper_of(problem, way), stepper_of(problem, "torch")
+    fast.advance(1)
+    reference.advance(1)
+    for name, start in problem.initial_parameters().items():
+        gradient = start - reference.parameters()[name]
+        scale = max(1.0, float(np.abs(gradient).max()))
+        assert np.abs(start - fast.parameters()[name] - gradient).max() <= 1e-12 * scale
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
@@ -55,40 +71,14 @@ def test_one_step_is_that_of_autograd(way, loss, activation):
     "settings_",
     [
         {"architecture": {"train_output": False}},
-        {"loss_settings": {"reduction": "sum"}, "optimizer": {"kind": "gd", "lr": 0.002, "iterations": 50}},
-        {"loss": "logistic", "optimizer": {"kind": "gd", "lr": 0.02, "iterations": 50, "loss_scaled": True}},
+        {"loss_settings": {"reduction": "sum"}, "optimizer": {**GD, "lr": 0.002}},
+        {"loss": "logistic", "optimizer": {**GD, "loss_scaled": True}},
     ],
     ids=["fixed output", "sum", "loss scaled"],
 )
 def test_settings_agree_with_autograd(way, settings_):
     problem = random_problem(**shape_for(way), **settings_)
-    assert_same_path(stepper(problem, way), stepper(problem, "torch"), 50, 1e-10)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.sampled_from(WAYS[1:]),
-    st.sampled_from(LOSSES),
-    st.sampled_from(ACTIVATIONS),
-    st.integers(1, 9),
-    st.integers(1, 12),
-    st.integers(1, 40),
-    st.integers(0, 100),
-)
-def test_gradients_on_random_problems(way, loss, activation, n, d, width, seed):
-    d = {"few_columns": min(d, UNROLLED), "sparse": UNROLLED + d}.get(way, d)
-    step = {"kind": "gd", "lr": 1.0, "iterations": 1}
-    problem = random_problem(
-        n=n, d=d, width=width, loss=loss, activation=activation, seed=seed, optimizer=step
-    )  # fmt: skip
-    before = problem.initial_parameters()
-    fast, reference = stepper(problem, way), stepper(problem, "torch")
-    fast.advance(1)
-    reference.advance(1)
-    for name, start in before.items():
-        gradient = start - reference.parameters()[name]
-        scale = max(1.0, float(np.abs(gradient).max()))
-        assert np.abs(start - fast.parameters()[name] - gradient).max() <= 1e-12 * scale
+    assert_same_path(stepper_of(problem, way), stepper_of(problem, "torch"), 50, 1e-10)
 
 
 @pytest.mark.parametrize("way", ["engine", "sparse"])
@@ -98,33 +88,10 @@ def test_gradients_on_random_problems(way, loss, activation, n, d, width, seed):
 def test_batches_agree_with_autograd(way, batch_size, replacement, d):
     optimizer = {"kind": "sgd", "lr": 0.01, "batch_size": batch_size, "epochs": 4, "replacement": replacement}
     problem = random_problem(n=10, d=d, loss="logistic", optimizer=optimizer)
-    fast, reference = stepper(problem, way), stepper(problem, "torch")
+    fast, reference = stepper_of(problem, way), stepper_of(problem, "torch")
     for n in (1, 3, 6):
-        assert len(fast.advance(n)) == len(reference.advance(n)) == 0
-    np.testing.assert_allclose(
-        fast.parameters()["hidden_weight"], reference.parameters()["hidden_weight"], rtol=1e-11, atol=1e-12
-    )
-    assert fast.loss() == pytest.approx(reference.loss(), rel=1e-11)
-
-
-OPTIMIZERS = {
-    "gd": {"kind": "gd", "lr": 0.02, "iterations": 60},
-    "sgd": {"kind": "sgd", "lr": 0.02, "iterations": 60, "batch_size": 4},
-    "adam": {"kind": "adam", "lr": 0.02, "iterations": 60},
-    "adam in batches": {"kind": "adam", "lr": 0.02, "iterations": 60, "batch_size": 4},
-}
-
-
-def path_of(make: Callable[[], Stepper], chunks: list[int], *, through_state: bool) -> tuple[list[bytes], bytes]:
-    current, losses = make(), []
-    for n in chunks:
-        losses.append(current.advance(n))
-        if through_state:
-            state = current.state_dict()
-            current = make()
-            current.load_state_dict(state)
-    weights = b"".join(value.tobytes() for value in current.parameters().values())
-    return [np.concatenate(losses).tobytes(), np.float64(current.loss()).tobytes()], weights
+        assert_same_path(fast, reference, n, 1e-11)
+    assert len(fast.advance(1)) == 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -134,23 +101,15 @@ def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
     problem = random_problem(dtype=dtype, optimizer=OPTIMIZERS[optimizer], **{**shape_for(way), "n": 5})
     if way not in {c.variant or c.backend for c in possible(problem)}:
         pytest.skip("this way has no such optimizer")
-
-    def make() -> Stepper:
-        return stepper(problem, way)
-
-    whole = path_of(make, [60], through_state=False)
-    assert path_of(make, [1, 2, 30, 27], through_state=False) == whole
-    assert path_of(make, [7, 13, 40], through_state=True) == whole
+    assert_chunks_are_invisible(partial(stepper_of, problem, way))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_stops_before_the_update_of_the_first_small_loss(way):
-    optimizer = {"kind": "gd", "lr": 0.01, "iterations": 200}
-    free = stepper(random_problem(optimizer=optimizer, **shape_for(way)), way)
-    losses = free.advance(120)
+    losses = stepper_of(random_problem(optimizer={**GD, "lr": 0.01}, **shape_for(way)), way).advance(120)
     level = float(losses[100])
     expected = int(np.argmax(losses <= level))
-    limited = stepper(random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(way)), way)
+    limited = stepper_of(random_problem(optimizer={**GD, "lr": 0.01, "stop_below": level}, **shape_for(way)), way)
     np.testing.assert_array_equal(limited.advance(200), losses[: expected + 1])
     assert (limited.iteration, limited.halted) == (expected, "stopped")
     assert limited.loss() == pytest.approx(losses[expected], rel=1e-12)
@@ -159,27 +118,21 @@ def test_stops_before_the_update_of_the_first_small_loss(way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_stops_at_the_first_loss_that_is_not_finite(way):
-    optimizer = {"kind": "gd", "lr": 50.0, "iterations": 500}
     linear = {"activation": "linear"}  # relus would die first
-    problem = random_problem(dtype="float32", optimizer=optimizer, activation=linear, **shape_for(way))
-    diverging = stepper(problem, way)
+    problem = random_problem(dtype="float32", optimizer={**GD, "lr": 50.0}, activation=linear, **shape_for(way))
+    diverging = stepper_of(problem, way)
     losses = diverging.advance(500)
-    assert diverging.halted == "diverged"
+    assert (diverging.halted, diverging.iteration) == ("diverged", len(losses) - 1)
     assert np.isfinite(losses[:-1]).all()
     assert not np.isfinite(losses[-1])
-    assert diverging.iteration == len(losses) - 1
 
 
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)
-def test_float32_stays_float32(loss):
-    problem = random_problem(loss=loss, dtype="float32")
-    for way in WAYS:
-        current = stepper(problem, way)
-        current.advance(3)
-        assert {value.dtype for value in current.parameters().values()} == {np.dtype("float32")}
-
-
-SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
+@pytest.mark.parametrize("way", WAYS)
+def test_float32_stays_float32(way, loss):
+    current = stepper_of(random_problem(loss=loss, dtype="float32"), way)
+    current.advance(3)
+    assert {value.dtype for value in current.parameters().values()} == {np.dtype("float32")}
 
 
 @pytest.mark.parametrize(
@@ -190,6 +143,7 @@ SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
         ("engine", {"n": 75, "d": 150, "width": 200}),
         ("engine", {"n": 300, "d": 9, "width": 20}),
         ("engine", {"optimizer": OPTIMIZERS["adam"]}),
+        ("engine", {"architecture": {"kind": "fully_connected", "widths": []}}),
         ("sparse", {"n": 50, "d": 784, "width": 100, "optimizer": SGD}),
     ],
 )
@@ -211,8 +165,8 @@ def test_former_names_of_backends_are_understood(former, now, capsys):
 
 def test_of_few_samples_weights_outside_their_span_stay():
     """Weights are those of autograd; what is orthogonal to all inputs keeps the bits of its rounding."""
-    problem = random_problem(n=4, d=200, width=5, optimizer=OPTIMIZERS["gd"])
-    fast, before = stepper(problem, "engine"), problem.initial_parameters()["hidden_weight"]
+    problem = random_problem(n=4, d=200, width=5, optimizer=GD)
+    fast, before = stepper_of(problem, "engine"), problem.initial_parameters()["hidden_weight"]
     assert fast.x.shape == (1, 4, 4)
     assert fast.parameters()["hidden_weight"].tobytes() == before.tobytes()
     fast.advance(60)
@@ -222,10 +176,10 @@ def test_of_few_samples_weights_outside_their_span_stay():
 
 
 def test_of_columns_that_are_always_0_weights_stay():
-    problem = random_problem(n=30, d=9, width=5, optimizer=OPTIMIZERS["gd"])
+    problem = random_problem(n=30, d=9, width=5, optimizer=GD)
     problem.dataset.x[:, [0, 4]] = 0.0
     never = ~problem.dataset.x.any(axis=0)
-    fast, before = stepper(problem, "engine"), problem.initial_parameters()["hidden_weight"]
+    fast, before = stepper_of(problem, "engine"), problem.initial_parameters()["hidden_weight"]
     assert fast.x.shape == (1, 30, 9 - never.sum())
-    assert_same_path(fast, stepper(problem, "torch"), 60, 1e-11)
+    assert_same_path(fast, stepper_of(problem, "torch"), 60, 1e-11)
     assert (fast.parameters()["hidden_weight"][:, never] == before[:, never]).all()

@@ -11,14 +11,13 @@ import pytest
 import torch
 
 from dynamics_cli.engine.units import update_unit
-from dynamics_cli.kinds import Descent, Minibatch, all_kinds, get_kind
+from dynamics_cli.kinds import Descent, Minibatch, Problem, all_kinds, get_kind
 from dynamics_cli.kinds.tracing import StepNumbers, facts
 from dynamics_cli.training.steppers.adversarial import AdversarialStepper
 from dynamics_cli.training.steppers.autograd import AutogradStepper, update_in_place
-from tests.training.problems import random_problem
+from tests.training.problems import assert_chunks_are_invisible, assert_same_path, random_problem
 from tests.training.test_adversarial import problem as gan_problem
 from tests.training.test_stacked import CASES, problem_of
-from tests.training.test_steppers import path_of
 
 NESTEROV = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}
 OPTIMIZERS: list[dict[str, Any]] = [
@@ -73,28 +72,26 @@ def test_networks_train_by_torch_s_form_as_by_compiled_units(settings: dict[str,
     optimizer = {"lr": 0.01, "iterations": 60, "layer_lr": {"output_weight": 0.5}, **settings, **more}
     asked = random_problem(optimizer=optimizer, loss="logistic")
     by_torch, by_units = (partial(AutogradStepper, [asked], "cpu", compiled=compiled) for compiled in (False, True))
-    whole = path_of(by_torch, [40], through_state=False)
-    assert path_of(by_torch, [1, 9, 30], through_state=True) == whole
-    ours, theirs = by_torch(), by_units()
-    np.testing.assert_allclose(ours.advance(40), theirs.advance(40), rtol=1e-9)
-    for name, weights in theirs.parameters().items():
-        np.testing.assert_allclose(ours.parameters()[name], weights, rtol=1e-9, atol=1e-10)
+    assert_chunks_are_invisible(by_torch, 40)
+    assert_same_path(by_torch(), by_units(), 40, 1e-9)
 
 
 @names
-def test_an_update_never_waits_for_the_device(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("loss", ["mse", "logistic", "hinge"])
+def test_an_update_never_waits_for_the_device(settings: dict[str, Any], loss: str) -> None:
     """Tensors on the device `meta` have shapes and no numbers: whatever needs one fails."""
-    for loss in ("mse", "logistic", "hinge"):
-        asked = random_problem(loss=loss, optimizer={"lr": 0.1, "iterations": 3, **settings})
-        stepper = AutogradStepper([asked], "meta")
-        assert stepper._step(0, *(stepper._data if stepper.full_batch else stepper._batch(0)), None).shape == ()
+    step_without_numbers([random_problem(loss=loss, optimizer={"lr": 0.1, "iterations": 3, **settings})], ())
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_update_of_replicas_never_waits_for_the_device(case: str) -> None:
-    stepper = AutogradStepper([problem_of(*CASES[case], seed=seed) for seed in range(3)], "meta")
+    step_without_numbers([problem_of(*CASES[case], seed=seed) for seed in range(3)], (3,))
+
+
+def step_without_numbers(problems: list[Problem], shape: tuple[int, ...]) -> None:
+    stepper = AutogradStepper(problems, "meta")
     given = (*stepper._data, stepper._axis) if stepper.full_batch else (*stepper._batch(0), 0)
-    assert stepper._step(0, *given).shape == (3,)
+    assert stepper._step(0, *given).shape == shape
 
 
 def test_an_update_of_two_players_never_waits_for_the_device() -> None:

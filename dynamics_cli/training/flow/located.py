@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
-from threadpoolctl import threadpool_limits
 
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
@@ -34,6 +33,7 @@ from dynamics_cli.training.kernels.arcs import POLYNOMIALS, evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING, workspace
 from dynamics_cli.training.kernels.tangent import tangent_kernel
 from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.side_by_side import one_blas_thread
 
 _ROOT6 = np.sqrt(6.0)
 NODES = np.array([(4 - _ROOT6) / 10, (4 + _ROOT6) / 10, 1.0])
@@ -87,7 +87,7 @@ class LocatedFlow(Integrator):
         self.x, self.y = problem.dataset.x, problem.dataset.y  # (n, d), (n,)
         self.weight = problem.loss.sample_weight(len(self.y))
         self.W_0 = initial["hidden_weight"]  # (m, d)
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             self.G, self.Z_0 = self.x @ self.x.T, self.W_0 @ self.x.T  # (n, n), (m, n)
             self.spectral_norm = float(np.linalg.norm(self.x, 2))
         self.lengths, self.w_0_squared = np.linalg.norm(self.x, axis=1), np.sum(self.W_0**2, axis=1)
@@ -106,7 +106,7 @@ class LocatedFlow(Integrator):
 
     def step(self) -> None:
         """Do one step; see `Integrator.step`."""
-        with threadpool_limits(1, "blas"):  # products this small only lose by a second thread
+        with one_blas_thread():  # products this small only lose by a second thread
             while not self._try(self.next):
                 self.rejected += 1
                 if not self.next > SMALLEST_STEP * max(self.time, self.first):
@@ -127,7 +127,7 @@ class LocatedFlow(Integrator):
         if self.length > 0.0:
             share = float(self._share(np.array([time]))[0])
             neurons = self._sweep(self.before, self.nodes, self.length, np.empty(0), share)[1]
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             return {"hidden_weight": self.W_0 + neurons.C @ self.x, "output_weight": neurons.a.copy()}
 
     def state_dict(self) -> State:
@@ -161,7 +161,7 @@ class LocatedFlow(Integrator):
         return np.clip((times - self.began) / self.length, 0.0, 1.0)
 
     def _outputs(self, neurons: Neurons) -> Floats:
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             h: Floats = neurons.a @ self.sigma(neurons.Z)
             return h
 

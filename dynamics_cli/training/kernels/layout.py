@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,26 +44,13 @@ def unpack(W: Weights, a: Weights, m: int) -> tuple[Weights, Weights]:
     return np.array(W.swapaxes(-1, -2).reshape(R, -1, d)[:, :m]), np.array(a.reshape(R, -1)[:, :m])
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Inputs as entries: `values[q, p]` stands in column `indices[p]`, sample k has those from `starts[k]` on."""
+def sparse_rows(x: Weights) -> tuple[Weights, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the non-zero entries of inputs (Q, n, d), of all columns where several data sets differ in pattern.
 
-    values: Weights
-    """(Q, entries): Q data sets of the same pattern."""
-    indices: NDArray[np.int64]
-    starts: NDArray[np.int64]
-
-
-def dense_rows(x: Weights) -> Rows:
-    """Return all entries of inputs (Q, n, d)."""
+    Entry `[q, p]` (Q, entries) stands in column `indices[p]`; those of sample k begin at `starts[k]`.
+    """
     Q, n, d = x.shape
-    return Rows(np.ascontiguousarray(x.reshape(Q, n * d)), np.tile(np.arange(d), n), np.arange(n + 1) * d)
-
-
-def sparse_rows(x: Weights) -> Rows:
-    """Return the non-zero entries of inputs (1, n, d); all entries where several data sets would differ in pattern."""
-    if len(x) > 1:
-        return dense_rows(x)
-    samples, columns = np.nonzero(x[0])
-    counts = np.bincount(samples, minlength=x.shape[1])
-    return Rows(x[0][samples, columns][None], columns.astype(np.int64), np.concatenate([[0], np.cumsum(counts)]))
+    seen = x[0] != 0 if Q == 1 else np.ones((n, d), bool)
+    samples, columns = np.nonzero(seen)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(samples, minlength=n))])
+    return np.ascontiguousarray(x[:, samples, columns]), columns.astype(np.int64), starts

@@ -316,22 +316,21 @@ class AutogradStepper(SideBySide):
         """Yield what the optimizers remember, with where it stands in a checkpoint."""
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
-                yield f"{part}.{k}/", group.memory
+                yield f"memory/{part}.{k}/", group.memory
 
-    def state_dict(self) -> State:
-        """Return weights, the state of the optimizers, the iteration and where replicas halted."""
+    def kept(self) -> State:
+        """Return copies of weights and memories; see `SideBySide.kept`."""
         state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
         for place, memory in self._memories():
             state |= {f"{place}{key}": value.detach().cpu().numpy().copy() for key, value in memory.items()}
-        return state | self._progress()
+        return state
 
-    def load_state_dict(self, state: State) -> None:
-        """Go on from a former `state_dict()`."""
+    def put(self, state: State) -> None:
+        """Set weights and memories; see `SideBySide.put`."""
         with torch.no_grad():
             for name, w in self._weights.items():
                 w.copy_(torch.from_numpy(np.array(state[f"parameter/{name}"])))
         for place, memory in self._memories():
-            memory.clear()
             kept = {key.removeprefix(place): value for key, value in state.items() if key.startswith(place)}
+            memory.clear()
             memory |= {key: torch.from_numpy(np.array(value)).to(self.device) for key, value in kept.items()}
-        self._go_on(state)

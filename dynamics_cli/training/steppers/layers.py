@@ -53,7 +53,6 @@ class LayersStepper(SideBySide):
         self._steps = [partial(o.step_size, iterations=first.iterations) for o in optimizers]
         self._constant = np.empty((R, 0))
         self.levels = np.array([-np.inf if (level := o.stop_below) is None else level for o in optimizers])
-        self._kind = optimizers[0].kind
         self._update_unit = units.update_unit(optimizers[0], self.dtype)
         first, initial = self._in_span(first)
         self._layout = layout = Layout(first, trained_names(first), self.dtype)
@@ -328,25 +327,23 @@ class LayersStepper(SideBySide):
         found = {name: one.copy() for name, one in self._views.items()}
         if self._span is not None:
             found[self._first] = self._span.whole(found[self._first])
-        return {name: one[0] for name, one in found.items()} if self._single else found
+        return self._own(found)
 
     def _named(self) -> dict[str, Weights]:
         """Return views (R, ...) of the weights and of what the optimizer remembers, by their names in checkpoints."""
         found = {f"parameter/{name}": one for name, one in self._views.items()}
         for slot, label in enumerate(self._update_unit.slots):
             own = self._layout.views(self._memory[:, slot])
-            found.update({f"{self._kind}/{label}/{name}": one for name, one in own.items()})
+            found.update({f"memory/{label}/{name}": one for name, one in own.items()})
         return found
 
-    def state_dict(self) -> State:
-        """Return weights, what the optimizer remembers, iteration and where replicas halted."""
-        state: State = {name: one.copy() for name, one in self._named().items()}
-        return {**state, **self._progress(), **(self._span.state_dict() if self._span else {})}
+    def kept(self) -> State:
+        """Return copies of weights and memory; see `SideBySide.kept`."""
+        return {name: one.copy() for name, one in self._named().items()} | (self._span.kept() if self._span else {})
 
-    def load_state_dict(self, state: State) -> None:
-        """Go on from a former `state_dict()`."""
+    def put(self, state: State) -> None:
+        """Set weights and memory; see `SideBySide.put`."""
         if self._span is not None:
-            self._span.load_state_dict(state)
+            self._span.put(state)
         for name, one in self._named().items():
             one[...] = state[name]
-        self._go_on(state)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import LibController, ThreadpoolController
+from threadpoolctl import ThreadpoolController
 
 from dynamics_cli.kinds import Descent, Loss, Problem
 from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
@@ -17,23 +19,16 @@ from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, fi
 Weights = NDArray[np.floating]
 
 
-class OneBlasThread:
-    """Products on one thread: bits do not depend on the number of threads, and small ones only lose by a second."""
+@cache
+def _blas() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
 
-    def __init__(self) -> None:
-        import scipy.linalg  # noqa: F401 - numba's `np.dot` calls its BLAS, which a controller made before would not know
+    return ThreadpoolController()
 
-        self._libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
-        self._before: list[list[tuple[LibController, int]]] = []
 
-    def __enter__(self) -> None:
-        self._before.append([(one, n) for one in self._libraries if (n := one.get_num_threads()) != 1])
-        for one, _ in self._before[-1]:
-            one.set_num_threads(1)
-
-    def __exit__(self, *_: object) -> None:
-        for one, threads in self._before.pop():
-            one.set_num_threads(threads)
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Return a context of products on one thread: bits do not depend on their number, small ones lose by a second."""
+    return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
 class SideBySide(Stepper):
@@ -141,13 +136,26 @@ class SideBySide(Stepper):
             ],
         }
 
-    def _progress(self) -> State:
-        """Return for the checkpoint the iteration and where replicas halted."""
-        halts = [(-1, 0) if h is None else (h[0], 1 + (h[1] == "diverged")) for h in self.halted_at]
-        return {"iteration": np.array(self.iteration), "halts": np.array(halts)}
+    @abstractmethod
+    def kept(self) -> State:
+        """Return copies of the weights and of the optimizer's memory, (R, ...), by their names in a checkpoint."""
 
-    def _go_on(self, state: State) -> None:
-        """Go on from a former `_progress()`."""
+    @abstractmethod
+    def put(self, state: State) -> None:
+        """Set the weights and the optimizer's memory to those of a former `kept()`."""
+
+    def state_dict(self) -> State:
+        """Return weights, memory, iteration and where replicas halted."""
+        halts = [(-1, 0) if h is None else (h[0], 1 + (h[1] == "diverged")) for h in self.halted_at]
+        return {**self.kept(), "iteration": np.array(self.iteration), "halts": np.array(halts)}
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a former `state_dict()`."""
+        self.put(state)
         self.iteration = int(state["iteration"])
         names: tuple[Halt, Halt] = ("stopped", "diverged")
         self.halted_at = [None if code == 0 else (int(at), names[int(code) - 1]) for at, code in state["halts"]]
+
+    def _own(self, weights: Mapping[str, Weights]) -> dict[str, Weights]:
+        """Return weights (R, ...) as `parameters` does: of a single network without the axis of replicas."""
+        return {name: one[0] if self._single else one for name, one in weights.items()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Problem, Samples
 from dynamics_cli.training.steppers.base import State
-from dynamics_cli.training.steppers.side_by_side import OneBlasThread, Weights
+from dynamics_cli.training.steppers.side_by_side import Weights, one_blas_thread
 
 
 class Span:
@@ -23,9 +23,9 @@ class Span:
 
     def __init__(self, x: Weights, starts: Sequence[Weights]) -> None:
         """Take inputs (Q, n, d), Q = 1 or R, and first weights (m, d) of each network."""
-        self._few, self._one_thread = x.shape[1] < x.shape[2], OneBlasThread()
+        self._few = x.shape[1] < x.shape[2]
         self._columns = np.flatnonzero(x.any(axis=(0, 1)))
-        with self._one_thread:
+        with one_blas_thread():
             self._bases = [np.linalg.qr(one.T.astype(np.float64))[0] for one in x if self._few]  # (d, n)
             self.x = np.stack([self._inside(one, q) for q, one in enumerate(x)])
             """Inputs (Q, n, r)."""
@@ -53,15 +53,15 @@ class Span:
         if not self._few:
             found[:, :, self._columns] = weights
             return found
-        with self._one_thread:
+        with one_blas_thread():
             for r, (new, old) in enumerate(zip(weights, self.start, strict=True)):
                 found[r] += (new.astype(np.float64) - old) @ self._basis(r).T
         return found
 
-    def state_dict(self) -> State:
+    def kept(self) -> State:
         """Return the weights that the path began at, in both coordinates: other machines round them differently."""
         return {"span/start": self._start, "span/inside": self.start}
 
-    def load_state_dict(self, state: State) -> None:
-        """Go on from a former `state_dict()`."""
+    def put(self, state: State) -> None:
+        """Set both to those of a former `kept()`."""
         self._start, self.start = state["span/start"], state["span/inside"]  # type: ignore[assignment]
