@@ -15,13 +15,7 @@ import numpy as np
 from dynamics_cli.errors import InputError, UsageError
 from dynamics_cli.kinds import Descent, Optimizer, Problem
 from dynamics_cli.kinds.tracing import facts, operations
-from dynamics_cli.training.kernels import (
-    UNROLLED,
-    chunks_of,
-    known,
-    known_layers,
-    spanned,
-)
+from dynamics_cli.training.kernels import UNROLLED, chunks_of, known, known_layers, spanned
 from dynamics_cli.training.steppers.base import Stepper
 
 US = 1e-6
@@ -184,22 +178,19 @@ def _flops(problem: Problem) -> float:
     return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)
 
 
-def _torch(problem: Problem) -> float:
-    """Return the time of a gradient; of a flow, that of the thousands that kinks make it take, per state."""
-    return _gradients(problem) * _gradient(problem)
-
-
 def _gradients(problem: Problem) -> float:
+    """Return the gradients of an iteration; of a flow, a state's share in the thousands that kinks make it take."""
     return 2e4 / problem.iterations if problem.config.optimizer.is_flow else 1.0
 
 
-def _gradient(problem: Problem) -> float:
+def _torch(problem: Problem) -> float:
     matrices = sum(len(shape) > 1 for shape in problem.shapes.values())
     # an update of either player of a GAN goes through both, the discriminator's on twice the batch
     updates = getattr(problem.config.architecture, "discriminator_updates", None)
     trips = 1.0 if updates is None else 1.5 * (1 + updates)
-    numbers = _samples(problem) * sum(problem.layer_sizes)
-    return trips * ((100 + 40 * matrices) * US + 4e-9 * numbers + _flops(problem) * problem.dtype.itemsize / 5.6e11)
+    asked, numbers = (100 + 40 * matrices) * US, _samples(problem) * sum(problem.layer_sizes)
+    gradient = asked + 4e-9 * numbers + _flops(problem) * problem.dtype.itemsize / 5.6e11
+    return _gradients(problem) * (trips * gradient)
 
 
 def _few_columns(problem: Problem) -> float:

@@ -6,6 +6,7 @@ Training by autograd asks for the values alone: a wrong derivative would show in
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,12 @@ def check_derivatives(config: RunConfig) -> None:
 
 
 def _check_activation(sigma: Activation) -> None:
-    _compare(sigma, ("value", sigma.value), ("derivative", sigma.derivative), POINTS, lambda k: f"z = {POINTS[k]:.6g}")
+    def place(k: int) -> str:
+        return f"z = {POINTS[k]:.6g}"
+
+    _compare(sigma, sigma.value, sigma.derivative, POINTS, place)
     if type(sigma).second_derivative is not Activation.second_derivative:
-        own = ("second_derivative", sigma.second_derivative)
-        _compare(sigma, ("derivative", sigma.derivative), own, POINTS, lambda k: f"z = {POINTS[k]:.6g}")
+        _compare(sigma, sigma.derivative, sigma.second_derivative, POINTS, place)
 
 
 def _check_loss(loss: Loss, outputs: int) -> None:
@@ -51,33 +54,34 @@ def _check_loss(loss: Loss, outputs: int) -> None:
     signs, classes = np.resize([1.0, 1.0, -1.0], n), np.arange(n) % outputs
     y = {"real": rng.normal(0.0, 2.0, h.shape), "signs": signs, "classes": classes}[loss.labels]
 
-    def matching(f: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
-        return lambda h: f(h, torch.from_numpy(y) if isinstance(h, torch.Tensor) else y)
+    def with_labels(f: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
+        return wraps(f)(lambda h: f(h, torch.from_numpy(y) if isinstance(h, torch.Tensor) else y))
 
     def place(k: int) -> str:
         return f"h = {np.round(h[k], 6)}, y = {np.round(y[k], 6)}"
 
-    _compare(loss, ("values", matching(loss.values)), ("derivatives", matching(loss.derivatives)), h, place)
+    _compare(loss, with_labels(loss.values), with_labels(loss.derivatives), h, place)
 
 
 def _compare(
-    kind: Kind, of: tuple[str, Callable[[Any], Any]], own: tuple[str, Callable[[Any], Any]], at: Floats,
-    place: Callable[[int], str],
-) -> None:  # fmt: skip
+    kind: Kind, of: Callable[[Any], Any], own: Callable[[Any], Any], at: Floats, place: Callable[[int], str]
+) -> None:
     """Refuse a kind whose `own` derivative by `at` (n,) or (n, C) is not that of its values `of` (n,)."""
     import torch
 
     name, z = f"{kind.section}.kind {kind.kind!r}", torch.tensor(at, requires_grad=True)
-    values = of[1](z)
+    values = of(z)
     if (shape := tuple(getattr(values, "shape", ()))) != at.shape[:1]:
-        raise InputError(f"{name}: {of[0]} gives shape {shape} for {len(at)} arguments, one number for each is needed")
+        raise InputError(
+            f"{name}: {of.__name__} gives shape {shape} for {len(at)} arguments, one number for each is needed"
+        )
     exact = torch.autograd.grad(values.sum(), z)[0].numpy() if values.requires_grad else np.zeros(at.shape)
-    given = np.asarray(own[1](at), np.float64)
+    given = np.asarray(own(at), np.float64)
     if given.shape not in ((), at.shape):
-        raise InputError(f"{name}: {own[0]} gives shape {given.shape} for arguments of shape {at.shape}")
+        raise InputError(f"{name}: {own.__name__} gives shape {given.shape} for arguments of shape {at.shape}")
     given = np.broadcast_to(given, at.shape)
     wrong = np.isfinite(exact) & ~np.isclose(given, exact, rtol=1e-6, atol=1e-9)
     if wrong.any():
         k = tuple(np.argwhere(wrong)[0])
-        told = f"{own[0]} gives {given[k]:.6g}, automatic differentiation of {of[0]} {exact[k]:.6g}"
-        raise InputError(f"{name}: at {place(k[0])} {told}")
+        differ = f"{own.__name__} gives {given[k]:.6g}, automatic differentiation of {of.__name__} {exact[k]:.6g}"
+        raise InputError(f"{name}: at {place(k[0])} {differ}")

@@ -80,51 +80,28 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
         raise InputError(f"optimizer.epochs: {total:.3g} iterations are more than a run can count; take fewer epochs")
     snapshots = len(recorded_iterations(problem))
     item = problem.dtype.itemsize
-    recorded = sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
+    recorded = item * sum(math.prod(problem.shapes[name]) for name in recorded_parameters(problem))
     n, d = problem.dataset.x.shape
-    sizes = problem.layer_sizes
+    batch, sizes = problem.batch_size or n, problem.layer_sizes
+    by_torch = choice.backend == "torch"
+    at_once = min(batch, problem.block_samples(choice.device)) if by_torch else batch
     # weights, gradients and update; pre-activations and activations, the gradients of one layer; data twice
-    held = 2 * _held_samples(problem, choice) * (sum(sizes) + max(sizes, default=0))
-    memory = item * (4 * problem.parameter_count + held + 2 * n * d)
-    memory += _times_bytes(problem)
-    disk = snapshots * recorded * item + total // loss_interval(problem) * _STORED_LOSS_BYTES
-    seconds = total * max(choice.seconds_per_iteration, _moving(problem, choice)) + _looking(problem)
-    seconds += snapshots * _recording(problem, recorded * item)
+    held = 2 * at_once * (sum(sizes) + max(sizes, default=0))
+    memory = item * (4 * problem.parameter_count + held + 2 * n * d) + _times_bytes(problem)
+    looks = 0 if problem.batch_size is None else total // loss_interval(problem) + 1
+    disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
+    activations = batch * sum(sizes) * item
+    # this is no part of the cost model: what `auto` chooses, and so the identity of runs, does not depend on it
+    moving = activations / _MOVED if by_torch and choice.device == "cpu" and activations > _CACHE else 0.0
+    evaluated = [measure.samples(problem) for measure in chosen_measures(problem).values()]
+    of_state = _SNAPSHOT + recorded / _WRITTEN + sum(_look(problem, samples) for samples in evaluated if samples)
+    seconds = total * max(choice.seconds_per_iteration, moving) + looks * _look(problem, n) + snapshots * of_state
     return Estimate(total, problem.parameter_count, snapshots, memory, disk, seconds)
-
-
-def _held_samples(problem: Problem, choice: Choice) -> int:
-    """Return for how many samples the activations are held at once."""
-    batch = problem.batch_size or problem.dataset.n
-    return min(batch, problem.block_samples(choice.device)) if choice.backend == "torch" else batch
-
-
-def _moving(problem: Problem, choice: Choice) -> float:
-    """Return the time of an iteration whose activations leave the cache; 0 where they stay.
-
-    It is no part of the cost model: what `auto` chooses, and so the identity of runs, does not depend on it.
-    """
-    size = (problem.batch_size or problem.dataset.n) * sum(problem.layer_sizes) * problem.dtype.itemsize
-    whole = choice.device == "cpu" and choice.backend == "torch"
-    return size / _MOVED if whole and size > _CACHE else 0.0
 
 
 def _times_bytes(problem: Problem) -> int:
     """Return the memory for the times of a gradient flow's states, which are known up front."""
     return _GRIDS * 8 * problem.iterations if problem.config.optimizer.is_flow else 0
-
-
-def _recording(problem: Problem, size: int) -> float:
-    """Return the time of one recorded state of `size` bytes, what measures look at included."""
-    evaluated = [measure.samples(problem) for measure in chosen_measures(problem).values()]
-    return _SNAPSHOT + size / _WRITTEN + sum(_look(problem, samples) for samples in evaluated if samples)
-
-
-def _looking(problem: Problem) -> float:
-    """Return the time of the losses over the full training set that a stochastic optimizer records."""
-    if problem.batch_size is None:
-        return 0.0
-    return (problem.iterations // loss_interval(problem) + 1) * _look(problem, problem.dataset.n)
 
 
 def _look(problem: Problem, samples: int) -> float:

@@ -173,11 +173,8 @@ class TrainingLoop:
                 problem = "its contents are not the state of this run"
                 file = self._writer.directory / layout.CHECKPOINT
                 raise CorruptRunError(file, problem, "start again with --force") from error
-        self._record(snapshot_due=resumed is None or self._is_due())
-
-    def _is_due(self) -> bool:
-        """Whether a snapshot of the current state belongs to the schedule."""
-        return next_after(self.snapshots, self.stepper.iteration - 1) == self.stepper.iteration
+        at = self.stepper.iteration
+        self._record(snapshot_due=resumed is None or next_after(self.snapshots, at - 1) == at)
 
     def _restore(self, resumed: Checkpoint) -> None:
         self._before = float(resumed.meta["seconds"])

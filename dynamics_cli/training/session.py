@@ -43,7 +43,6 @@ from dynamics_cli.training.loop import Progress, Recorder, TrainingEnd, Training
 from dynamics_cli.training.measuring import Measuring, chosen_measures, recorded_iterations
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.signals import Interrupted
-from dynamics_cli.training.steppers.base import Stepper
 
 
 @dataclass(frozen=True)
@@ -98,11 +97,9 @@ def plan_run(config: RunConfig, directory: Path | None = None, *, drawn: bool = 
 
     """
     plan = plan_problems([build_problem(config, drawn=False)], directory)  # refuses what does not fit before any draw
-    return (
-        plan_problems([build_problem(config)], directory)
-        if drawn and plan.problem.dataset.x.strides == (0, 0)
-        else plan
-    )
+    if drawn and plan.problem.dataset.x.strides == (0, 0):
+        return plan_problems([build_problem(config)], directory)
+    return plan
 
 
 @blamed()
@@ -297,22 +294,29 @@ def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str
         why = str(error) or type(error).__name__
         writer.finish("failed", iterations=reached, final_loss=math.nan, seconds=seconds, messages=[why])
         raise RunError(f"{writer.directory}: the run failed at iteration {reached}: {why}") from error
-    _finish(plan, writer, loop.stepper, end, loop.seconds())
-    _raise_if_interrupted(writer, end, remedy)
+    _finish(plan, writer, loop, end)
+    if end.signal is None:
+        return
+    said = f"interrupted; the run in {writer.directory} had come to its end"  # in the last moment of the training
+    if end.status == "interrupted":
+        saved = f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}"
+        said = f"{saved}: {remedy} continues it"
+    raise Interrupted(said, end.signal)
 
 
-def _finish(plan: Plan, writer: RunWriter, stepper: Stepper, end: TrainingEnd, seconds: float) -> None:
-    numbers: dict[str, Any] = {"final_loss": end.final_loss, **stepper.numbers()}
+def _finish(plan: Plan, writer: RunWriter, loop: TrainingLoop, end: TrainingEnd) -> None:
+    numbers: dict[str, Any] = {"final_loss": end.final_loss, **loop.stepper.numbers()}
     if len(plan.problems) == 1:
         numbers["stopped_early"] = end.stopped
     elif end.status == "interrupted":
         numbers["replica_statuses"] = ["interrupted"] * len(plan.problems)
-    optimizer = plan.problem.config.optimizer
-    message = f"the loss is not finite at iteration {end.iterations}; everything up to it is kept. {optimizer.advice()}"
-    messages = [message] if end.status == "diverged" else []
+    messages = []
+    if end.status == "diverged":
+        diverged = f"the loss is not finite at iteration {end.iterations}; everything up to it is kept."
+        messages = [f"{diverged} {plan.problem.config.optimizer.advice()}"]
     if end.status == "complete" and end.iterations > 0:
-        messages += _lost(plan.problems, stepper.parameters())
-    writer.finish(end.status, iterations=end.iterations, seconds=seconds, messages=messages, **numbers)
+        messages = _lost(plan.problems, loop.stepper.parameters())
+    writer.finish(end.status, iterations=end.iterations, seconds=loop.seconds(), messages=messages, **numbers)
 
 
 def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating]]) -> list[str]:
@@ -341,15 +345,3 @@ def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating
         f"{of} ended with the same output for every training sample ({value:.3g}): all neurons are dead, or weights "
         "vanished, and no gradient brings them back. Try a smaller optimizer.lr, other initial weights or scaled inputs"
     ]
-
-
-def _raise_if_interrupted(writer: RunWriter, end: TrainingEnd, remedy: str) -> None:
-    """Raise `Interrupted` when a signal came, be it in the last moment of the training."""
-    if end.signal is not None and end.status != "interrupted":
-        raise Interrupted(f"interrupted; the run in {writer.directory} had come to its end", end.signal)
-    if end.signal is not None:
-        raise Interrupted(
-            f"interrupted at iteration {end.iterations}; the state is saved in {writer.directory}: "
-            f"{remedy} continues it",
-            end.signal,
-        )

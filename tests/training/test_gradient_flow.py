@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,11 @@ from dynamics_cli.errors import RunError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.runs.run import Run
 from dynamics_cli.theory.sphere_flow import sphere_flow
-from dynamics_cli.training import loop
-from dynamics_cli.training.backends import Choice, build_stepper, choose
+from dynamics_cli.training.backends import choose
 from dynamics_cli.training.flow.located import ERROR_SHARE, NODES, RADAU
 from dynamics_cli.training.problem import build_problem
-from dynamics_cli.training.signals import Interrupted
-from dynamics_cli.training.steppers.flow import FlowStepper
 from experiments.boursier2022.theory.alignment import D_plus
-from tests.training.problems import ACTIVATIONS, random_problem
+from tests.training.problems import ACTIVATIONS, assert_chunks_are_invisible, random_problem, stepper_of
 
 CONFIGS = Path(__file__).parents[2] / "configs/boursier2022"
 BACKENDS = ("flow", "torch")
@@ -53,13 +50,23 @@ def network(
     return build_problem(load_config(sections | settings))
 
 
-def losses_of(stepper: FlowStepper) -> np.ndarray:
+def losses_of(stepper: Any) -> np.ndarray:
     return np.append(stepper.advance(len(stepper.times) - 1), stepper.loss())
 
 
-def high_dim(until: float, points: int, rtol: float) -> FlowStepper:
+def losses_of_descent(problem: Problem, lr: float, way: str = "") -> np.ndarray:
+    """Return the losses of gradient descent with a small step at the times of a flow."""
+    optimizer: Any = problem.config.optimizer
+    iterations = round(optimizer.until / lr)
+    sections = problem.config.model_dump() | {"optimizer": {"kind": "gd", "lr": lr, "iterations": iterations}}
+    descent = build_problem(load_config(sections))
+    stepper = stepper_of(descent, way or choose([descent]).variant)
+    return np.append(stepper.advance(iterations), stepper.loss())[:: iterations // optimizer.points]
+
+
+def high_dim(until: float, points: int, rtol: float) -> Any:
     settings = [f"optimizer.{key}={value}" for key, value in (("until", until), ("points", points), ("rtol", rtol))]
-    return FlowStepper([build_problem(load_config(CONFIGS / "high_dim_flow.yaml", settings))], "flow", "cpu")
+    return stepper_of(build_problem(load_config(CONFIGS / "high_dim_flow.yaml", settings)), "flow")
 
 
 # exact solutions
@@ -72,7 +79,7 @@ def test_a_balanced_linear_neuron_follows_its_closed_form(backend, rtol, tmp_pat
     problem = network(
         [[1.0]], [1.0], [[0.01]], [0.01], flow(6.0, rtol=rtol), tmp_path, architecture={"activation": "linear"}
     )
-    stepper = FlowStepper([problem], backend, "cpu")
+    stepper = stepper_of(problem, backend)
     u = 1.0 / (1.0 + (1.0 / 1e-4 - 1.0) * np.exp(-2.0 * stepper.times))
     np.testing.assert_allclose(losses_of(stepper), 0.5 * (u - 1.0) ** 2, atol=30 * rtol)
 
@@ -83,7 +90,7 @@ def test_what_the_error_control_achieved_is_told(backend, rtol, tmp_path):
     """The same neuron: from 0.1 on, `w = sqrt(u)` grows, then settles; its relative errors beside what is estimated."""
     start = {"hidden": [[0.1]], "output": [0.1], "architecture": {"activation": "linear"}}
     problem = network([[1.0]], [1.0], start.pop("hidden"), start.pop("output"), flow(2.0, rtol=rtol), tmp_path, **start)
-    stepper = FlowStepper([problem], backend, "cpu")
+    stepper = stepper_of(problem, backend)
     errors = []
     for time in stepper.times:
         exact = np.sqrt(1.0 / (1.0 + (1.0 / 1e-2 - 1.0) * np.exp(-2.0 * time)))
@@ -104,7 +111,7 @@ def test_aligned_neurons_grow_logistically(tmp_path):
     direction = D / np.linalg.norm(D)
     scales = np.array([0.8e-6, 0.6e-6])
     problem = network(x, y, scales[:, None] * direction, scales, flow(60.0), tmp_path)
-    stepper = FlowStepper([problem], "flow", "cpu")
+    stepper = stepper_of(problem, "flow")
     mass = []
     for _ in range(100):
         stepper.advance(1)
@@ -121,7 +128,7 @@ def test_tiny_neurons_follow_the_flow_on_the_sphere(scale, d, tmp_path):
     W = scale * rng.standard_normal((30, d))
     a = rng.choice([-1.0, 1.0], 30) * scale * np.linalg.norm(W / scale, axis=1)
     problem = network(x, y, W, a, flow(8.0, 40), tmp_path)
-    stepper = FlowStepper([problem], "flow", "cpu")
+    stepper = stepper_of(problem, "flow")
     expected = sphere_flow(x, y, W, a, stepper.times)
     for i in range(1, 41):
         stepper.advance(1)
@@ -152,7 +159,7 @@ def test_radau_collocation_integrates_polynomials():
 @pytest.mark.parametrize("loss", ["mse", "logistic", "exponential"])
 def test_the_error_falls_with_the_tolerance(loss):
     def path(rtol: float) -> np.ndarray:
-        return losses_of(FlowStepper([random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol))], "flow", "cpu"))
+        return losses_of(stepper_of(random_problem(loss=loss, optimizer=flow(4.0, rtol=rtol)), "flow"))
 
     reference = path(1e-10)
     for rtol in (1e-3, 1e-5, 1e-7):
@@ -163,29 +170,17 @@ def test_the_error_falls_with_the_tolerance(loss):
 @pytest.mark.parametrize("activation", [*ACTIVATIONS, STEEP], ids=lambda a: f"{a['activation']} {a.get('slope', '')}")
 @pytest.mark.parametrize("loss", ["mse", "half_mse", "logistic", "exponential"])
 def test_gradient_descent_converges_to_it_at_first_order(loss, activation, settings):
-    T, N = 1.0, 100
-    problem = {"loss": loss, "activation": activation, **settings}
-    exact = losses_of(FlowStepper([random_problem(optimizer=flow(T, N, rtol=1e-8), **problem)], "flow", "cpu"))
-    deviations = []
-    for lr in (1e-3, 2.5e-4):
-        descent = {"kind": "gd", "lr": lr, "iterations": round(T / lr)}
-        stepper = build_stepper([random_problem(optimizer=descent, **problem)], Choice("cpu", "compiled", 0.0))
-        losses = np.append(stepper.advance(round(T / lr)), stepper.loss())[:: round(T / lr) // N]
-        deviations.append(np.abs(losses - exact).max())
+    problem = random_problem(optimizer=flow(1.0, rtol=1e-8), loss=loss, activation=activation, **settings)
+    exact = losses_of(stepper_of(problem, "flow"))
+    deviations = [np.abs(losses_of_descent(problem, lr) - exact).max() for lr in (1e-3, 2.5e-4)]
     # the kinks of gradient descent leave a noise of the order of the step besides
     assert deviations[1] <= 0.3 * deviations[0] + 2.5e-5
 
 
 def test_hinge_losses_are_followed_too():
     """The derivative of the loss jumps at the margin, and samples stay there: small steps, but the right path."""
-    exact = losses_of(
-        FlowStepper([random_problem(loss="hinge", optimizer=flow(1.0, 100, rtol=1e-3), **FIXED_OUTPUT)], "flow", "cpu")
-    )
-    descent = {"kind": "gd", "lr": 1e-4, "iterations": 10_000}
-    stepper = build_stepper(
-        [random_problem(loss="hinge", optimizer=descent, **FIXED_OUTPUT)], Choice("cpu", "compiled", 0.0)
-    )
-    np.testing.assert_allclose(np.append(stepper.advance(10_000), stepper.loss())[::100], exact, atol=3e-3)
+    problem = random_problem(loss="hinge", optimizer=flow(1.0, rtol=1e-3), **FIXED_OUTPUT)
+    np.testing.assert_allclose(losses_of_descent(problem, 1e-4), losses_of(stepper_of(problem, "flow")), atol=3e-3)
 
 
 def test_high_dim_takes_fewer_gradients_than_a_fixed_step():
@@ -203,7 +198,7 @@ def test_high_dim_takes_fewer_gradients_than_a_fixed_step():
 def test_neurons_conserve_their_invariant(settings):
     """Lemma 1: `a_j^2 - ||w_j||^2`; and no output weight of a balanced neuron changes its sign."""
     problem = random_problem(optimizer=flow(20.0, 50), width=40, **settings)
-    stepper = FlowStepper([problem], "flow", "cpu")
+    stepper = stepper_of(problem, "flow")
     before = stepper.parameters()
     stepper.advance(50)
     after = stepper.parameters()
@@ -225,7 +220,7 @@ def test_a_neuron_that_slides_follows_filippov(tmp_path):
     y = np.array([1.0, -3.0])
     start = 1e-8 * np.array([np.cos(0.3), np.sin(0.3)])
     problem = network(x, y, start[None], [1e-8], flow(10.0, 200), tmp_path)
-    stepper = FlowStepper([problem], "flow", "cpu")
+    stepper = stepper_of(problem, "flow")
     expected = sphere_flow(x, y, start[None], [1e-8], stepper.times)
     assert len(expected.switches[0]) >= 1
     stepper.advance(100)
@@ -237,20 +232,10 @@ def test_a_neuron_that_slides_follows_filippov(tmp_path):
     assert stepper.loss() == pytest.approx(descent[-1], rel=1e-3)
 
 
-def losses_of_descent(problem: Problem, lr: float) -> np.ndarray:
-    """Return the losses of gradient descent with a small step at the times of a flow."""
-    optimizer = problem.config.optimizer
-    assert optimizer.kind == "gradient_flow"
-    iterations = round(optimizer.until / lr)
-    descent = load_config(problem.config.model_dump(), optimizer={"kind": "gd", "lr": lr, "iterations": iterations})
-    stepper = build_stepper([build_problem(descent)], Choice("cpu", "compiled", 0.0))
-    return np.append(stepper.advance(iterations), stepper.loss())[:: iterations // optimizer.points]
-
-
 def test_a_neuron_dies_on_the_boundary_of_orthogonal_inputs(tmp_path):
     """Lemma 7 (iii): on orthogonal inputs a sample once switched off keeps its pre-activation 0."""
     problem = network(np.eye(2), [1.0, -1.0], [[0.1, 0.05]], [0.1], flow(20.0, 20), tmp_path)
-    stepper = FlowStepper([problem], "flow", "cpu")
+    stepper = stepper_of(problem, "flow")
     stepper.advance(20)
     w, a = stepper.parameters()["hidden_weight"][0], stepper.parameters()["output_weight"][0]
     assert w[1] == pytest.approx(0.0, abs=1e-14)
@@ -260,7 +245,7 @@ def test_a_neuron_dies_on_the_boundary_of_orthogonal_inputs(tmp_path):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_dead_neuron_stays(backend, tmp_path):
     problem = network([[1.0, 1.0]], [1.0], [[-1.0, -1.0], [0.0, 0.0]], [1.0, 0.0], flow(5.0, 10), tmp_path)
-    stepper = FlowStepper([problem], backend, "cpu")
+    stepper = stepper_of(problem, backend)
     before = stepper.parameters()
     losses = losses_of(stepper)
     assert (losses == losses[0]).all()
@@ -273,7 +258,7 @@ def test_output_weights_may_pass_zero(tmp_path):
     x, y = [[1.0, 0.3], [0.2, 1.0]], [-1.0, -0.5]
     for architecture in ({"activation": "linear"}, {"activation": "relu"}):
         problem = network(x, y, [[1.0, 0.8]], [0.3], flow(4.0, 50), tmp_path, architecture=architecture)
-        stepper = FlowStepper([problem], "flow", "cpu")
+        stepper = stepper_of(problem, "flow")
         losses = losses_of(stepper)
         assert stepper.parameters()["output_weight"][0] < 0
         np.testing.assert_allclose(losses, losses_of_descent(problem, 1e-4), atol=2e-4)
@@ -285,7 +270,7 @@ def test_inputs_that_are_zero_or_equal_do_no_harm():
     x = np.concatenate([dataset.x, dataset.x, np.zeros((2, 3))])
     y = np.concatenate([dataset.y, -dataset.y, [1.0, -1.0]])
     sections = problem.config.model_dump() | {"dataset": {"kind": "points", "x": x.tolist(), "y": y.tolist()}}
-    losses = losses_of(FlowStepper([build_problem(load_config(sections))], "flow", "cpu"))
+    losses = losses_of(stepper_of(build_problem(load_config(sections)), "flow"))
     assert (np.diff(losses) <= 1e-12).all()
 
 
@@ -295,34 +280,30 @@ def test_inputs_that_are_zero_or_equal_do_no_harm():
 def test_both_integrators_agree_where_nothing_has_kinks():
     problem = random_problem(activation={"activation": "linear"}, optimizer=flow(3.0, rtol=1e-8))
     np.testing.assert_allclose(
-        losses_of(FlowStepper([problem], "torch", "cpu")),
-        losses_of(FlowStepper([problem], "flow", "cpu")),
+        losses_of(stepper_of(problem, "torch")),
+        losses_of(stepper_of(problem, "flow")),
         atol=1e-6,
     )
 
 
 def test_both_integrators_agree_roughly_across_kinks():
     problem = random_problem(optimizer=flow(3.0, rtol=1e-6))
-    averaged = FlowStepper([problem], "torch", "cpu")
-    np.testing.assert_allclose(losses_of(averaged), losses_of(FlowStepper([problem], "flow", "cpu")), atol=1e-2)
+    averaged = stepper_of(problem, "torch")
+    np.testing.assert_allclose(losses_of(averaged), losses_of(stepper_of(problem, "flow")), atol=1e-2)
     assert averaged.numbers()["rtol"] == 1e-4
 
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
 def test_deep_networks_are_followed(loss):
-    problem = random_problem(n=5, d=2, optimizer=flow(3.0, 30))
-    sections = problem.config.model_dump()
-    sections["architecture"] = {"kind": "fully_connected", "widths": [5, 4], "outputs": 1 if loss == "mse" else 3}
-    sections["initialization"] = {"kind": "default_scaled"}
-    sections["loss"] = {"kind": loss}
+    architecture = {"kind": "fully_connected", "widths": [5, 4], "outputs": 1 if loss == "mse" else 3}
+    sections = random_problem(n=5, d=2, optimizer=flow(3.0, 30)).config.model_dump() | {"loss": {"kind": loss}}
+    sections |= {"architecture": architecture, "initialization": {"kind": "default_scaled"}}
     if loss == "cross_entropy":
         sections["dataset"]["y"] = [0.0, 1.0, 2.0, 0.0, 1.0]
     problem = build_problem(load_config(sections))
     assert choose([problem]).backend == "torch"
-    losses = losses_of(FlowStepper([problem], "torch", "cpu"))
-    descent = {"kind": "gd", "lr": 1e-3, "iterations": 3000}
-    reference = build_stepper([build_problem(load_config(sections, optimizer=descent))], Choice("cpu", "torch", 0.0))
-    np.testing.assert_allclose(losses[:-1], reference.advance(3000)[::100], atol=5e-3)
+    losses = losses_of(stepper_of(problem, "torch"))
+    np.testing.assert_allclose(losses, losses_of_descent(problem, 1e-3, "torch"), atol=5e-3)
     assert losses[-1] < losses[0]
 
 
@@ -332,32 +313,15 @@ def test_deep_networks_are_followed(loss):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_chunks_and_resumption_are_invisible(backend, dtype):
-    problem = random_problem(optimizer=flow(3.0, 60), dtype=dtype)
-
-    def path(chunks: list[int], *, through_state: bool) -> tuple[bytes, ...]:
-        stepper, losses, seen = FlowStepper([problem], backend, "cpu"), [], []
-        for n in chunks:
-            losses.append(stepper.advance(n))
-            if through_state:
-                state = stepper.state_dict()
-                stepper = FlowStepper([problem], backend, "cpu")
-                stepper.load_state_dict(state)
-            seen.append(stepper.parameters()["hidden_weight"].dtype)
-        assert set(seen) == {np.dtype(dtype)}
-        weights = b"".join(value.tobytes() for value in stepper.parameters().values())
-        last = np.float64(stepper.loss()).tobytes(), str(stepper.numbers()["flow"]).encode()
-        return np.concatenate(losses).tobytes(), weights, *last
-
-    whole = path([60], through_state=False)
-    assert path([1, 2, 30, 27], through_state=False) == whole
-    assert path([0, 7, 13, 40], through_state=True) == whole
-    numbers = FlowStepper([problem], backend, "cpu").numbers()
-    assert numbers["steps"] == 0
+    make = partial(stepper_of, random_problem(optimizer=flow(3.0, 60), dtype=dtype), backend)
+    assert_chunks_are_invisible(make)
+    assert {value.dtype for value in make().parameters().values()} == {np.dtype(dtype)}
+    assert make().numbers()["steps"] == 0
 
 
 def test_steps_know_nothing_of_the_points():
     """The same flow, looked at 10 or 1 000 times, takes the same steps."""
-    coarse, fine = (FlowStepper([random_problem(optimizer=flow(3.0, N))], "flow", "cpu") for N in (10, 1000))
+    coarse, fine = (stepper_of(random_problem(optimizer=flow(3.0, N)), "flow") for N in (10, 1000))
     # the times of the points, multiples of 0.3 and of 0.003, differ by a rounding
     np.testing.assert_allclose(losses_of(coarse), losses_of(fine)[::100], rtol=1e-14)
     assert coarse.numbers() == fine.numbers()
@@ -365,9 +329,9 @@ def test_steps_know_nothing_of_the_points():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_stops_at_the_first_small_loss(backend):
-    free = FlowStepper([random_problem(optimizer=flow(3.0, 60))], backend, "cpu")
+    free = stepper_of(random_problem(optimizer=flow(3.0, 60)), backend)
     losses = losses_of(free)
-    limited = FlowStepper([random_problem(optimizer=flow(3.0, 60, stop_below=float(losses[25])))], backend, "cpu")
+    limited = stepper_of(random_problem(optimizer=flow(3.0, 60, stop_below=float(losses[25]))), backend)
     np.testing.assert_array_equal(limited.advance(60), losses[:26])
     assert (limited.iteration, limited.halted) == (25, "stopped")
     assert limited.loss() == losses[25]
@@ -378,15 +342,15 @@ def test_stops_at_the_first_small_loss(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_start_that_is_not_finite_has_diverged(backend, tmp_path):
     problem = network([[1e200]], [1.0], [[1e200]], [1.0], flow(1.0), tmp_path)
-    stepper = FlowStepper([problem], backend, "cpu")
+    stepper = stepper_of(problem, backend)
     assert len(stepper.advance(5)) == 1
     assert (stepper.iteration, stepper.halted) == (0, "diverged")
 
 
 def test_a_flow_that_stands_still_goes_on(tmp_path):
     """Initial weights that interpolate: r is 0."""
-    stepper = FlowStepper([network([[1.0]], [1.0], [[1.0]], [1.0], flow(7.0, 7), tmp_path)], "flow", "cpu")
-    assert (losses_of(stepper) == 0.0).all()
+    problem = network([[1.0]], [1.0], [[1.0]], [1.0], flow(7.0, 7), tmp_path)
+    assert (losses_of(stepper_of(problem, "flow")) == 0.0).all()
 
 
 # config, run directory
@@ -422,25 +386,12 @@ def test_the_cost_model_locates_kinks_where_it_can():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_an_interrupted_run_ends_like_an_uninterrupted_one(backend, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "CALL_SECONDS", 1e-9)
-    config = random_problem(optimizer=flow(3.0, 80), backend=backend).config
-    whole = train(config, out=tmp_path / "whole")
-
-    def interrupt(iteration: int, loss: float) -> None:
-        if iteration >= 30:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(Interrupted):
-        train(config, out=tmp_path / "parts", progress=interrupt)
-    assert 30 <= Run(tmp_path / "parts").iterations < 80
-    parts = train(config, out=tmp_path / "parts", resume=True)
-    for name in whole.array_names():
-        np.testing.assert_array_equal(np.load(parts.path / f"{name}.npy"), np.load(whole.path / f"{name}.npy"))
-    assert parts.info["gradient_evaluations"] == whole.info["gradient_evaluations"] > 0
-    assert whole.times is not None
-    np.testing.assert_allclose(whole.times, 3.0 * whole.loss_iterations / 80, rtol=1e-14)
-    assert (whole.iterations, whole.info["backend"]) == (80, backend)
+def test_a_run_records_times_and_work(backend, tmp_path):
+    run = train(random_problem(optimizer=flow(3.0, 80), backend=backend).config, out=tmp_path / "run")
+    assert run.info["gradient_evaluations"] > 0
+    assert run.times is not None
+    np.testing.assert_allclose(run.times, 3.0 * run.loss_iterations / 80, rtol=1e-14)
+    assert (run.iterations, run.info["backend"]) == (80, backend)
 
 
 def test_a_flow_that_cannot_go_on_says_so(tmp_path, monkeypatch):

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
-from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
+from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.totals import total, total_and_gradients
 
 KINK_TOLERANCE = 1e-4
@@ -34,6 +34,8 @@ FIRST_STEP = 0.01
 
 class AveragedFlow(Integrator):
     """Adaptive steps on all trained weights together, float64."""
+
+    kept = ("now", "before", "stages", "began", "length", "next", "evaluations")
 
     def __init__(self, problem: Problem, device: str) -> None:
         optimizer: Any = problem.config.optimizer
@@ -95,24 +97,6 @@ class AveragedFlow(Integrator):
         """Return the weights at a time in the last step."""
         self._write(self._at(time))
         return {name: p.detach().cpu().numpy().copy() for name, p in self._model.named_parameters()}
-
-    def state_dict(self) -> State:
-        """Return the last step and all counters."""
-        return {
-            "now": self.now.copy(),
-            "before": self.before.copy(),
-            "stages": self.stages.copy(),
-            "times": np.array([self.time, self.began, self.length, self.next]),
-            "counters": np.array([self.steps, self.evaluations]),
-            "achieved": np.array([self.error, self.rejected]),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        """Go on from a former `state_dict()`."""
-        self.now, self.before, self.stages = (np.array(state[k], np.float64) for k in ("now", "before", "stages"))
-        self.time, self.began, self.length, self.next = (float(t) for t in state["times"])
-        self.steps, self.evaluations = (int(c) for c in state["counters"])
-        self.error, self.rejected = error_of(state)
 
     def numbers(self) -> dict[str, float]:
         """Return the work done, and the tolerance that was kept."""

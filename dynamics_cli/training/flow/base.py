@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
 
 from dynamics_cli.training.steppers.base import Floats, State
 
 SMALLEST_STEP = 1e-13
 """A step below this times the time reached (or the first step) cannot be taken."""
+_COUNTED = ("time", "steps", "rejected", "error")
 
 
 class Integrator(ABC):
@@ -16,6 +20,8 @@ class Integrator(ABC):
     What lies within the last step can be read at any time in it, by dense output.
     """
 
+    kept: ClassVar[tuple[str, ...]]
+    """Names of the numbers and arrays of a checkpoint, besides the time and the counters of all integrators."""
     time: float = 0.0
     """The end of the last step."""
     rtol: float
@@ -44,13 +50,15 @@ class Integrator(ABC):
     def weights(self, time: float) -> dict[str, Floats]:
         """Return the weights by name at a time in the last step; before the first step at time 0 only."""
 
-    @abstractmethod
     def state_dict(self) -> State:
         """Return everything that `load_state_dict` needs to go on bit for bit."""
+        return {name: np.array(getattr(self, name)) for name in (*_COUNTED, *self.kept)}
 
-    @abstractmethod
     def load_state_dict(self, state: State) -> None:
         """Go on from a former `state_dict()`."""
+        for name in (*_COUNTED, *self.kept):
+            value = np.array(state[name])
+            setattr(self, name, value if value.ndim else value.item())
 
     def achieved(self) -> dict[str, float]:
         """Return the tolerance that was kept, and what keeping it took and gave."""
@@ -68,9 +76,3 @@ def too_small(step: float, time: float, rtol: float) -> FloatingPointError:
         f"gradient flow needs steps below {step:.1e} at time {time:.6g} for rtol {rtol:g}; "
         "a larger optimizer.rtol may pass"
     )
-
-
-def error_of(state: State) -> tuple[float, int]:
-    """Return the summed error and the number of rejected steps; 0 of checkpoints that are older than these numbers."""
-    error, rejected = state.get("achieved", (0.0, 0))
-    return float(error), int(rejected)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from dynamics_cli.kinds import Problem
-from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, error_of, too_small
+from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.kernels.arcs import ORDER as TAYLOR_ORDER
 from dynamics_cli.training.kernels.arcs import POLYNOMIALS, evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING, workspace
@@ -55,7 +55,7 @@ LARGEST_GROWTH, SMALLEST_GROWTH, SAFETY, ORDER = 4.0, 0.2, 0.9, 4
 FIRST_STEP = 0.1
 """The first step lets no neuron grow by more than this."""
 _DIFFERENCE = 1e-4
-_NAMES = ("Z", "a", "C", "mode")
+_WHEN = ("now", "before")
 
 
 @dataclass
@@ -74,6 +74,8 @@ class Neurons:
 
 class LocatedFlow(Integrator):
     """Adaptive Radau IIA steps in the loss derivatives, exact arcs of the neurons between."""
+
+    kept = ("began", "length", "next", "nodes", "r", "sweeps", "jacobians", "changes", "restarts")
 
     def __init__(self, problem: Problem) -> None:
         optimizer: Any = problem.config.optimizer
@@ -132,25 +134,15 @@ class LocatedFlow(Integrator):
 
     def state_dict(self) -> State:
         """Return the last step and all counters."""
-        state: State = {
-            f"{when}/{name}": getattr(getattr(self, when), name) for when in ("now", "before") for name in _NAMES
-        }
-        state["times"] = np.array([self.time, self.began, self.length, self.next])
-        state["nodes"], state["r"] = self.nodes, self.r
-        state["counters"] = np.array([self.steps, self.sweeps, self.jacobians, self.changes, self.restarts])
-        state["achieved"] = np.array([self.error, self.rejected])
-        return {name: np.array(value) for name, value in state.items()}
+        neurons = {f"{when}/{name}": value for when in _WHEN for name, value in vars(getattr(self, when)).items()}
+        return super().state_dict() | {name: np.array(value) for name, value in neurons.items()}
 
     def load_state_dict(self, state: State) -> None:
         """Go on from a former `state_dict()`."""
-        self.now, self.before = (
-            Neurons(**{name: np.array(state[f"{when}/{name}"]) for name in _NAMES})  # type: ignore[arg-type]
-            for when in ("now", "before")
-        )
-        self.time, self.began, self.length, self.next = (float(t) for t in state["times"])
-        self.nodes, self.r = np.array(state["nodes"], np.float64), np.array(state["r"], np.float64)
-        self.steps, self.sweeps, self.jacobians, self.changes, self.restarts = (int(c) for c in state["counters"])
-        self.error, self.rejected = error_of(state)
+        super().load_state_dict(state)
+        for when in _WHEN:
+            neurons: dict[str, Any] = {name: np.array(state[f"{when}/{name}"]) for name in vars(getattr(self, when))}
+            setattr(self, when, Neurons(**neurons))
 
     def numbers(self) -> dict[str, float]:
         """Return the work done; a sweep costs three gradients, a tangent kernel and m activation changes one each."""

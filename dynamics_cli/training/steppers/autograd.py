@@ -42,27 +42,21 @@ def network_of(problem: Problem, device: str) -> nn.Module:
     return problem.config.architecture.network(problem.dataset.d, problem.initial_parameters(), dtype, device)
 
 
-def most_threads(problem: Problem, samples: int) -> int:
-    """Return how many threads an update from so many samples may take: so little work only loses by a second.
+@contextmanager
+def threads_for(problem: Problem, samples: int) -> Iterator[None]:
+    """Have torch work on one thread where an update from so many samples only loses by a second; without, as before.
 
     But for convolutions, it has the same bits on one.
     """
-    small = samples * problem.multiply_adds <= SMALL_WORK and not problem.convolutional
-    return 1 if small else torch.get_num_threads()
-
-
-@contextmanager
-def at_most(most: int) -> Iterator[None]:
-    """Have torch work on no more threads than `most`."""
     threads = torch.get_num_threads()
-    if most >= threads:
-        yield
-        return
+    small = samples * problem.multiply_adds <= SMALL_WORK and not problem.convolutional
+    if small and threads > 1:
+        torch.set_num_threads(1)
     try:
-        torch.set_num_threads(most)
         yield
     finally:
-        torch.set_num_threads(threads)
+        if small and threads > 1:
+            torch.set_num_threads(threads)
 
 
 def update_in_place(
@@ -187,7 +181,7 @@ class AutogradStepper(SideBySide):
         self._epoch, self._picked = -1, tuple[Tensor, ...]()  # the samples of all updates of an epoch
         self._block = first.block_samples(device)
         samples = [len(problems) * (size or first.dataset.n) for size in (first.batch_size, None)]
-        self._threads, self._looking_threads = (most_threads(first, count) for count in samples)
+        self._threads, self._looking_threads = (partial(threads_for, first, count) for count in samples)
         self._value = _value_of(self._module, first.loss)
         self._both = grad_and_value(self._value)
         self._label_noise: float = getattr(first.config.optimizer, "label_noise", None) or 0.0
@@ -228,7 +222,7 @@ class AutogradStepper(SideBySide):
     def _descend(self, n: int, most: NDArray[np.int64]) -> Weights:
         """Do `n` updates, of replica r the first `most[r]`; return losses (R, n)."""
         losses, rests = [], set(most)
-        with at_most(self._threads):
+        with self._threads():
             for t in range(n):
                 if t == 0 or t in rests:
                     still = torch.from_numpy(np.flatnonzero(most <= t)).to(self.device)
@@ -242,7 +236,7 @@ class AutogradStepper(SideBySide):
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
-        with at_most(self._threads):
+        with self._threads():
             for i in range(self.iteration, self.iteration + n):
                 self._step(i, *self._batch(i), 0)
 
@@ -299,7 +293,7 @@ class AutogradStepper(SideBySide):
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
-        with at_most(self._looking_threads):
+        with self._looking_threads():
             return self._total().double().reshape(-1).cpu().numpy()
 
     def _total(self) -> Tensor:

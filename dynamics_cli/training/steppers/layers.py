@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -28,10 +28,31 @@ CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 Data = tuple[Weights, ...]
 """Inputs (Q, n, d), labels (Q, n, 1 or C), and what is subtracted from the outputs (Q, n, C)."""
-Placed = tuple[int, ...]
-"""Where they stand, as the kernel is told."""
-Batched = tuple[NDArray[np.int64], NDArray[np.int64]] | None
-"""Samples of batches (R, k), and where each batch begins; None where batches are full."""
+Batched = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class Work(NamedTuple):
+    """A call of the kernel for some replicas: what it is given, and where it writes."""
+
+    data: Data
+    weight: float
+    """Of a sample in the loss."""
+    rows: int
+    """Samples of a chunk."""
+    lrs: Floats
+    """Steps (R, n)."""
+    first: int
+    """Iteration of the first update."""
+    losses: Floats
+    """(R, n), overwritten."""
+    done: NDArray[np.int64]
+    """Updates that each replica did (R,), overwritten."""
+    batched: Batched | None = None
+    """Samples of batches (R, k), and where each batch begins; None where batches are full."""
+    mean: bool = False
+    """Whether the gradient of a batch is divided by its samples."""
+    gradients: bool = True
+    updates: bool = True
 
 
 class LayersStepper(SideBySide):
@@ -72,7 +93,6 @@ class LayersStepper(SideBySide):
         given[0][...], given[1][...] = self.x, self.y
         self._data: Data = tuple(given)
         self.x, self.y, _ = given
-        self._all = self._placed(self._data)
         self._fresh = [Fresh(p) for p in problems if p.fresh]
         self._batches: list[Batches] = [] if self.full_batch or self._fresh else [batches_of(p) for p in problems]
         self._threads = max(1, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
@@ -157,24 +177,17 @@ class LayersStepper(SideBySide):
 
     # -- training
 
-    def _call(
-        self, replicas: tuple[int, int], data: Placed, weight: float, rows: int, slot: int, lrs: Floats, first: int,
-        losses: Floats, done: NDArray[np.int64], batches: Batched = None, *, gradients: bool = True,
-        updates: bool = True, mean: bool = False,
-    ) -> None:  # fmt: skip
+    def _call(self, work: Work, replicas: tuple[int, int], slot: int) -> None:
         """Call the kernel, see there; `slot` says whose buffers it works on."""
-        batched = (place(batches[0]), batches[0].shape[1], place(batches[1])) if batches else (0, 0, 0)
+        data, batched = work.data, work.batched
+        steps = (one[0].size if len(one) > 1 else 0 for one in data)  # from replica to replica
         task = (
-            *replicas, *data, rows, lrs.shape[1], place(lrs), first, place(losses), place(done),
-            place(self.levels), *batched, mean, gradients, updates, *self._task,
+            *replicas, *(place(one) for one in data), data[0].shape[1], *steps, work.rows, work.lrs.shape[1],
+            place(work.lrs), work.first, place(work.losses), place(work.done), place(self.levels),
+            *((place(batched[0]), batched[0].shape[1], place(batched[1])) if batched else (0, 0, 0)),
+            work.mean, work.gradients, work.updates, *self._task,
         )  # fmt: skip
-        self._kernel(self._records[slot], packer(len(task))(*task), weight)
-
-    @staticmethod
-    def _placed(data: Data) -> Placed:
-        """Return the addresses of data, the number of samples, and the steps from replica to replica."""
-        steps = (one[0].size if len(one) > 1 else 0 for one in data)
-        return *(place(one) for one in data), data[0].shape[1], *steps
+        self._kernel(self._records[slot], packer(len(task))(*task), work.weight)
 
     def _together(self, works: Sequence[Callable[[], None]]) -> None:
         """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
@@ -189,13 +202,11 @@ class LayersStepper(SideBySide):
         finally:
             wait(futures)
 
-    def _each_replica(self, call: Callable[..., None]) -> None:
-        """Call the kernel as `call(replicas, slot)` for all replicas, shared out among the threads."""
+    def _each_replica(self, work: Work) -> None:
+        """Call the kernel for all replicas, shared out among the threads."""
         R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
-        if parts == 1:
-            return call((0, R), 0)
         bounds = [k * R // parts for k in range(parts + 1)]
-        self._together([partial(call, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
+        self._together([partial(self._call, work, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
 
     def _lrs(self, at: int, n: int) -> Floats:
         """Return the steps (R, n) of the updates from iteration `at` on."""
@@ -207,21 +218,18 @@ class LayersStepper(SideBySide):
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
-        R, at, lrs, weight = len(self.problems), self.iteration, self._lrs(self.iteration, n), self.sample_weight
-        losses, done, data = np.empty((R, n)), np.empty(R, np.int64), self._all
+        R, lrs, weight = len(self.problems), self._lrs(self.iteration, n), self.sample_weight
+        work = Work(self._data, weight, self._rows, lrs, self.iteration, np.empty((R, n)), np.empty(R, np.int64))
         if not self._apart(self._rows):
-            self._each_replica(
-                lambda replicas, slot: self._call(replicas, data, weight, self._rows, slot, lrs, at, losses, done)
-            )
-            return losses, done
+            self._each_replica(work)
+            return work.losses, work.done
         for t in range(n):
-            losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
-            self._update(at, t, lrs, losses[:, t : t + 1], done)
-            if done[0] == 0:
-                done[0] = t
-                return losses, done
-        done[0] = n
-        return losses, done
+            work.losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
+            if not self._update(work, t):
+                work.done[0] = t
+                return work.losses, work.done
+        work.done[0] = n
+        return work.losses, work.done
 
     def run_batches(self, n: int) -> None:
         """Do `n` updates on batches."""
@@ -245,21 +253,17 @@ class LayersStepper(SideBySide):
 
     def _run_batches(self, at: int, data: Data, samples: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
         """Do the updates from iteration `at` on, batch b of `samples[r, ends[b] : ends[b + 1]]`."""
-        n, lrs = len(ends) - 1, self._lrs(at, len(ends) - 1)
-        losses, done = np.zeros((len(self.problems), n)), np.empty(len(self.problems), np.int64)
-        mean, placed = self.criterion.reduction == "mean", self._placed(data)
+        R, n, mean = len(self.problems), len(ends) - 1, self.criterion.reduction == "mean"
+        losses, done = np.zeros((R, n)), np.empty(R, np.int64)
+        work = Work(data, 1.0, self._batch_rows, self._lrs(at, n), at, losses, done, (samples, ends), mean)
         if not self._apart(self._batch_rows):
-            self._each_replica(
-                lambda replicas, slot: self._call(
-                    replicas, placed, 1.0, self._batch_rows, slot, lrs, at, losses, done, (samples, ends), mean=mean
-                )
-            )
+            self._each_replica(work)
             return
         for t in range(n):
             own = samples[0, ends[t] : ends[t + 1]]
             batch = tuple(one.take(own, axis=1) for one in data)
             self._sums(batch, 1.0 / len(own) if mean else 1.0, self._batch_rows)
-            self._update(at, t, lrs, losses[:, t : t + 1], done)
+            self._update(work, t)
 
     def _apart(self, rows: int) -> bool:
         """Whether the chunks of one batch are shared out among the threads, which changes no bit."""
@@ -269,31 +273,34 @@ class LayersStepper(SideBySide):
     def _sums(self, data: Data, weight: float, rows: int, *, gradients: bool = True) -> float:
         """Return the summed losses of samples, and leave their gradient in the first buffer."""
         n, total, slots = data[0].shape[1], 0.0, len(self._buffers)
-        lrs, done, sums = np.empty((1, 1)), np.empty((slots, 1), np.int64), np.empty((slots, 1, 1))
         starts = range(0, n, rows)
         for k in range(0, len(starts), slots):
             parts = [tuple(one[:, start : start + rows] for one in data) for start in starts[k : k + slots]]
-            self._together(
-                [
-                    partial(
-                        self._call, (0, 1), self._placed(part), weight, rows, slot, lrs, 0, sums[slot], done[slot],
-                        gradients=gradients, updates=False,
-                    )
-                    for slot, part in enumerate(parts)
-                ]
-            )  # fmt: skip
-            for slot in range(len(parts)):
-                total += float(sums[slot, 0, 0])
+            works = [self._looking(part, weight, rows, gradients=gradients) for part in parts]
+            self._together([partial(self._call, work, (0, 1), slot) for slot, work in enumerate(works)])
+            for slot, work in enumerate(works):
+                total += float(work.losses[0, 0])
                 if gradients and k == slot == 0:
                     self._gradient[:] = self._buffers[0][3]
                 elif gradients:
                     self._gradient += self._buffers[slot][3]
         return total
 
-    def _update(self, at: int, t: int, lrs: Floats, losses: Floats, done: NDArray[np.int64]) -> None:
-        """Do the update from state `at + t` with the gradient of `_sums`."""
+    def _looking(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> Work:
+        """Return the work of summing losses (R, 1), without an update."""
+        R = len(self.problems)
+        losses, done = np.empty((R, 1)), np.empty(R, np.int64)
+        return Work(data, weight, rows, np.empty((R, 1)), 0, losses, done, gradients=gradients, updates=False)
+
+    def _update(self, work: Work, t: int) -> bool:
+        """Do update `t` of some work with the gradient of `_sums`; return whether its loss does not halt the run."""
         self._buffers[0][3][:] = self._gradient
-        self._call((0, 1), self._all, 1.0, 1, 0, lrs[:, t : t + 1], at + t, losses, done, gradients=False)
+        one = work._replace(
+            data=self._data, weight=1.0, rows=1, lrs=work.lrs[:, t : t + 1], first=work.first + t,
+            losses=work.losses[:, t : t + 1], batched=None, mean=False, gradients=False,
+        )  # fmt: skip
+        self._call(one, (0, 1), 0)
+        return bool(work.done[0])
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,)."""
@@ -301,26 +308,11 @@ class LayersStepper(SideBySide):
 
     def _all_sums(self) -> Floats:
         """Return the summed losses of all samples of every replica, (R,)."""
-        R = len(self.problems)
         if self._apart(self._rows):
             return np.array([self._sums(self._data, 1.0, self._rows, gradients=False)])
-        sums, done = np.empty((R, 1)), np.empty(R, np.int64)
-        self._each_replica(
-            lambda replicas, slot: self._call(
-                replicas,
-                self._all,
-                1.0,
-                self._rows,
-                slot,
-                np.empty((R, 1)),
-                0,
-                sums,
-                done,
-                gradients=False,
-                updates=False,
-            )
-        )
-        return sums[:, 0]
+        work = self._looking(self._data, 1.0, self._rows)
+        self._each_replica(work)
+        return work.losses[:, 0]
 
     def parameters(self) -> dict[str, Weights]:
         """Return copies of the current weights, by name; with replicas, (R, ...)."""
