@@ -1,6 +1,6 @@
 """Kills a small run of every kind twice, goes on with it, and compares it with one that was left alone.
 
-Called by `test_kinds_resume.py` in a process of its own: `python kinds_script.py FOLDER [SECTION.KIND ...]`, all kinds
+Called by `test_interruption.py` in a process of its own: `python kinds_script.py FOLDER [SECTION.KIND ...]`, all kinds
 by default. The configs are the examples of the kinds, shortened; children are forked and kill themselves. Prints what
 came of each kind: `same`, or why there is nothing to compare.
 """

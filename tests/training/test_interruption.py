@@ -1,4 +1,4 @@
-"""Interruption: SIGKILL and SIGINT at random moments, then resumption, give the bits of an uninterrupted run."""
+"""Kills and signals at random moments, then resumption, give the bits of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,37 +21,42 @@ from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 from tests.training.kill_script import BASE, RUNS, arrays
 
-SCRIPT = Path(__file__).with_name("kill_script.py")
+FEW_KINDS = ("measure.sharpness", "dataset.teacher, fresh")
 
 
-def kill_runs(folder: Path, kills: int, number: int, seed: int = 0) -> dict[str, int]:
+def said_by(script: str, *arguments: object) -> Any:
+    """Return the JSON that a script of this folder prints in a process of its own."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, str(SCRIPT), str(folder), str(kills), str(number), str(seed)]
+    command = [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    counts: dict[str, int] = json.loads(done.stdout)
-    return counts
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
-    "number",
+    ("number", "kills", "seed"),
     [
-        pytest.param(signal.SIGKILL, id="SIGKILL"),
-        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.long),  # signals have tests of their own
-        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, 2 * len(RUNS), 0, id="SIGKILL"),
+        pytest.param(signal.SIGINT, 2 * len(RUNS), 0, id="SIGINT", marks=pytest.mark.long),  # see test_signals.py
+        pytest.param(signal.SIGTERM, 2 * len(RUNS), 0, id="SIGTERM", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, 300, 1, id="three hundred kills", marks=pytest.mark.long),
     ],
 )
-def test_killed_and_resumed_runs_have_the_same_bits(tmp_path, number):
-    counts = kill_runs(tmp_path, 2 * len(RUNS), number)
-    assert min(counts.values()) >= 2
-
-
-@pytest.mark.long
-def test_three_hundred_kills(tmp_path):
-    counts = kill_runs(tmp_path, 300, signal.SIGKILL, seed=1)
+def test_killed_and_resumed_runs_have_the_same_bits(tmp_path, number, kills, seed):
+    counts = said_by("kill_script.py", tmp_path, kills, int(number), seed)
     print(counts)
-    assert sum(counts.values()) >= 300
-    assert min(counts.values()) >= 300 // len(RUNS)
+    assert sum(counts.values()) >= kills
+    assert min(counts.values()) >= kills // len(RUNS)
+
+
+@pytest.mark.parametrize("names", [FEW_KINDS, pytest.param((), id="every kind", marks=pytest.mark.long)])
+def test_kinds_resume_bit_for_bit(tmp_path, names):
+    """A run of every kind that is registered, killed twice by SIGKILL in its middle."""
+    found = said_by("kinds_script.py", tmp_path, *names)
+    wrong = {name: what for name, what in found.items() if what != "same" and not what.startswith("no data")}
+    print(f"{sum(what == 'same' for what in found.values())} of {len(found)} kinds, each killed twice")
+    assert wrong == {}
+    assert sum(what == "same" for what in found.values()) >= (len(names) or 100)
 
 
 def interrupt_at(iteration: int, number: int):
