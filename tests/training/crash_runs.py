@@ -179,31 +179,22 @@ def _moments(patch: pytest.MonkeyPatch, log: Log, run: Path) -> list[Moment]:
     """Note what the writer has acknowledged, each time that it says so."""
     moments = [_beginning(run)]
 
-    def note(writer: RunWriter, **more: Any) -> None:
-        moments.append(
-            replace(
-                moments[-1],
-                changes=len(log.changes),
-                losses=writer.losses.rows,
-                snapshots=writer.snapshots.rows,
-                **more,
-            )
-        )
-
-    def noting(name: str, more: Callable[..., dict[str, Any]]) -> None:
+    def noting(name: str, more: Callable[..., dict[str, Any]] = lambda *_: {}) -> None:
         real = getattr(RunWriter, name)
 
         def wrapped(*args: Any, **keywords: Any) -> Any:
             made = real(*args, **keywords)
-            note(made or args[0], **more(*args))
+            writer = made or args[0]
+            rows = {"losses": writer.losses.rows, "snapshots": writer.snapshots.rows}
+            moments.append(replace(moments[-1], changes=len(log.changes), **rows, **more(*args)))
             return made
 
         patch.setattr(RunWriter, name, wrapped)
 
     noting("create", lambda *_: {"checkpoint": 0, "finished": False})
     noting("reopen", lambda *_: {"finished": False})
-    noting("append_losses", lambda *_: {})
-    noting("append_snapshots", lambda *_: {})
+    noting("append_losses")
+    noting("append_snapshots")
     noting("checkpoint", lambda writer, state, meta: {"checkpoint": meta["iteration"]})
     noting("finish", lambda *_: {"finished": True})
     return moments
@@ -215,13 +206,8 @@ def _beginning(run: Path) -> Moment:
     except NotARunError:
         return Moment(0)
     checkpoint = load_checkpoint(run)
-    return Moment(
-        0,
-        len(found.losses),
-        len(found.snapshot_iterations),
-        checkpoint.meta["iteration"] if checkpoint else 0,
-        found.finished,
-    )
+    reached = checkpoint.meta["iteration"] if checkpoint else 0
+    return Moment(0, len(found.losses), len(found.snapshot_iterations), reached, found.finished)
 
 
 def check_prefix(directory: Path, whole: Whole) -> tuple[int, int]:

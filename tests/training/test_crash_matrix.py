@@ -11,6 +11,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -56,20 +57,37 @@ def each_once(recording: Recording, states: Iterator[State]) -> Iterator[State]:
             yield k, what, disk.copy()
 
 
-def some(cases: Sequence, count: int, case: str) -> list:
-    return random.Random(case).sample(list(cases), min(count, len(cases)))
+def some(cases: Sequence, count: int | None, case: str) -> list:
+    """Return so many of the cases, always the same ones; all of them for None."""
+    return list(cases) if count is None else random.Random(case).sample(list(cases), min(count, len(cases)))
 
 
-def check_killed(recording: Recording, run: Path, k: int, what: str, disk: Disk) -> str:
-    """Read what a kill left, and go on; return how it read."""
-    disk.write(run)
-    before, after = recording.moment(k)
-    read = "an acknowledged state"
+def sampled(cases: Sequence[str], count: int, every: Sequence[str] = ()) -> pytest.MarkDecorator:
+    """Take so many states of each case by default, and all of them, of `every` case, under `-m long`."""
+    whole = [pytest.param(case, None, marks=pytest.mark.long) for case in every or cases]
+    return pytest.mark.parametrize(("case", "sample"), [*((case, count) for case in cases), *whole])
+
+
+def check_read(recording: Recording, run: Path, changes: int, what: str) -> None:
+    """Assert that a run cut short in a change reads as before or after it; `NotARunError` before the run is there."""
+    before, after = recording.moment(changes)
     try:
         losses, snapshots = check_prefix(run, recording.whole)
     except NotARunError:
         # before `run.json` is there, or after --force has deleted it
         assert after.losses == after.snapshots == 0, what
+        raise
+    assert losses in (before.losses, after.losses), what
+    assert snapshots in (before.snapshots, after.snapshots), what
+
+
+def check_killed(recording: Recording, run: Path, k: int, what: str, disk: Disk) -> str:
+    """Read what a kill left, and go on; return how it read."""
+    disk.write(run)
+    read = "an acknowledged state"
+    try:
+        check_read(recording, run, k, what)
+    except NotARunError:
         read = "no run"
     except CorruptRunError as error:
         # a header torn in its middle: no system does that to so few bytes, yet it is noticed
@@ -77,36 +95,20 @@ def check_killed(recording: Recording, run: Path, k: int, what: str, disk: Disk)
         said = ("torn" in what, len(change.data), error.file)
         assert said == (True, HEADER_BYTES, run / change.path), what
         read = "a torn header, refused"
-    else:
-        assert losses in (before.losses, after.losses), what
-        assert snapshots in (before.snapshots, after.snapshots), what
     recording.go_on(run)
     check_end(run, recording.whole)
     return read
 
 
-def kill_everywhere(case: str, place: Path, sample: int | None) -> Counter[str]:
+@sampled(CASES, 7)
+def test_a_run_killed_at_every_change(place: Path, case: str, sample: int | None) -> None:
     recording = record(case, place)
     states = list(each_once(recording, killed(recording.start, recording.changes)))
-    chosen = states if sample is None else some(states, sample, case)
-    reads = Counter(check_killed(recording, place / "run", *state) for state in chosen)
+    reads = Counter(check_killed(recording, place / "run", *state) for state in some(states, sample, case))
     everything = 1 + len(recording.changes) + sum(len(c.data) > 0 for c in recording.changes)
     print(f"{case}: {len(recording.changes)} changes, {everything} kills and more by the byte; {dict(reads)}")
-    return reads
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_run_killed_at_some_changes(place: Path, case: str) -> None:
-    reads = kill_everywhere(case, place, sample=7)
-    assert reads["an acknowledged state"] > 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", CASES)
-def test_a_run_killed_at_every_change(place: Path, case: str) -> None:
-    reads = kill_everywhere(case, place, sample=None)
-    assert sum(reads.values()) > 130
-    assert reads["an acknowledged state"] > 0.6 * sum(reads.values())
+    assert sum(reads.values()) > (130 if sample is None else sample - 1)
+    assert reads["an acknowledged state"] > (0.6 * sum(reads.values()) if sample is None else 0)
 
 
 Fault = tuple[int, str, int, bool]
@@ -126,14 +128,8 @@ def check_failed(recording: Recording, run: Path, faults: Faults, fault: Fault) 
     assert "\n" not in message
     assert "--resume" in message or "same command" in message, what
     assert ("disk full" if code != errno.EIO else "cannot write") in message, what
-    before, after = recording.moment(at)
-    try:
-        losses, snapshots = check_prefix(run, recording.whole)
-    except NotARunError:
-        assert after.losses == after.snapshots == 0, what
-    else:
-        assert losses in (before.losses, after.losses), what
-        assert snapshots in (before.snapshots, after.snapshots), what
+    with suppress(NotARunError):
+        check_read(recording, run, at, what)
     recording.go_on(run)
     check_end(run, recording.whole)
 
@@ -153,29 +149,19 @@ def faults_of(recording: Recording) -> list[Fault]:
     return found
 
 
-def fail_everywhere(case: str, place: Path, faults: Faults, sample: int | None) -> int:
-    recording = record(case, place)
-    cases = faults_of(recording)
-    chosen = cases if sample is None else some(cases, sample, case)
-    for fault in chosen:
-        check_failed(recording, place / "run", faults, fault)
-    print(f"{case}: {len(chosen)} of {len(cases)} failures at {len(recording.changes)} changes")
-    return len(chosen)
-
-
 THOROUGH = ("recorded", "resumed", "replicas", "forced")
 FAILING = [case for case in CASES if case != "interrupted"]  # its signal would come in the way of the failure
 
 
-@pytest.mark.parametrize("case", THOROUGH)
-def test_a_disk_that_fails_at_some_changes(place: Path, faults: Faults, case: str) -> None:
-    assert fail_everywhere(case, place, faults, sample=8) == 8
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", FAILING)
-def test_a_disk_that_fails_at_every_change(place: Path, faults: Faults, case: str) -> None:
-    assert fail_everywhere(case, place, faults, sample=None) > 140
+@sampled(THOROUGH, 8, FAILING)
+def test_a_disk_that_fails_at_every_change(place: Path, faults: Faults, case: str, sample: int | None) -> None:
+    recording = record(case, place)
+    cases = faults_of(recording)
+    chosen = some(cases, sample, case)
+    for fault in chosen:
+        check_failed(recording, place / "run", faults, fault)
+    print(f"{case}: {len(chosen)} of {len(cases)} failures at {len(recording.changes)} changes")
+    assert len(chosen) > (140 if sample is None else sample - 1)
 
 
 @pytest.fixture
@@ -207,18 +193,17 @@ def check_cut(recording: Recording, run: Path, k: int, what: str, disk: Disk) ->
     return read
 
 
-def cut_everywhere(case: str, place: Path, sample: int | None) -> Counter[str]:
+CUT = ("recorded", "unrecorded", "resumed", "resumed after a signal", "forced", "replicas")
+
+
+@sampled(CUT[:3:2], 20, CUT)
+def test_power_cuts(place: Path, case: str, sample: int | None) -> None:
     recording = record(case, place)
     states = list(each_once(recording, power_cut(recording.start, recording.changes)))
-    chosen = states if sample is None else some(states, sample, case)
+    chosen = some(states, sample, case)
     reads = Counter(check_cut(recording, place / "run", *state) for state in chosen)
     print(f"{case}: {len(recording.changes)} changes, {len(chosen)} of {len(states)} different disks; {dict(reads)}")
-    return reads
-
-
-@pytest.mark.parametrize("case", ["recorded", "resumed"])
-def test_some_power_cuts(place: Path, case: str) -> None:
-    assert sum(cut_everywhere(case, place, sample=20).values()) == 20
+    assert sum(reads.values()) > (400 if sample is None else sample - 1)
 
 
 def test_a_damaged_end_does_not_hide_the_way_out(place: Path) -> None:
@@ -233,9 +218,3 @@ def test_a_damaged_end_does_not_hide_the_way_out(place: Path) -> None:
         trainer("recorded")(run, resume=False)
     recording.go_on(run)
     check_end(run, recording.whole)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", ["recorded", "unrecorded", "resumed", "resumed after a signal", "forced", "replicas"])
-def test_power_cuts(place: Path, case: str) -> None:
-    assert sum(cut_everywhere(case, place, sample=None).values()) > 400

@@ -12,12 +12,7 @@ from dynamics_cli.training.session import obtain_run, plan_run
 
 BASE = {
     "name": "toy",
-    "dataset": {
-        "kind": "points",
-        "x": [[-1.5], [-1.0], [0.0], [0.25]],
-        "y": [0.7, -0.3, -0.3, 0.4],
-        "append_bias": True,
-    },
+    "dataset": {"kind": "points", "x": [[-1.5], [-1], [0], [0.25]], "y": [0.7, -0.3, -0.3, 0.4], "append_bias": True},
     "architecture": {"kind": "two_layer", "width": 20},
     "initialization": {"kind": "balanced", "scale": 0.3},
     "loss": {"kind": "mse"},
