@@ -1,7 +1,7 @@
 """Which stepper trains a problem, and where: a static cost model, never a timing.
 
-The constants are fitted to what `benchmarks/cost_model.py` prints; they decide between ways that differ by factors, so
-their absolute size matters little.
+The constants are fitted to the times that `benchmarks/cost_model.py` prints; they decide between ways that differ by
+factors, so their absolute size matters little.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _work(problem: Problem) -> float:
 
 
 def _flops(problem: Problem) -> float:
-    """Return those of the products of one iteration: forward, and backward but to the inputs."""
+    """Multiply-adds of the products of one iteration: forward, and backward but to the inputs."""
     first = next(iter(problem.shapes.values()))
     of_inputs = len(first) == 2 and not problem.config.architecture.factors
     return 3 * _work(problem) - of_inputs * 2.0 * _samples(problem) * math.prod(first)

@@ -59,7 +59,7 @@ class Fresh:
     def __init__(self, problem: Problem) -> None:
         assert problem.batch_size is not None
         self.batch_size, self._problem, self._number = problem.batch_size, problem, -1
-        # the size of a block is part of what is drawn: it must not depend on the machine
+        # the size of a block decides the samples: it must not depend on the machine
         self._updates = max(1, min(BLOCK, NUMBERS // problem.dataset.d) // self.batch_size)
         self._x = self._y = np.empty(0)
 

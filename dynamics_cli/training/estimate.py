@@ -1,4 +1,4 @@
-"""What a run will need, estimated before anything is allocated."""
+"""The needs of a run, estimated before anything is allocated."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def loss_interval(problem: Problem) -> int:
 
 
 def estimate(problem: Problem, choice: Choice) -> Estimate:
-    """Return what the run needs on the device and backend that the cost model chose.
+    """Return the needs of a run on the device and backend that the cost model chose.
 
     Raises:
         InputError: there are more iterations than a run can count, or too many snapshots to list.
@@ -91,7 +91,7 @@ def estimate(problem: Problem, choice: Choice) -> Estimate:
     looks = 0 if problem.batch_size is None else total // loss_interval(problem) + 1
     disk = snapshots * recorded + total // loss_interval(problem) * _STORED_LOSS_BYTES
     activations = batch * sum(sizes) * item
-    # this is no part of the cost model: what `auto` chooses, and so the identity of runs, does not depend on it
+    # this is no part of the cost model: the choice of `auto`, and so the identity of runs, does not depend on it
     moving = activations / _MOVED if by_torch and choice.device == "cpu" and activations > _CACHE else 0.0
     evaluated = [measure.samples(problem) for measure in chosen_measures(problem).values()]
     of_state = _SNAPSHOT + recorded / _WRITTEN + sum(_look(problem, samples) for samples in evaluated if samples)

@@ -1,4 +1,4 @@
-"""The training loop, one for every stepper, architecture and paper, and what it records on the way."""
+"""The training loop of every stepper, architecture and paper, and its recorder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Clock
+from dynamics_cli.kinds import Clock, Floats
 from dynamics_cli.recording.snapshots import Iterations, next_after
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.store import layout
@@ -20,7 +20,7 @@ from dynamics_cli.runs.store.checkpoints import Checkpoint
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.training.measuring import Measuring
 from dynamics_cli.training.signals import GivenUp, SignalWatch
-from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper
+from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper
 
 Progress = Callable[[int, float], None]
 """Called with the iteration reached and the last loss."""
@@ -30,9 +30,9 @@ CALL_SECONDS = 0.1
 SLOW_SECONDS = 0.3
 """A call that lasts longer is given up when a signal has come; for that the state before it is held in memory."""
 CHECKPOINT_SECONDS = 10.0
-"""Time between two checkpoints: what a kill can cost at most."""
+"""Time between two checkpoints: the most that a kill can cost."""
 HELD_SECONDS, HELD_BYTES = 0.1, 2**20
-"""What is recorded is held so long, and so much of it, before it is written: a write takes as long as many updates."""
+"""Rows are held so long, and so many bytes of them, before they are written: a write takes as long as many updates."""
 _CLOCK = "clock/time"
 _MEASURE = "measure/"
 Seen = tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.float64]]]
@@ -55,7 +55,7 @@ class TrainingEnd:
 
 @dataclass
 class Recorder:
-    """Hands what a run records while it trains to its writer, some times a second, and remembers the last loss."""
+    """Hands losses, weights and measures to the writer some times a second, and remembers the last loss."""
 
     writer: RunWriter
     loss_every: int
@@ -116,7 +116,7 @@ class Recorder:
         self._written = time.monotonic()
 
     def look_at(self, stepper: Stepper) -> Seen:
-        """Return the current weights and what is measured of them; nothing is written."""
+        """Return the current weights and their measures; nothing is written."""
         weights = stepper.parameters()
         measures = self.measuring.at(weights, stepper.iteration)
         return {name: weights[name] for name in self.parameters}, measures
@@ -156,8 +156,8 @@ class TrainingLoop:
                 if self.stepper.halted or self.stepper.iteration == self.total:
                     return self._end()
             except GivenUp:
-                pass  # the state is that of before; what was to be recorded of it is, on resumption
-            except Exception:  # such as that of a measure: what was recorded before it is kept
+                pass  # the state is the former one, and is recorded on resumption
+            except Exception:  # such as that of a measure: the rows before it are kept
                 self.recorder.write()
                 raise
             self._checkpoint()
@@ -178,7 +178,7 @@ class TrainingLoop:
 
     def _restore(self, resumed: Checkpoint) -> None:
         self._before = float(resumed.meta["seconds"])
-        state: State = dict(resumed.arrays)
+        state: StateDict = dict(resumed.arrays)
         clock_time = state.pop(_CLOCK, None)
         if self.recorder.clock is not None and clock_time is not None:
             self.recorder.clock.time = float(clock_time)
@@ -220,7 +220,7 @@ class TrainingLoop:
         self._record(snapshot_due=stepper.iteration == due)
 
     def _record(self, *, snapshot_due: bool) -> None:
-        """Record what is due of the current state and is not recorded yet."""
+        """Record the loss and the snapshot of the current state that are due and not recorded yet."""
         i = self.stepper.iteration
         looked_at = self.stepper.full_batch or self.stepper.halted or self.recorder.loss_at == i
         if not looked_at and (i % self.recorder.loss_every == 0 or i == self.total):
@@ -241,7 +241,7 @@ class TrainingLoop:
             self.recorder.snapshot(self.stepper.iteration, seen)
 
     def _end(self) -> TrainingEnd:
-        """Record what is still missing of the last state."""
+        """Record the loss and the snapshot of the last state."""
         if self.stepper.full_batch and not self.stepper.halted:
             self._look()
         self._snapshot()
@@ -285,6 +285,6 @@ class TrainingLoop:
 
 
 def _next_chunk(chunk: int, done: int, seconds: float) -> int:
-    """Return how many updates the next call may do, given how many the last one did in which time."""
+    """Return how many updates the next call may do, given the updates and the seconds of the last call."""
     wanted = done * CALL_SECONDS / max(seconds, 1e-6)  # a recording point may have cut the call short
     return max(1, int(min(wanted, 4.0 * chunk)))

@@ -1,4 +1,4 @@
-"""What is measured at the recorded states during training."""
+"""Measures of the recorded states during training."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def chosen_measures(problem: Problem) -> dict[str, Measure]:
 
 
 def _offers(problem: Problem, cls: type) -> bool:
-    """Return whether a problem has a measure, one that needs no settings."""
+    """Return whether a problem offers a measure that needs no settings."""
     with suppress(InputError):
         return not any(field.is_required() for field in cls.model_fields.values()) and cls().offered(problem)  # type: ignore[attr-defined]
     return False
@@ -111,7 +111,7 @@ class Measuring:
         return numbers, memories
 
     def _numbers(self, name: str, measure: Measure, state: State) -> Floats:
-        """Return what a measure gives of a state, if these are numbers of the shape that it gave before."""
+        """Return the numbers that a measure gives of a state, in the shape that it gave before."""
         with _unshared() if is_foreign(type(measure)) else nullcontext():
             given = measure.measure(state)
         array = np.empty(0, object)
@@ -127,7 +127,7 @@ class Measuring:
         raise KindError(f"measure.kind {measure.kind!r} gives {told}, not {expected}")
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Return what the measures remember, for the checkpoint."""
+        """Return the memories of all measures, for the checkpoint."""
         remembered = {
             f"{r}/{name}/{key}": value
             for r, memories in enumerate(self.memories)

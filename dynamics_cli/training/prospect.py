@@ -1,4 +1,4 @@
-"""What training would do and need, without doing it: `dyn train --dry-run`."""
+"""The plan of a run, its needs and its obstacles, without training: `dyn train --dry-run`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dynamics_cli.training.session import Plan
 
 @dataclass(frozen=True)
 class Prospect:
-    """A plan, and what is in the way of it."""
+    """A plan, and the run that stands in its way."""
 
     plan: Plan
     status: str | None
     """Status of the run that is there; None without one."""
     action: str
-    """What training would do now, in words."""
+    """The action of training now, in words."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints: the run, what would be done, and the needs (see `Estimate`)."""
+        """Return the JSON of `--json`: the run, the action, and the needs (see `Estimate`)."""
         return {
             "path": self.plan.directory,
             "hash": self.plan.hash,
@@ -37,7 +37,7 @@ class Prospect:
 
 
 def found_run(plan: Plan) -> Run | None:
-    """Return the run that is where a plan would make one, unverified; None without one.
+    """Return the run in the directory of a plan, unverified; None where there is no run.
 
     Raises:
         RunError: it is damaged.
@@ -46,7 +46,7 @@ def found_run(plan: Plan) -> Run | None:
 
 
 def prospect(plan: Plan, *, resume: bool = False, force: bool = False) -> Prospect:
-    """Say what training a plan would do with these options.
+    """Return the action of training a plan with these options.
 
     Raises:
         RunError: the disk has less room than the run needs, or the run that is there is damaged.

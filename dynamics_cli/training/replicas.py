@@ -1,4 +1,4 @@
-"""Which networks can be trained together, as the replicas of one run."""
+"""Networks that can be trained together, as the replicas of one run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dynamics_cli.training.problem import build_problem, samples_of
 BATCH_BYTES = 256 * 2**20
 """Weights, gradients and recorded numbers of one batch stay below about this size."""
 BATCH_SIZE = 4096
-"""Most replicas of a run: what a kill between two checkpoints can cost, and the rows of one table of settings."""
+"""Most replicas of a run: the most that a kill between two checkpoints costs, and the rows of a table of settings."""
 MOST_BATCHES = 48
 """Batches that networks of one shape are cut into, where there is memory for it: each is a directory of some files."""
 BATCH_SECONDS = 600.0
@@ -84,7 +84,7 @@ def build_problems(configs: Sequence[RunConfig], *, drawn: bool = True) -> list[
 
 @blamed()
 def batch_key(problem: Problem) -> str | None:
-    """Return what problems trained together must have in common; None for one that has to be trained alone.
+    """Return the key that problems trained together share; None for a problem that has to be trained alone.
 
     Raises:
         InputError: the config asks for a measure that this problem does not offer.
@@ -104,7 +104,7 @@ def batch_key(problem: Problem) -> str | None:
 
 
 def _way(problem: Problem) -> str | None:
-    """Return what trains several networks of a problem together; None where nothing does."""
+    """Return the way that trains several networks of a problem together; None where there is none."""
     config, asked = problem.config, problem.config.backend
     choices = possible(problem)
     able = {c.backend for c in choices if config.device == c.device or (config.device, c.device) == ("auto", "cpu")}
@@ -118,7 +118,7 @@ def _way(problem: Problem) -> str | None:
 
 
 def belong_together(problems: Sequence[Problem]) -> bool:
-    """Whether problems have one `batch_key`; of those that share their sections one is asked.
+    """Whether problems have one `batch_key`; problems that share their sections are asked once.
 
     Raises:
         InputError: a config asks for a measure that its problem does not offer.
@@ -141,7 +141,7 @@ def dataset_of(config: RunConfig, there: dict[str, Samples], *, drawn: bool = Tr
 
 
 def batch_size(problem: Problem, total: int, *, timed: bool = True) -> int:
-    """Return how many of `total` networks like this one are trained together: what memory and, if `timed`, time allow.
+    """Return how many of `total` networks like this one are trained together, by memory and, if `timed`, by time.
 
     The time is that of the static cost model on a CPU, so that every machine cuts a sweep in the same way.
     """
@@ -150,7 +150,7 @@ def batch_size(problem: Problem, total: int, *, timed: bool = True) -> int:
     if not timed:
         return most
     on_cpu = problem.config.model_copy(update={"device": "cpu"})
-    with suppress(DynError):  # what cannot be trained tells so when it is
+    with suppress(DynError):  # a problem that cannot be trained is refused when it is planned
         seconds = estimate(problem, choose([replace(problem, config=on_cpu)] * 2)).seconds
         most = max(1, min(most, int(BATCH_SECONDS / max(seconds, 1e-9))))
     return -(-total // -(-total // most))  # batches of about one size

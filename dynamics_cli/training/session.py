@@ -1,4 +1,4 @@
-"""From configs to a finished run: identity, reuse, the lock, training, and what the run says of itself.
+"""From configs to a finished run: identity, reuse, the lock, training, and the entries of `run.json`.
 
 A run is one network, or several of equal shape that are trained side by side, its replicas.
 """
@@ -53,13 +53,13 @@ class Plan:
     """One, or those of the replicas; they share everything but what `replicas.batch_key` leaves free."""
     choice: Choice
     needs: Estimate
-    """What each of the networks needs."""
+    """Needs of each network."""
     hash: str
     directory: Path
 
     @property
     def problem(self) -> Problem:
-        """The first problem, which says for all of them what is recorded and for how long."""
+        """The first problem; all problems record the same states for the same number of iterations."""
         return self.problems[0]
 
     @property
@@ -201,17 +201,17 @@ def _refuse_other_code(run: Run, plan: Plan) -> None:
 
 
 def _refuse_runs_of_other_code(plan: Plan) -> None:
-    """Refuse to begin a run where one is to be resumed that the same config has begun with other code."""
+    """Refuse to begin a run where an unfinished run of the same config and other code is to be resumed."""
     if not foreign_sources(plan.config):
         return
     for directory in sorted(plan.directory.parent.glob(f"{plan.config.name}-*")):
         if directory != plan.directory and (directory / layout.INFO).exists():
-            with suppress(RunError, InputError):  # one that cannot be read is none to go on with
+            with suppress(RunError, InputError):  # nobody can go on with a run that cannot be read
                 _refuse_other_code(Run(directory), plan)
 
 
 def _reached(run: Run) -> str:
-    """Say how far a run has come; after a power cut, what it recorded last may be damaged, which resuming drops."""
+    """Say how far a run has come; after a power cut, its last rows may be damaged, and resuming drops them."""
     try:
         return f" at iteration {run.iterations}"
     except CorruptRunError as error:
@@ -243,7 +243,7 @@ def _info(plan: Plan) -> dict[str, Any]:
 
 
 def _environment(plan: Plan) -> dict[str, Any]:
-    """Return what beside config and versions decides the last digits of the run, with threads where these do."""
+    """Return the conditions beside config and versions that decide a run's last digits, with threads where these do."""
     found = environment()
     if plan.problem.convolutional or plan.choice.device == "cuda":
         import torch
@@ -261,7 +261,7 @@ def differences(base: RunConfig, other: RunConfig) -> dict[str, Any]:
 
 
 def _train(plan: Plan, writer: RunWriter, progress: Progress | None, remedy: str) -> None:
-    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues what is interrupted.
+    """Build the stepper, train, record, and say in `run.json` how it ended; `remedy` continues an interrupted run.
 
     Raises:
         RunError: the run could not go on; it has ended as failed.
@@ -327,7 +327,7 @@ def _lost(problems: Sequence[Problem], weights: Mapping[str, NDArray[np.floating
     for r, problem in enumerate(problems):
         if problem.dataset is not looked:  # replicas often share one
             looked = problem.dataset
-            some = slice(None, None, -(-looked.n // problem.block_samples("cpu")))  # what takes a tenth of a second
+            some = slice(None, None, -(-looked.n // problem.block_samples("cpu")))  # for a tenth of a second at most
             x = looked.x[some]
             varied = np.ptp(looked.y[some], axis=0).any() and np.ptp(x, axis=0).any()
         if not varied:

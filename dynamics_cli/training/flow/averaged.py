@@ -21,9 +21,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.integrate import RK23, RK45
 
-from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
-from dynamics_cli.training.steppers.base import Floats
 from dynamics_cli.training.totals import total, total_and_gradients
 
 KINK_TOLERANCE = 1e-4
@@ -40,7 +39,7 @@ class AveragedFlow(Integrator):
     def __init__(self, problem: Problem, device: str) -> None:
         optimizer: Any = problem.config.optimizer
         sigma = getattr(problem.config.architecture, "sigma", None)
-        # what has no activation to choose has kinks
+        # networks without a choice of activation have kinks
         smooth = sigma is not None and sigma.smooth and problem.loss.smooth
         self.pair = RK45 if smooth else RK23
         self.rtol = optimizer.rtol if smooth else max(optimizer.rtol, KINK_TOLERANCE)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.kinds import Floats
+from dynamics_cli.training.steppers.base import StateDict
 
 SMALLEST_STEP = 1e-13
 """A step below this times the time reached (or the first step) cannot be taken."""
@@ -17,7 +18,7 @@ _COUNTED = ("time", "steps", "rejected", "error")
 class Integrator(ABC):
     """Follows the flow step by step, in float64; the steps know nothing of when they are looked at.
 
-    What lies within the last step can be read at any time in it, by dense output.
+    Dense output reads the flow at any time within the last step.
     """
 
     kept: ClassVar[tuple[str, ...]]
@@ -50,24 +51,24 @@ class Integrator(ABC):
     def weights(self, time: float) -> dict[str, Floats]:
         """Return the weights by name at a time in the last step; before the first step at time 0 only."""
 
-    def state_dict(self) -> State:
+    def state_dict(self) -> StateDict:
         """Return everything that `load_state_dict` needs to go on bit for bit."""
         return {name: np.array(getattr(self, name)) for name in (*_COUNTED, *self.kept)}
 
-    def load_state_dict(self, state: State) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         for name in (*_COUNTED, *self.kept):
             value = np.array(state[name])
             setattr(self, name, value if value.ndim else value.item())
 
     def achieved(self) -> dict[str, float]:
-        """Return the tolerance that was kept, and what keeping it took and gave."""
+        """Return the tolerance, the error estimate, and the steps done and rejected."""
         numbers = {"tolerance": self.rtol, "error_estimate": self.error}
         return {**numbers, "steps": self.steps, "rejected": self.rejected}
 
     @abstractmethod
     def numbers(self) -> dict[str, float]:
-        """Return what the integration took."""
+        """Return the work of the integration: steps, gradients and kernels computed."""
 
 
 def too_small(step: float, time: float, rtol: float) -> FloatingPointError:

@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.flow.base import SMALLEST_STEP, Integrator, too_small
 from dynamics_cli.training.kernels.arcs import ORDER as TAYLOR_ORDER
 from dynamics_cli.training.kernels.arcs import POLYNOMIALS, evolve
 from dynamics_cli.training.kernels.boundaries import OFF, ON, SLIDING, workspace
 from dynamics_cli.training.kernels.tangent import tangent_kernel
-from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import one_blas_thread
 
 _ROOT6 = np.sqrt(6.0)
@@ -47,9 +47,9 @@ RADAU = np.array(
 """`RADAU[i, l]` is the integral of the l-th Lagrange polynomial from 0 to node i."""
 TO_COEFFICIENTS = np.linalg.inv(np.vander(NODES, increasing=True))
 ERROR_SHARE = 0.23515
-"""Mean over the step of `|prod (t - node)| / |prod node|`: what an error 1 at its start means for the whole step."""
+"""Mean over the step of `|prod (t - node)| / |prod node|`: the mean error of a step whose error at its start is 1."""
 CONVERGED = 0.1
-"""Newton's method ends when what it changes is below this times the tolerance."""
+"""Newton's method ends when its correction is below this times the tolerance."""
 MOST_SWEEPS = 8
 LARGEST_GROWTH, SMALLEST_GROWTH, SAFETY, ORDER = 4.0, 0.2, 0.9, 4
 FIRST_STEP = 0.1
@@ -59,7 +59,7 @@ _WHEN = ("now", "before")
 
 
 @dataclass
-class Neurons:
+class NeuronStates:
     """The state of all neurons: pre-activations, output weights, coefficients on the inputs, modes."""
 
     Z: Floats
@@ -67,9 +67,9 @@ class Neurons:
     C: Floats
     mode: NDArray[np.int8]
 
-    def copy(self) -> Neurons:
+    def copy(self) -> NeuronStates:
         """Return a copy."""
-        return Neurons(self.Z.copy(), self.a.copy(), self.C.copy(), self.mode.copy())
+        return NeuronStates(self.Z.copy(), self.a.copy(), self.C.copy(), self.mode.copy())
 
 
 class LocatedFlow(Integrator):
@@ -95,7 +95,7 @@ class LocatedFlow(Integrator):
         self.lengths, self.w_0_squared = np.linalg.norm(self.x, axis=1), np.sum(self.W_0**2, axis=1)
         self.work, self.series = workspace(len(self.y)), np.empty((POLYNOMIALS, TAYLOR_ORDER + 2))
         modes = np.where(self.Z_0 > 0, ON, OFF).astype(np.int8)
-        self.now = Neurons(self.Z_0.copy(), initial["output_weight"], np.zeros_like(self.Z_0), modes)
+        self.now = NeuronStates(self.Z_0.copy(), initial["output_weight"], np.zeros_like(self.Z_0), modes)
         self.before = self.now
         self.began, self.length = 0.0, 0.0  # of the last step
         self.nodes = np.zeros((3, len(self.y)))  # r at the nodes of the last step
@@ -120,7 +120,7 @@ class LocatedFlow(Integrator):
             outputs = np.repeat(self._outputs(self.now)[None], len(times), axis=0)
         else:
             outputs = self._sweep(self.before, self.nodes, self.length, self._share(times), 1.0)[0]
-        # one by one, so that a loss does not depend on how many are asked for
+        # singly, so that a loss does not depend on how many are asked for
         return np.array([float(self.criterion.total(h, self.y)) for h in outputs])
 
     def weights(self, time: float) -> dict[str, Floats]:
@@ -132,27 +132,27 @@ class LocatedFlow(Integrator):
         with one_blas_thread():
             return {"hidden_weight": self.W_0 + neurons.C @ self.x, "output_weight": neurons.a.copy()}
 
-    def state_dict(self) -> State:
+    def state_dict(self) -> StateDict:
         """Return the last step and all counters."""
         neurons = {f"{when}/{name}": value for when in _WHEN for name, value in vars(getattr(self, when)).items()}
         return super().state_dict() | {name: np.array(value) for name, value in neurons.items()}
 
-    def load_state_dict(self, state: State) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         super().load_state_dict(state)
         for when in _WHEN:
             neurons: dict[str, Any] = {name: np.array(state[f"{when}/{name}"]) for name in vars(getattr(self, when))}
-            setattr(self, when, Neurons(**neurons))
+            setattr(self, when, NeuronStates(**neurons))
 
     def numbers(self) -> dict[str, float]:
-        """Return the work done; a sweep costs three gradients, a tangent kernel and m activation changes one each."""
+        """Return the work done; a sweep counts as three gradients, a tangent kernel or m activation changes as one."""
         evaluations = 3 * self.sweeps + self.jacobians + -(-self.restarts // len(self.now.a))
         return {"steps": self.steps, "gradient_evaluations": evaluations, "activation_changes": self.changes}
 
     def _share(self, times: Floats) -> Floats:
         return np.clip((times - self.began) / self.length, 0.0, 1.0)
 
-    def _outputs(self, neurons: Neurons) -> Floats:
+    def _outputs(self, neurons: NeuronStates) -> Floats:
         with one_blas_thread():
             h: Floats = neurons.a @ self.sigma(neurons.Z)
             return h
@@ -163,8 +163,8 @@ class LocatedFlow(Integrator):
             return np.stack([self.weight * np.asarray(self.criterion.derivatives(h, self.y)) for h in outputs])
 
     def _sweep(
-        self, start: Neurons, nodes: Floats, length: float, shares: Floats, end: float
-    ) -> tuple[Floats, Neurons, int]:
+        self, start: NeuronStates, nodes: Floats, length: float, shares: Floats, end: float
+    ) -> tuple[Floats, NeuronStates, int]:
         """Return the outputs (k, n) at `shares` (k,) of a step, the neurons at its `end`, and activation changes."""
         neurons = start.copy()
         outputs = np.zeros((len(shares), len(self.y)))
@@ -209,7 +209,7 @@ class LocatedFlow(Integrator):
         self.changes += changes
         return True
 
-    def _solve(self, length: float) -> tuple[Floats, Neurons, Floats, int] | None:
+    def _solve(self, length: float) -> tuple[Floats, NeuronStates, Floats, int] | None:
         """Return r at the nodes (3, n), neurons and r (n,) at the end, and activation changes; None if not found."""
         nodes, factors, last = self._predicted(length), None, np.inf
         for sweep in range(MOST_SWEEPS):

@@ -30,7 +30,7 @@ POLYNOMIALS = 15
 REACH = 0.4
 """Length of an arc times `||D||`: the sign of z is looked at once an arc."""
 EVENTS_PER_SAMPLE = 50
-"""Activation changes of one neuron in one step after which no more are looked for."""
+"""Activation changes of one neuron in one step after which further changes are not located."""
 _NONE, _CROSSING, _RELEASED_OFF, _RELEASED_ON, _OUTPUT_SIGN = -1, 0, 1, 2, 3
 
 
@@ -181,7 +181,7 @@ def change(G, lengths, size, z, mode, f, alpha, sign, k, kind, at_once, work):  
         settle(G, lengths, size, z, mode, f, alpha, sign, work)
         if mode[k] == before and at_once:
             mode[k] = SLIDING  # rounding: it neither stays nor leaves
-    elif kind == _OUTPUT_SIGN:  # what attracted repels from now on
+    elif kind == _OUTPUT_SIGN:  # attracting samples repel from now on
         for i in range(n):
             if mode[i] == SLIDING:
                 mode[i] = ON if f[i] * sign < 0.0 else OFF

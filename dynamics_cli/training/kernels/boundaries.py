@@ -107,7 +107,7 @@ def settle(G, lengths, size, z, mode, f, alpha, sign, work):  # type: ignore[no-
         V[BASE, i], V[SCALE, i] = 0.0, abs(f[boundary[i]]) * A[i, i]
     i = 0
     for k in range(G.shape[0]):
-        if i < nb and boundary[i] == k:  # these are what is to be found
+        if i < nb and boundary[i] == k:  # these are the unknowns
             i += 1
             continue
         d = -f[k] if mode[k] == ON else -alpha * f[k]

@@ -1,4 +1,4 @@
-"""What kernels of two-layer networks share: losses by number."""
+"""Losses by number, for the kernels of two-layer networks."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def drift(G, mode, F, alpha, d, U, work):  # type: ignore[no-untyped-def]
 
 @numba.njit(**PIECE)
 def add(G, k, d0, d1, d2, d, U):  # type: ignore[no-untyped-def]
-    """Set the coefficients of sample `k`, and add what it does to the products with all samples."""
+    """Set the coefficients of sample `k`, and add its share to the products with all samples."""
     d[0, k], d[1, k], d[2, k] = d0, d1, d2
     if d0 != 0.0 or d1 != 0.0 or d2 != 0.0:
         for i in range(G.shape[0]):

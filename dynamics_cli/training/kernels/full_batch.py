@@ -9,7 +9,7 @@ from dynamics_cli.compiling import INLINE, OPTIONS
 from dynamics_cli.training.kernels.common import loss_derivative, loss_value
 
 BLOCK = 1024
-"""Neurons of a block of a wide network: what an iteration takes of a block stays in the caches."""
+"""Neurons of a block of a wide network: the weights and activations of a block stay in the caches."""
 WIDE = 2**19
 """Weights and activations from which on a network is wide: less would not repay that the cores wait for each other."""
 

@@ -49,7 +49,7 @@ def tangent_kernel(G, Z, a, mode, alpha, train_output, K, work):  # type: ignore
 
 @numba.njit(**INLINE)
 def project(G, square, slope, index, sliding, K, A, S):  # type: ignore[no-untyped-def]
-    """Subtract from `K` what a neuron of `slope` (n,) does not follow, since it slides along `sliding` of `index`."""
+    """Subtract from `K` the directions that a neuron of `slope` (n,) sliding along `sliding` of `index` leaves out."""
     n = len(slope)
     for p in range(sliding):
         for q in range(p + 1):

@@ -1,1 +1,1 @@
-"""Steppers: what advances a network; the contract is in `base`."""
+"""Steppers advance a network from state to state; their contract is in `base`."""

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from dynamics_cli.architectures._networks import GanNetwork
-from dynamics_cli.kinds import Problem, stream
+from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
-from dynamics_cli.training.steppers.base import Floats, only
+from dynamics_cli.training.steppers.base import only
 
 PLAYERS = ("discriminator", "generator")
 _LOOKED_AT = 2000
@@ -22,8 +22,8 @@ _LOOKED_AT = 2000
 class AdversarialStepper(AutogradStepper):
     """An iteration is some updates of the discriminator, each on new batches, then one of the generator.
 
-    Batches are those of `Batches`, noise is a function of (seed, iteration, update): nothing depends on what was drawn
-    before. The recorded loss is the discriminator's on fixed points and noise.
+    Batches are those of `Batches`, noise is a function of (seed, iteration, update): nothing depends on earlier
+    draws. The recorded loss is the discriminator's on fixed points and noise.
     """
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:

@@ -21,11 +21,11 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from dynamics_cli.engine.units import Update, update_unit
-from dynamics_cli.kinds import Architecture, Descent, Loss, Problem, stream
+from dynamics_cli.kinds import Architecture, Descent, Floats, Loss, Problem, stream
 from dynamics_cli.kinds.tracing import facts
 from dynamics_cli.memory import ON_GPU
 from dynamics_cli.training.batches import Fresh, batches_of
-from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 from dynamics_cli.training.totals import total, total_and_gradients
 
@@ -33,7 +33,7 @@ Tensors = dict[str, Tensor]
 SMALL_WORK = 2**20
 """Multiply-adds of an iteration up to which one thread does it all."""
 MOST_WORK = 2**25
-"""Multiply-adds of an update of one network beyond which the work itself takes the time, not the asking for it."""
+"""Multiply-adds of an update of one network beyond which the products take the time, not the calls of torch."""
 
 
 def network_of(problem: Problem, device: str) -> nn.Module:
@@ -44,9 +44,9 @@ def network_of(problem: Problem, device: str) -> nn.Module:
 
 @contextmanager
 def threads_for(problem: Problem, samples: int) -> Iterator[None]:
-    """Have torch work on one thread where an update from so many samples only loses by a second; without, as before.
+    """Have torch work on one thread where a second thread would slow an update from so many samples.
 
-    But for convolutions, it has the same bits on one.
+    Networks without convolutions have the same bits on one thread and on many.
     """
     threads = torch.get_num_threads()
     small = samples * problem.multiply_adds <= SMALL_WORK and not problem.convolutional
@@ -96,7 +96,7 @@ def stackable(problem: Problem) -> bool:
 
 
 class _Key(tuple[Any, ...]):
-    """An architecture, a loss and the columns of samples, by what they say of themselves."""
+    """An architecture, a loss and the number of columns, hashed by their settings."""
 
     def __hash__(self) -> int:
         return hash((type(self[0]), self[0].model_dump_json(), type(self[1]), self[2]))
@@ -128,7 +128,7 @@ def _value_of(model: nn.Module, loss: Loss) -> Callable[..., Tensor]:
 
 
 @dataclass
-class Group:
+class WeightGroup:
     """Weights that an optimizer moves together: those of one step size, of replicas with equal optimizers."""
 
     optimizer: Descent
@@ -140,7 +140,7 @@ class Group:
     update: Callable[..., None]
     """As `Descent.update`."""
     memory: Tensors = field(default_factory=dict)
-    """What the optimizer remembers of them."""
+    """The optimizer's memory of these weights."""
 
 
 class AutogradStepper(SideBySide):
@@ -191,7 +191,7 @@ class AutogradStepper(SideBySide):
         """Return the names of weights that one update moves, by a name of the update."""
         return {"all": list(self._trained)}
 
-    def _grouped(self, names: Sequence[str], compiled: bool) -> Iterator[Group]:
+    def _grouped(self, names: Sequence[str], compiled: bool) -> Iterator[WeightGroup]:
         factors = self.problems[0].step_factors()
         optimizers = [(p.config.optimizer, r) for r, p in enumerate(self.problems)]
         for _, equal in groupby(optimizers, lambda one: one[0].model_dump_json(exclude={"stop_below"})):
@@ -203,9 +203,9 @@ class AutogradStepper(SideBySide):
             for factor in dict.fromkeys(factors.get(name, 1.0) for name in names):
                 moved = {name: self._weights[name] for name in names if factors.get(name, 1.0) == factor}
                 if self._single:
-                    yield Group(optimizer, factor, moved, None, update)
+                    yield WeightGroup(optimizer, factor, moved, None, update)
                 else:
-                    yield Group(optimizer, factor, {name: w[own] for name, w in moved.items()}, own, update)
+                    yield WeightGroup(optimizer, factor, {name: w[own] for name, w in moved.items()}, own, update)
 
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
@@ -270,7 +270,7 @@ class AutogradStepper(SideBySide):
         else:
             gradients, loss = self._mapped(self._both, x, y, axis)
         if self._label_noise and self.full_batch:
-            loss = self._total()  # what is recorded is the loss of the labels themselves
+            loss = self._total()  # the recorded loss is that of labels without noise
         self._update("all", i, gradients, loss)
         return loss
 
@@ -307,19 +307,19 @@ class AutogradStepper(SideBySide):
         return {name: w.detach().cpu().numpy().copy() for name, w in self._weights.items()}
 
     def _memories(self) -> Iterator[tuple[str, Tensors]]:
-        """Yield what the optimizers remember, with where it stands in a checkpoint."""
+        """Yield the memory of each group with its place in a checkpoint."""
         for part, groups in self._groups.items():
             for k, group in enumerate(groups):
                 yield f"memory/{part}.{k}/", group.memory
 
-    def kept(self) -> State:
+    def kept(self) -> StateDict:
         """Return copies of weights and memories; see `SideBySide.kept`."""
-        state: State = {f"parameter/{name}": value for name, value in self.parameters().items()}
+        state: StateDict = {f"parameter/{name}": value for name, value in self.parameters().items()}
         for place, memory in self._memories():
             state |= {f"{place}{key}": value.detach().cpu().numpy().copy() for key, value in memory.items()}
         return state
 
-    def put(self, state: State) -> None:
+    def put(self, state: StateDict) -> None:
         """Set weights and memories; see `SideBySide.put`."""
         with torch.no_grad():
             for name, w in self._weights.items():

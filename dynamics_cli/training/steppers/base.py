@@ -9,10 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds import Floats, Problem
 
-Floats = NDArray[np.float64]
-State = dict[str, NDArray[np.generic]]
+StateDict = dict[str, NDArray[np.generic]]
 Halt = Literal["stopped", "diverged"]
 
 
@@ -32,7 +31,7 @@ class Stepper(ABC):
     full_batch: bool
     """Whether losses come for free with every update."""
     steady: bool = True
-    """Whether a call takes about as long as one like it before."""
+    """Whether calls for equally many updates take about equally long."""
     iteration: int = 0
     """Number of updates done."""
     stop_below: float | None = None
@@ -66,15 +65,15 @@ class Stepper(ABC):
         """Return copies of the current weights, by name."""
 
     def numbers(self) -> dict[str, Any]:
-        """Return what `run.json` is to say about the work done and, of replicas, about the end of each."""
+        """Return the entries of `run.json` about the work done and, of replicas, about the end of each."""
         return {}
 
     @abstractmethod
-    def state_dict(self) -> State:
+    def state_dict(self) -> StateDict:
         """Return everything that `load_state_dict` needs to go on bit for bit, as plain arrays."""
 
     @abstractmethod
-    def load_state_dict(self, state: State) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Go on from `state`, a former `state_dict()`."""
 
 

@@ -10,14 +10,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
 from dynamics_cli.training.kernels.batches import CHUNK, run_batches, run_full, total_loss
 from dynamics_cli.training.kernels.full_batch import BLOCK, WIDE, run_dense, run_dense_replicas, run_wide
 from dynamics_cli.training.kernels.layout import pack, sparse_rows, unpack
-from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 
 
@@ -45,11 +45,11 @@ class CompiledStepper(SideBySide):
         if self.full_batch and (len(problems) > 1 or n > CHUNK or self._wide):  # kernels that take all cores
             _start_threads()
 
-    def kept(self) -> State:
+    def kept(self) -> StateDict:
         """Return copies of the weights; see `SideBySide.kept`."""
         return dict(zip(("hidden_weight", "output_weight"), unpack(self._W, self._a, self.width), strict=True))
 
-    def put(self, state: State) -> None:
+    def put(self, state: StateDict) -> None:
         """Set the weights; see `SideBySide.put`."""
         hidden: Any = state["hidden_weight"]
         output: Any = state["output_weight"]

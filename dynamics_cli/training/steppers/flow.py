@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Problem
+from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.flow.base import Integrator
-from dynamics_cli.training.steppers.base import Floats, State, Stepper, first_halt, only
+from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt, only
 
 
 class FlowStepper(Stepper):
     """Looks at an integrator at the times of a grid; weights are float64 inside whatever the dtype of the run."""
 
     full_batch = True
-    steady = False  # between two times of the grid there may be one step of the integrator or a million
+    steady = False  # between two times of the grid the integrator may take a single step or a million
 
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
         """Choose the integrator: `flow` locates changes of activation, `autograd` takes any architecture."""
@@ -59,17 +59,17 @@ class FlowStepper(Stepper):
         weights = self.integrator.weights(float(self.times[self.iteration]))
         return {name: value.astype(self._dtype) for name, value in weights.items()}
 
-    def state_dict(self) -> State:
+    def state_dict(self) -> StateDict:
         """Return the state of the integrator and the number of the current state."""
         return {"iteration": np.array(self.iteration), **self.integrator.state_dict()}
 
-    def load_state_dict(self, state: State) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         self.iteration = int(state["iteration"])
         self.integrator.load_state_dict(state)
 
     def numbers(self) -> dict[str, Any]:
-        """Return what the integration took, and what its error control achieved."""
+        """Return the work of the integration and the error that its control achieved."""
         return {**self.integrator.numbers(), "flow": self.integrator.achieved()}
 
     def _reach(self, i: int) -> None:

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 from dynamics_cli.engine import network, units
 from dynamics_cli.engine.layout import Layout, blocks, some
 from dynamics_cli.engine.native import packer, place
-from dynamics_cli.kinds import Descent, Problem
+from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.kinds.tracing import is_identity
 from dynamics_cli.recording.derivatives import trained_names
 from dynamics_cli.training.batches import Batches, Fresh, batches_of, chosen
 from dynamics_cli.training.kernels import chunks_of, spanned
-from dynamics_cli.training.steppers.base import Floats, State
+from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 from dynamics_cli.training.steppers.span import Span
 
 CHUNK_NUMBERS, CHUNK_ROWS = 2**20, 64
 """Numbers that the layers give in a chunk, at most, unless it has few samples."""
 Data = tuple[Weights, ...]
-"""Inputs (Q, n, d), labels (Q, n, 1 or C), and what is subtracted from the outputs (Q, n, C)."""
+"""Inputs (Q, n, d), labels (Q, n, 1 or C), and the offsets of the outputs (Q, n, C)."""
 Batched = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-class Work(NamedTuple):
-    """A call of the kernel for some replicas: what it is given, and where it writes."""
+class KernelCall(NamedTuple):
+    """The arguments of a call of the kernel, and the arrays that it writes."""
 
     data: Data
     weight: float
@@ -108,7 +108,7 @@ class LayersStepper(SideBySide):
             self._all_sums()
             self._records = kept
 
-    # -- what a network is for the kernel
+    # -- the network as the kernel reads it
 
     def _in_span(self, problem: Problem) -> tuple[Problem, list[dict[str, Weights]]]:
         """Return the first problem and all initial weights in the coordinates that the kernel is given."""
@@ -150,7 +150,7 @@ class LayersStepper(SideBySide):
         return min(rows, max(CHUNK_ROWS, CHUNK_NUMBERS // self._layout.numbers))
 
     def _made_buffers(self, rows: int) -> list[Weights]:
-        """Return what the kernel works on, for chunks of so many samples, of one thread.
+        """Return the work space of one thread for chunks of so many samples.
 
         Activations, slopes, scratch, a gradient, that of a chunk, and a batch.
         """
@@ -177,7 +177,7 @@ class LayersStepper(SideBySide):
 
     # -- training
 
-    def _call(self, work: Work, replicas: tuple[int, int], slot: int) -> None:
+    def _call(self, work: KernelCall, replicas: tuple[int, int], slot: int) -> None:
         """Call the kernel, see there; `slot` says whose buffers it works on."""
         data, batched = work.data, work.batched
         steps = (one[0].size if len(one) > 1 else 0 for one in data)  # from replica to replica
@@ -202,7 +202,7 @@ class LayersStepper(SideBySide):
         finally:
             wait(futures)
 
-    def _each_replica(self, work: Work) -> None:
+    def _each_replica(self, work: KernelCall) -> None:
         """Call the kernel for all replicas, shared out among the threads."""
         R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
         bounds = [k * R // parts for k in range(parts + 1)]
@@ -219,7 +219,7 @@ class LayersStepper(SideBySide):
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
         R, lrs, weight = len(self.problems), self._lrs(self.iteration, n), self.sample_weight
-        work = Work(self._data, weight, self._rows, lrs, self.iteration, np.empty((R, n)), np.empty(R, np.int64))
+        work = KernelCall(self._data, weight, self._rows, lrs, self.iteration, np.empty((R, n)), np.empty(R, np.int64))
         if not self._apart(self._rows):
             self._each_replica(work)
             return work.losses, work.done
@@ -255,7 +255,7 @@ class LayersStepper(SideBySide):
         """Do the updates from iteration `at` on, batch b of `samples[r, ends[b] : ends[b + 1]]`."""
         R, n, mean = len(self.problems), len(ends) - 1, self.criterion.reduction == "mean"
         losses, done = np.zeros((R, n)), np.empty(R, np.int64)
-        work = Work(data, 1.0, self._batch_rows, self._lrs(at, n), at, losses, done, (samples, ends), mean)
+        work = KernelCall(data, 1.0, self._batch_rows, self._lrs(at, n), at, losses, done, (samples, ends), mean)
         if not self._apart(self._batch_rows):
             self._each_replica(work)
             return
@@ -286,13 +286,13 @@ class LayersStepper(SideBySide):
                     self._gradient += self._buffers[slot][3]
         return total
 
-    def _looking(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> Work:
+    def _looking(self, data: Data, weight: float, rows: int, *, gradients: bool = False) -> KernelCall:
         """Return the work of summing losses (R, 1), without an update."""
         R = len(self.problems)
         losses, done = np.empty((R, 1)), np.empty(R, np.int64)
-        return Work(data, weight, rows, np.empty((R, 1)), 0, losses, done, gradients=gradients, updates=False)
+        return KernelCall(data, weight, rows, np.empty((R, 1)), 0, losses, done, gradients=gradients, updates=False)
 
-    def _update(self, work: Work, t: int) -> bool:
+    def _update(self, work: KernelCall, t: int) -> bool:
         """Do update `t` of some work with the gradient of `_sums`; return whether its loss does not halt the run."""
         self._buffers[0][3][:] = self._gradient
         one = work._replace(
@@ -322,18 +322,18 @@ class LayersStepper(SideBySide):
         return self._own(found)
 
     def _named(self) -> dict[str, Weights]:
-        """Return views (R, ...) of the weights and of what the optimizer remembers, by their names in checkpoints."""
+        """Return views (R, ...) of the weights and of the optimizer's memory, by their names in checkpoints."""
         found = {f"parameter/{name}": one for name, one in self._views.items()}
         for slot, label in enumerate(self._update_unit.slots):
             own = self._layout.views(self._memory[:, slot])
             found.update({f"memory/{label}/{name}": one for name, one in own.items()})
         return found
 
-    def kept(self) -> State:
+    def kept(self) -> StateDict:
         """Return copies of weights and memory; see `SideBySide.kept`."""
         return {name: one.copy() for name, one in self._named().items()} | (self._span.kept() if self._span else {})
 
-    def put(self, state: State) -> None:
+    def put(self, state: StateDict) -> None:
         """Set weights and memory; see `SideBySide.put`."""
         if self._span is not None:
             self._span.put(state)

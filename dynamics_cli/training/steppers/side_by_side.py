@@ -1,4 +1,4 @@
-"""What fast steppers share that train R replicas side by side: their data, halting, numbers."""
+"""Steppers that train R replicas side by side share their data, halting, checkpoints and numbers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from dynamics_cli.kinds import Descent, Loss, Problem
-from dynamics_cli.training.steppers.base import Floats, Halt, State, Stepper, first_halt
+from dynamics_cli.kinds import Descent, Floats, Loss, Problem
+from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
 Weights = NDArray[np.floating]
 
@@ -27,7 +27,7 @@ def _blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Return a context of products on one thread: bits do not depend on their number, small ones lose by a second."""
+    """Return a context of products on one thread: bits do not depend on the machine, and small products are faster."""
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
@@ -137,19 +137,19 @@ class SideBySide(Stepper):
         }
 
     @abstractmethod
-    def kept(self) -> State:
+    def kept(self) -> StateDict:
         """Return copies of the weights and of the optimizer's memory, (R, ...), by their names in a checkpoint."""
 
     @abstractmethod
-    def put(self, state: State) -> None:
+    def put(self, state: StateDict) -> None:
         """Set the weights and the optimizer's memory to those of a former `kept()`."""
 
-    def state_dict(self) -> State:
+    def state_dict(self) -> StateDict:
         """Return weights, memory, iteration and where replicas halted."""
         halts = [(-1, 0) if h is None else (h[0], 1 + (h[1] == "diverged")) for h in self.halted_at]
         return {**self.kept(), "iteration": np.array(self.iteration), "halts": np.array(halts)}
 
-    def load_state_dict(self, state: State) -> None:
+    def load_state_dict(self, state: StateDict) -> None:
         """Go on from a former `state_dict()`."""
         self.put(state)
         self.iteration = int(state["iteration"])

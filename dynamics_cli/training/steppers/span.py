@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Problem, Samples
-from dynamics_cli.training.steppers.base import State
+from dynamics_cli.training.steppers.base import StateDict
 from dynamics_cli.training.steppers.side_by_side import Weights, one_blas_thread
 
 
 class Span:
-    """First weights of R networks inside the span of their inputs, and what of the weights stays."""
+    """First weights of R networks: their part inside the span of the inputs, which moves, and the rest, which stays."""
 
     def __init__(self, x: Weights, starts: Sequence[Weights]) -> None:
         """Take inputs (Q, n, d), Q = 1 or R, and first weights (m, d) of each network."""
@@ -58,10 +58,10 @@ class Span:
                 found[r] += (new.astype(np.float64) - old) @ self._basis(r).T
         return found
 
-    def kept(self) -> State:
+    def kept(self) -> StateDict:
         """Return the weights that the path began at, in both coordinates: other machines round them differently."""
         return {"span/start": self._start, "span/inside": self.start}
 
-    def put(self, state: State) -> None:
+    def put(self, state: StateDict) -> None:
         """Set both to those of a former `kept()`."""
         self._start, self.start = state["span/start"], state["span/inside"]  # type: ignore[assignment]
