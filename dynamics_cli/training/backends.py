@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics_cli.errors import InputError, UsageError
-from dynamics_cli.kinds import Descent, Optimizer, Problem
+from dynamics_cli.kinds import Descent, Problem
 from dynamics_cli.kinds.tracing import facts, operations
-from dynamics_cli.training.kernels import UNROLLED, chunks_of, known, known_layers, spanned
+from dynamics_cli.training.kernels import UNROLLED, chunks_of, has_only, known, known_layers, spanned
 from dynamics_cli.training.steppers.base import Stepper
 
 US = 1e-6
@@ -27,7 +27,7 @@ _HELD = 2**24
 _GPU_ADVANTAGE = 0.7
 """`auto` leaves the CPU only for a clear gain."""
 _PLAIN_KEYS = {*["kind", "lr", "iterations", "epochs", "batch_size", "replacement", "loss_scaled", "stop_below"]}
-"""Keys of gradient descent and SGD that kernels of two-layer networks know; with another the engine trains."""
+"""Settings of gradient descent and SGD that kernels of two-layer networks know; with others the engine trains."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _able(way: str, problem: Problem) -> bool:
         knows = known_layers(config) and _whole_matrix(problem)
         groups = knows and len({problem.step_factors().get(name, 1.0) for name in problem.shapes})
         return groups == 1 or (groups > 1 and (update := facts(optimizer)) is not None and not update.sums)
-    if not known(config) or not plain(optimizer):
+    if not (known(config) and optimizer.plain and has_only(optimizer, _PLAIN_KEYS)):
         return False
     few = full_batch and problem.dataset.d <= UNROLLED
     return not few if way == "sparse" else few and problem.dataset.n * _width(problem) <= _HELD
@@ -148,12 +148,6 @@ def _whole_matrix(problem: Problem) -> bool:
     """Return whether entries of a product of matrices are all seen at once, each at most once; True of other models."""
     x, product = problem.dataset.x, problem.config.architecture.factors
     return not product or (problem.batch_size is None and len(np.unique(x, axis=0)) == len(x))
-
-
-def plain(optimizer: Optimizer) -> bool:
-    """Return whether an optimizer is gradient descent or SGD of one step size on samples of the data set, no more."""
-    added = type(optimizer).model_fields.keys() - _PLAIN_KEYS
-    return optimizer.plain and all(getattr(optimizer, key) is None for key in added)
 
 
 def _width(problem: Problem) -> int:

@@ -179,9 +179,8 @@ class TrainingLoop:
     def _restore(self, resumed: Checkpoint) -> None:
         self._before = float(resumed.meta["seconds"])
         state: StateDict = dict(resumed.arrays)
-        clock_time = state.pop(_CLOCK, None)
-        if self.recorder.clock is not None and clock_time is not None:
-            self.recorder.clock.time = float(clock_time)
+        if self.recorder.clock is not None:
+            self.recorder.clock.time = float(state.pop(_CLOCK))
         remembered = {key: state.pop(key) for key in list(state) if key.startswith(_MEASURE)}
         self.recorder.measuring.load_state_dict({key[len(_MEASURE) :]: one for key, one in remembered.items()})
         self.stepper.load_state_dict(state)

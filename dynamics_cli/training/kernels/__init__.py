@@ -8,9 +8,10 @@ per weight applied.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
-from dynamics_cli.kinds import Descent, Loss, Problem, RunConfig
+from dynamics_cli.kinds import Descent, Kind, Loss, Problem, RunConfig
 from dynamics_cli.kinds.tracing import linear, operations
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.squared import HalfMse, Mse
@@ -42,13 +43,13 @@ def known(config: RunConfig) -> bool:
         and architecture.plain
         and architecture.sigma.negative_slope is not None
         and type(config.loss) in LOSS_NUMBERS
-        and _plain(config.loss)
+        and has_only(config.loss, _LOSS_KEYS)
     )
 
 
-def _plain(loss: Loss) -> bool:
-    """Return whether a loss has no further keys that change it."""
-    return all(getattr(loss, key) is None for key in type(loss).model_fields.keys() - _LOSS_KEYS)
+def has_only(kind: Kind, keys: Set[str]) -> bool:
+    """Return whether a kind has no settings but these keys."""
+    return all(getattr(kind, key) is None for key in type(kind).model_fields.keys() - keys)
 
 
 def known_layers(config: RunConfig) -> bool:

@@ -12,7 +12,6 @@ from torch import Tensor
 from dynamics_cli.architectures._networks import GanNetwork
 from dynamics_cli.kinds import Floats, Problem, stream
 from dynamics_cli.training.steppers.autograd import AutogradStepper
-from dynamics_cli.training.steppers.base import only
 
 PLAYERS = ("discriminator", "generator")
 _LOOKED_AT = 2000
@@ -27,7 +26,7 @@ class AdversarialStepper(AutogradStepper):
     """
 
     def __init__(self, problems: Sequence[Problem], device: str) -> None:
-        problem = only(problems, "gan")
+        (problem,) = problems
         architecture: Any = problem.config.architecture
         super().__init__(problems, device)
         self._model = cast(GanNetwork, self._module)

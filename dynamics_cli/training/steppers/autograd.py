@@ -149,8 +149,6 @@ class AutogradStepper(SideBySide):
     Replicas may differ in seeds, data, initial weights and steps.
     """
 
-    backend = "torch"
-
     def __init__(self, problems: Sequence[Problem], device: str, *, compiled: bool = True) -> None:
         """Put weights and data on a device.
 

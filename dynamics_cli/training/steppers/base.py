@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Floats, Problem
+from dynamics_cli.kinds import Floats
 
 StateDict = dict[str, NDArray[np.generic]]
 Halt = Literal["stopped", "diverged"]
@@ -24,10 +23,6 @@ class Stepper(ABC):
     Every stepper accumulates the gradient over the batch and applies one rounded update per weight.
     """
 
-    backend: str
-    """Name under which the run records this stepper."""
-    device: str
-    """`cpu` or `cuda`."""
     full_batch: bool
     """Whether losses come for free with every update."""
     steady: bool = True
@@ -85,10 +80,3 @@ def first_halt(losses: Floats, stop_below: float | None) -> tuple[int, Halt] | N
         return None
     k = int(np.argmax(halting))
     return k, "stopped" if stopped[k] else "diverged"
-
-
-def only(problems: Sequence[Problem], backend: str) -> Problem:
-    """Return the one problem of a backend that trains no replicas; raise ValueError for several."""
-    if len(problems) != 1:
-        raise ValueError(f"{backend} trains one network at a time, not {len(problems)}")
-    return problems[0]

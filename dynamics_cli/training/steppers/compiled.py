@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics_cli.kinds import Floats, Problem
+from dynamics_cli.kinds import Descent, Floats, Problem
 from dynamics_cli.memory import block_samples
 from dynamics_cli.training.batches import batches_of, chosen
 from dynamics_cli.training.kernels import LOSS_NUMBERS, UNROLLED
@@ -24,8 +24,6 @@ from dynamics_cli.training.steppers.side_by_side import SideBySide, Weights
 class CompiledStepper(SideBySide):
     """Two-layer networks on full batches of few columns, or on inputs of which many are 0."""
 
-    backend = "compiled"
-
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
         architectures: list[Any] = [p.config.architecture for p in problems]
@@ -36,6 +34,8 @@ class CompiledStepper(SideBySide):
         self._wide = self._few and self.width >= 8 * BLOCK and self.width * (n + d + 1) >= WIDE
         few: tuple[Any, ...] = self.x.reshape(len(self.x), n * d), (0,) * d
         self._values, *self._places = few if self._few else sparse_rows(self.x)
+        self._lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
+        self._loss_scaled: bool = getattr(problems[0].config.optimizer, "loss_scaled", False)
         alpha = self._each([c.sigma.negative_slope or 0.0 for c in architectures])
         self._alpha, self._train_output = alpha, architectures[0].train_output
         self._loss_number = LOSS_NUMBERS[type(problems[0].loss)]
@@ -65,18 +65,18 @@ class CompiledStepper(SideBySide):
         R = len(self.problems)
         losses, done = np.empty((R, n), self.dtype), np.empty(R, np.int64)
         weight = self.dtype.type(self.sample_weight)
-        settings = (self._loss_number, self._train_output, self.loss_scaled)
+        settings = (self._loss_number, self._train_output, self._loss_scaled)
         if R > 1 and self._few and not self._wide:
             run_dense_replicas(
                 self._W, self._a, self._values, *self._places, self.y, losses, done, n,
-                self.lr, weight, self._alpha, *settings, self.levels,
+                self._lr, weight, self._alpha, *settings, self.levels,
             )  # fmt: skip
             return losses, done
         kernel = run_wide if self._wide else run_dense if self._few else run_full
         for r, q in enumerate(self._data_of()):
             done[r] = kernel(
                 self._W[r], self._a[r], self._values[q], *self._places, self.y[q], losses[r], n,
-                self.lr[r], weight, self._alpha[r], *settings, self.levels[r],
+                self._lr[r], weight, self._alpha[r], *settings, self.levels[r],
             )  # fmt: skip
         return losses, done
 
@@ -87,7 +87,7 @@ class CompiledStepper(SideBySide):
             samples, ends = chosen(batches, self.iteration, n)
             run_batches(
                 self._W[r], self._a[r], self._values[q], *self._places, self.y[q], samples,
-                ends, self.lr[r], mean, self._alpha[r], self._loss_number, self._train_output,
+                ends, self._lr[r], mean, self._alpha[r], self._loss_number, self._train_output,
             )  # fmt: skip
 
     def losses(self) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynamics_cli.kinds import Floats, Problem
 from dynamics_cli.training.flow.base import Integrator
-from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt, only
+from dynamics_cli.training.steppers.base import StateDict, Stepper, first_halt
 
 
 class FlowStepper(Stepper):
@@ -21,9 +21,8 @@ class FlowStepper(Stepper):
 
     def __init__(self, problems: Sequence[Problem], backend: str, device: str = "cpu") -> None:
         """Choose the integrator: `flow` locates changes of activation, `autograd` takes any architecture."""
-        problem = only(problems, "gradient flow")
+        (problem,) = problems
         optimizer: Any = problem.config.optimizer
-        self.backend, self.device = backend, device
         self.times = optimizer.times()
         self.integrator = _integrator(problem, backend, device)
         self._dtype, self.stop_below = problem.dtype, optimizer.stop_below

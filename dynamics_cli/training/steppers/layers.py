@@ -61,8 +61,6 @@ class LayersStepper(SideBySide):
     Numba gives its kernel free of Python's lock, so that threads of Python call it side by side.
     """
 
-    backend = "compiled"
-
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
         first, R = problems[0], len(problems)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from dynamics_cli.kinds import Descent, Floats, Loss, Problem
+from dynamics_cli.kinds import Floats, Loss, Problem
 from dynamics_cli.training.steppers.base import Halt, StateDict, Stepper, first_halt
 
 Weights = NDArray[np.floating]
@@ -32,13 +32,11 @@ def one_blas_thread() -> AbstractContextManager[None]:
 
 
 class SideBySide(Stepper):
-    """Trains R networks of equal shapes, on a CPU unless a stepper says otherwise.
+    """Trains R networks of equal shapes, on a CPU or by torch on a device.
 
     Replicas may differ in data, initial weights, step, slope and seed. With R > 1, losses are (k, R), parameters
     (R, ...), and a replica that halts stays as it is while the others go on.
     """
-
-    device = "cpu"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         first = problems[0]
@@ -46,12 +44,9 @@ class SideBySide(Stepper):
         self._single = len(problems) == 1
         self.full_batch = first.batch_size is None
         self.dtype = first.dtype
-        self.lr = self._each([o.lr for p in problems if isinstance(o := p.config.optimizer, Descent)])
         stops = [p.config.optimizer.stop_below for p in problems]
         self.stop_below = stops[0] if self._single else None
         self.levels = self._each([-np.inf if stop is None else stop for stop in stops])
-        optimizer = first.config.optimizer
-        self.loss_scaled: bool = getattr(optimizer, "loss_scaled", False)
         self.criterion: Loss = first.loss
         self.sample_weight = first.loss.sample_weight(first.dataset.n)
         shared = all(p.dataset is first.dataset for p in problems)
