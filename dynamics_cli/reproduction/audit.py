@@ -33,6 +33,7 @@ SCALE = 100.0
 """Factor of the initial weights under another scale."""
 SEEDS = 5
 """Disjoint sets of seeds in which claims should hold."""
+NEVER = "no further null makes it fail"
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
 
@@ -105,6 +106,16 @@ class Audit:
         return [key for one in self.outcomes if one.null == null for key, held in one.held.items()
                 if held and key not in excused]  # fmt: skip
 
+    def unfalsified(self) -> dict[str, str]:
+        """Return the claims that break the rule for claims, and how: id -> reason.
+
+        A claim fails under `untrained` and under a further null, or says why it must hold.
+        """
+        further = [one.held for one in self.outcomes if one.null != "untrained" and one.held]
+        never = [one.id for one in self.claims if not one.always and one.verdict == "reproduced"
+                 and all(held[one.id] for held in further)]  # fmt: skip
+        return {**dict.fromkeys(self.survivors("untrained"), "it holds untrained"), **dict.fromkeys(never, NEVER)}
+
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null."""
         header = ["claim", *(one.null for one in self.outcomes), *(["seeds"] if self.seeds else []), "why it must hold"]
@@ -167,14 +178,15 @@ def _fixed(changes: Sequence[str]) -> Change:
 
 
 def audit(
-    figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, out: str | Path | None = None,
-    source: RunSource | None = None,
+    figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, enough: bool = False,
+    out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
     """Make the runs of a figure again under nulls, and see which of its claims still hold.
 
     Args:
         figure: such as `boursier2022-fig2`.
         nulls: names of nulls; all by default.
+        enough: whether to leave out further nulls once each claim has failed under one beside `untrained`.
         seeds: whether the claims are also checked in `SEEDS` disjoint sets of seeds.
         out: folder of the JSON file `<figure>.audit.json`; by default `figures` below the root of outputs.
         source: gives the runs; it shows progress and is told messages.
@@ -193,7 +205,11 @@ def audit(
         source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
     claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
-    outcomes = [_outcome(asked, source, null.name, runs, reproduced) for null, runs in planned]
+    outcomes: list[Outcome] = []
+    for null, runs in planned:
+        outcomes.append(_outcome(asked, source, null.name, runs, reproduced))
+        if enough and NEVER not in Audit(asked.id, claims, outcomes, {}).unfalsified().values():
+            break
     counts: dict[str, int] = {}
     if seeds and wanted:
         others = source.obtain_seeds(asked.wanted(first_seed=False), (), range(1, SEEDS))
