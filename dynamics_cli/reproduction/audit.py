@@ -1,4 +1,4 @@
-"""What a figure's claims are worth: its runs are made again under nulls, and every claim should fail under some.
+"""The worth of a figure's claims: its runs are made again under nulls, and every claim should fail under some.
 
 A claim that holds for networks that were never trained says nothing about training. A null changes the configs of a
 figure; evidence and claims are those of the figure itself.
@@ -28,7 +28,7 @@ from dynamics_cli.training.signals import Interrupted
 STILL = 1e-12
 """Share of a step, or of the time of a flow, after which nothing has been trained."""
 EARLY = 100
-"""The share of a run that is done early is one over this."""
+"""The early part of a run is its length over this."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
 SEEDS = 5
@@ -44,7 +44,7 @@ class Null:
 
     name: str
     survived: str
-    """What a claim says nothing about if it still holds."""
+    """The matter on which a claim that still holds says nothing."""
     change: Change
 
 
@@ -80,7 +80,7 @@ NULLS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a figure's claims under one null."""
+    """The claims of a figure under a null."""
 
     null: str
     held: Mapping[str, bool]
@@ -127,7 +127,7 @@ class Audit:
         return header, rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints of the figure."""
+        """Return the figure's entry in the output of `--json`."""
         return {
             "figure": self.figure, "claims": [one.as_dict() for one in self.claims],
             "nulls": [{"null": o.null, "held": dict(o.held), "reason": o.reason} for o in self.outcomes],
@@ -136,9 +136,9 @@ class Audit:
 
 
 def read_audit(path: Path) -> Audit | None:
-    """Return what `audit` wrote; None where there is nothing.
+    """Return the audit that a file holds; None where there is no file.
 
-    Raises RunError: it is not what dyn writes.
+    Raises RunError: the file is not one of `dyn audit`.
     """
     try:
         found = json.loads(path.read_text())
@@ -257,7 +257,7 @@ def _outcome(
 
 
 def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:
-    """Audit several figures one by one, and name each; one that fails gives its error, and the next one follows.
+    """Audit several figures one by one, and name each; a figure that fails gives its error, and the next follows.
 
     Options are those of `audit`.
     """

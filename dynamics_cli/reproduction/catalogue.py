@@ -1,6 +1,6 @@
-"""The papers and figures that there are: the bundled ones, those of folders named by `--with`, of installed packages.
+"""All papers and figures: bundled, in folders named by `--with`, and of installed packages.
 
-Listing imports no figure, and neither torch nor matplotlib; `load_figure` imports the one that is asked for.
+Listing imports no figure, and neither torch nor matplotlib; `load_figure` imports a single figure.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Listed:
 
 
 def papers() -> dict[str, PaperEntry]:
-    """Return all papers by key: the bundled ones, those of folders named by `--with`, those of installed packages.
+    """Return all papers by key: bundled, in folders named by `--with`, and of installed packages.
 
     A broken package is reported once, on stderr, and hides no other.
 
-    Raises InputError: a folder named by `--with` offers no paper, or one whose key is taken.
+    Raises InputError: a folder named by `--with` offers no paper, or a paper whose key is taken.
     """
     found = dict(_bundled())
     if os.environ.get("DYN_WITH"):
@@ -95,7 +95,7 @@ def _installed() -> dict[str, PaperEntry]:
 
 
 def figures(paper: str | None = None) -> list[Listed]:
-    """Return the figures of one paper, or of all papers, in the order of the index.
+    """Return the figures of a paper, or of all papers, in the order of the index.
 
     Raises:
         UsageError: there is no such paper.
@@ -112,7 +112,7 @@ def load_figure(figure_id: str) -> Figure:
     """Import the module of a figure and return its declaration.
 
     Raises:
-        UsageError: there is no such figure; the message names the closest one.
+        UsageError: there is no such figure; the message names the closest.
         InputError: the module of an installed package does not hold the figure.
     """
     from dynamics_cli.reproduction.figure import Figure
@@ -137,9 +137,9 @@ def load_figure(figure_id: str) -> Figure:
 def find(figure_id: str) -> Listed:
     """Return how the catalogue lists a figure.
 
-    Raises UsageError: there is no such figure; the message names the closest one.
+    Raises UsageError: there is no such figure; the message names the closest.
     """
-    for key, paper in _bundled().items():  # other packages are asked only for what is not bundled
+    for key, paper in _bundled().items():  # other packages are asked only for figures that are not bundled
         if figure_id in paper.figures:
             return _listed(key, figure_id, paper.figures[figure_id])
     known = {listed.id: listed for listed in figures()}

@@ -21,7 +21,7 @@ from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 
 TOLERANCE = 0.05
-"""Relative size of what an assumption says is 0 and that still counts as such."""
+"""Largest relative size of a number that an assumption says is 0."""
 
 
 def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0) -> Floats:
