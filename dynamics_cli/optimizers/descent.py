@@ -214,7 +214,7 @@ class NormalizedDescent(Minibatch, kind="normalized_gd"):
         return w - formulas.where(square > 0, step.lr / formulas.sqrt(square), 0.0) * g
 
 
-class Constant(Schedule, kind="constant"):
+class ConstantRate(Schedule, kind="constant"):
     """The step size stays as it is."""
 
     def factor(self, iteration: int, iterations: int) -> float:

@@ -79,7 +79,7 @@ NULLS = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NullOutcome:
     """The claims of a figure under a null."""
 
     null: str
@@ -96,7 +96,7 @@ class Audit:
     figure: str
     claims: Sequence[Claim]
     """Those that networks decide, as the figure's own runs give them."""
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[NullOutcome]
     seeds: Mapping[str, int]
     """Id -> in how many of `SEEDS` disjoint sets of seeds the claim is reproduced; empty where that was not asked."""
 
@@ -143,7 +143,7 @@ def read_audit(path: Path) -> Audit | None:
     try:
         found = json.loads(path.read_text())
         claims = [Claim(**one) for one in found["claims"]]
-        outcomes = [Outcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
+        outcomes = [NullOutcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
         return Audit(found["figure"], claims, outcomes, found["seeds"])
     except FileNotFoundError:
         return None
@@ -151,7 +151,7 @@ def read_audit(path: Path) -> Audit | None:
         raise RunError(f"{path} is not what dyn audit writes: {error}") from error
 
 
-def _cell(claim: Claim, outcome: Outcome) -> str:
+def _cell(claim: Claim, outcome: NullOutcome) -> str:
     if claim.verdict != "reproduced" or (not outcome.held and outcome.reason):
         return "–"
     return "HOLDS" if outcome.held[claim.id] else "fails"
@@ -205,9 +205,9 @@ def audit(
         source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
     claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
-    outcomes: list[Outcome] = []
-    for null, runs in planned:
-        outcomes.append(_outcome(asked, source, null.name, runs, reproduced))
+    outcomes: list[NullOutcome] = []
+    for null, under in planned:
+        outcomes.append(_outcome(asked, source, null.name, under, reproduced))
         if enough and NEVER not in Audit(asked.id, claims, outcomes, {}).unfalsified().values():
             break
     counts: dict[str, int] = {}
@@ -243,17 +243,17 @@ def _evidence(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -
 
 def _outcome(
     figure: Figure, source: RunSource, null: str, runs: Mapping[str, Wanted] | str, claims: Sequence[str]
-) -> Outcome:
+) -> NullOutcome:
     if isinstance(runs, str):
-        return Outcome(null, {}, runs)
+        return NullOutcome(null, {}, runs)
     try:
         with warnings.catch_warnings(action="ignore"):
             found = {one.id: one.verdict == "reproduced" for one in figure.claims(_evidence(figure, source, runs))}
     except Interrupted:
         raise
     except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
-        return Outcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
-    return Outcome(null, {key: found.get(key, False) for key in claims})
+        return NullOutcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
+    return NullOutcome(null, {key: found.get(key, False) for key in claims})
 
 
 def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:

@@ -28,7 +28,7 @@ EXPERIMENTS = "dynamics_cli._bundled.experiments"
 
 
 @dataclass(frozen=True)
-class Listed:
+class CatalogueEntry:
     """A figure as the catalogue lists it."""
 
     id: str
@@ -94,7 +94,7 @@ def _installed() -> dict[str, PaperEntry]:
     return found
 
 
-def figures(paper: str | None = None) -> list[Listed]:
+def figures(paper: str | None = None) -> list[CatalogueEntry]:
     """Return the figures of a paper, or of all papers, in the order of the index.
 
     Raises:
@@ -134,7 +134,7 @@ def load_figure(figure_id: str) -> Figure:
         raise InputError(str(error)) from error
 
 
-def find(figure_id: str) -> Listed:
+def find(figure_id: str) -> CatalogueEntry:
     """Return how the catalogue lists a figure.
 
     Raises UsageError: there is no such figure; the message names the closest.
@@ -161,9 +161,9 @@ def _bundled() -> dict[str, PaperEntry]:
     return index
 
 
-def _listed(paper: str, figure_id: str, entry: FigureEntry) -> Listed:
+def _listed(paper: str, figure_id: str, entry: FigureEntry) -> CatalogueEntry:
     module = f"{EXPERIMENTS}.{entry.module}" if paper in _bundled() else entry.module
-    return Listed(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
+    return CatalogueEntry(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
 
 
 def configs_of_others() -> dict[str, Path]:

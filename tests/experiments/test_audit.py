@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dynamics_cli.reproduction.audit import audit
-from dynamics_cli.reproduction.catalogue import Listed, figures
+from dynamics_cli.reproduction.catalogue import CatalogueEntry, figures
 
 QUICK = 3.0
 """Most seconds of figures that are audited by default."""
 
 
-def _marked(one: Listed) -> object:
+def _marked(one: CatalogueEntry) -> object:
     return pytest.param(one.id, id=one.id, marks=() if one.seconds <= QUICK else pytest.mark.long)
 
 

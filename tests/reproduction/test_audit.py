@@ -60,7 +60,7 @@ def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkey
     assert found.unfalsified() == {}
     held = {"untrained": {"a": True, "b": False, "c": True}, "early": {"a": False, "b": True, "c": True}}
     claims = [claim(key, "text", "here", at_most(1.0), 0.0) for key in "abc"]
-    outcomes = [audit.Outcome(null, one) for null, one in held.items()]
+    outcomes = [audit.NullOutcome(null, one) for null, one in held.items()]
     broken = audit.Audit("any", claims, outcomes, {}).unfalsified()
     assert broken == {"a": "it holds untrained", "b": audit.NEVER, "c": audit.NEVER}
 
