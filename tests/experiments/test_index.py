@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 
 from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
@@ -130,3 +131,9 @@ def test_every_paper_has_notes(paper: str) -> None:
     text = (ROOT / "experiments" / paper / "NOTES.md").read_text()
     for heading in ("Settings", "Symbols", "What differs from the paper", "Measured"):
         assert f"## {heading}" in text
+
+
+def test_the_citation_file_names_every_paper() -> None:
+    references = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    titles = {re.sub(r"\W", "", one["title"].lower()) for one in references}
+    assert [key for key, paper in papers().items() if re.sub(r"\W", "", paper.title.lower()) not in titles] == []
