@@ -1,4 +1,4 @@
-"""Options of the compiler for all kernels, and where what it makes is kept: all private parts of numba stand here."""
+"""Options of the compiler for all kernels, and the place of compiled code: all private parts of numba stand here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ numba.np.linalg.ensure_blas = _ensure_blas
 
 
 def cache_folder() -> Path | None:
-    """Return where numba keeps what it compiles of a module in this folder; None where nothing can be kept."""
+    """Return where numba keeps the compiled code of a module in this folder; None where nothing can be kept."""
     try:
         return Path(FunctionCache(cache_folder).cache_path)  # type: ignore[no-untyped-call]
     except RuntimeError:
@@ -38,7 +38,7 @@ def _can_be_kept() -> bool:
 
 
 class FirstCompilation(Listener):
-    """Says on a terminal, once a process, what it is that takes seconds before a first run begins."""
+    """Says on a terminal, once a process, that compilation takes seconds before a first run begins."""
 
     said = False
 
@@ -61,7 +61,7 @@ OPTIONS: dict[str, Any] = {
     "boundscheck": False,
     "cache": _can_be_kept(),
 }
-"""Of a kernel, and of what it calls only `INLINE`."""
+"""Of a kernel, whose pieces are `INLINE`."""
 
 INLINE: dict[str, Any] = {**OPTIONS, "cache": False, "inline": "always"}
 """Of the pieces of kernels.
@@ -72,11 +72,11 @@ round differently (tests/training/test_fresh_kernels.py). Pieces that numba inli
 """
 
 STRICT: dict[str, Any] = {**OPTIONS, "fastmath": False, "no_cfunc_wrapper": True, "_nrt": False}
-"""Of kernels made of many functions: every sum in the order of the program, whatever is compiled with what.
+"""Of kernels made of many functions: every sum in the order of the program, however they are compiled together.
 
 They make no arrays but overwrite those of a workspace: references to arrays are not counted, which is a fifth of the
 time of their compilation. A literal integer in an argument would be a signature of its own, compiled apart.
 """
 
 PIECE: dict[str, Any] = {**STRICT, "no_cpython_wrapper": True, "cache": False}
-"""Of what such kernels call; some pieces with one caller are `INLINE`, where that compiles faster, as measured."""
+"""Of the pieces of such kernels; some pieces with one caller are `INLINE`, where that compiles faster, as measured."""

@@ -1,4 +1,4 @@
-"""What the figures of papers are made of, under one name: `from dynamics_cli import kit`.
+"""The parts of the papers' figures, under a single name: `from dynamics_cli import kit`.
 
 Measures of networks and curves, panels and the style of pictures, and the claims, all that two papers or more use; what
 only one of them needs is imported from its own module, or lives beside the figure.

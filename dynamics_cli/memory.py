@@ -1,7 +1,7 @@
-"""What fits: refusing what this machine has no memory for, and how many samples a network takes at once.
+"""Memory: refusal of work that does not fit into this machine, and how many samples a network takes at once.
 
-One operation of torch or NumPy cannot be broken off: on very many samples it would keep a signal waiting, and what it
-gives, with all that autograd holds for the way back, would not fit. Almost every problem is one block.
+One operation of torch or NumPy cannot be broken off: on very many samples it would keep a signal waiting, and its
+results, with all that autograd holds for the way back, would not fit. Almost every problem is one block.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ON_GPU = 32
 
 
 def refuse_beyond_memory(needed: int, what: str, remedy: str = "", *, available: int | None = None) -> None:
-    """Refuse what takes more bytes than are `available`, by default what this machine has free.
+    """Refuse work that takes more bytes than are `available`, by default the free bytes of this machine.
 
     Raises:
         InputError: `what` (such as "the run needs about"), both numbers, and the `remedy`.
@@ -35,8 +35,8 @@ def block_samples(multiply_adds: int, numbers: int, device: str = "cpu") -> int:
     """Return how many samples are taken at once, at least 1.
 
     Args:
-        multiply_adds: those of the network for one sample.
-        numbers: what all its layers give for one sample.
+        multiply_adds: those of the network for a sample.
+        numbers: how many all its layers give for a sample.
         device: `cpu` or `cuda`.
 
     """

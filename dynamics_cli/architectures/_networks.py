@@ -131,7 +131,7 @@ class ConvolutionalNetwork(nn.Module):
             _register(self, {f"weight_{number}": shape, f"bias_{number}": shape[:1]})
 
     def preactivations(self, x: Tensor) -> Iterator[Tensor]:
-        """Yield what every layer gives for inputs (n, pixels), before its ReLU: (n, *output).
+        """Yield the output of every layer for inputs (n, pixels), before its ReLU: (n, *output).
 
         Channels come last in memory, which is twice as fast on a CPU.
         """
@@ -235,7 +235,7 @@ class TransformerNetwork(nn.Module):
         return nn.functional.layer_norm(r, r.shape[-1:]) if self.normalised else r
 
     def _attention(self, layer: int, r: Tensor) -> Tensor:
-        """Return what attention adds to the stream (n, T, D), written out: fused kernels have no second derivative."""
+        """Return attention's change of the stream (n, T, D), written out: fused kernels have no second derivative."""
         n, T, _ = r.shape
         parts = (self._map(f"{part}{layer}", r) for part in ("query", "key", "value"))
         q, k, v = (part.reshape(n, T, self.heads, -1).transpose(1, 2) for part in parts)  # (n, H, T, k)

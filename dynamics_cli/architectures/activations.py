@@ -1,4 +1,4 @@
-"""Activations, and what networks with a choice of them share."""
+"""Activations, and the base of networks with a choice of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutional networks: one with named layers whose outputs can be looked at (Phuong and Lampert 2021, Table 1).
+"""Convolutional networks: named layers with visible outputs (Phuong and Lampert 2021, Table 1), and VGG.
 
 The other is like VGG16 (Simonyan and Zisserman 2014), of any width and for images of any size.
 """
@@ -108,7 +108,7 @@ initialization: {kind: default_scaled}
         return [math.prod(layer.output) for layer in self.layers()]
 
     def layer_outputs(self, parameters: Parameters, x: Floats, number: int) -> NDArray[np.floating]:
-        """Return what layer `number` (1, 2, ...) gives for `x` (n, pixels), before its ReLU, flat: (n, features).
+        """Return the output of layer `number` (1, 2, ...) for `x` (n, pixels), before its ReLU, flat: (n, features).
 
         Evaluated in the precision of the parameters, some samples at a time. Raises ValueError when there is no such
         layer.

@@ -1,4 +1,4 @@
-"""Deep fully connected networks: a plain one, and the residual one of Phuong and Lampert 2021, Section 5.2."""
+"""Deep fully connected networks: plain, and the residual network of Phuong and Lampert 2021, Section 5.2."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ initialization: {kind: default_scaled}
         return tuple(f"weight_{layer + 1}" for layer in range(len(self.widths) + 1))
 
     def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
-        """Return what multiplies the weights of each layer, for layers of `sizes`, inputs first; None for nothing."""
+        """Return the multiplier of each layer's weights, for layers of `sizes`, inputs first; None where all are 1."""
         if self.parametrization in (None, "standard"):
             return None
         factors = [1 / math.sqrt(fan_in) for fan_in in sizes[:-1]]

@@ -59,7 +59,7 @@ optimizer: {kind: adam, lr: 1.0e-3, iterations: 100, batch_size: 128}
         return samples
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what two networks trained against each other need: points of a mixture, a loss of classifiers, Adam."""
+        """Yield a mistake for each that is missing: points of a mixture, a loss of classifiers, Adam."""
         # fmt: off
         needs = (
             ("dataset", ("mixture",), "mixture"),

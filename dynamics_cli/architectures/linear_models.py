@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LinearModel(Architecture):
-    """What models linear in their inputs share."""
+    """The base of models linear in their inputs."""
 
     @property
     def sigma(self) -> Activation:
@@ -85,7 +85,7 @@ initialization: {kind: unbalanced, scale: 0.01}
     width: PositiveInt | None = None
     """Rows of the factors between the first and the last; by default the smaller side of `W`: no restriction."""
     samples: Literal["entries", "measurements"] = "entries"
-    """What a sample is."""
+    """The form of a sample."""
 
     @property
     def between_samples(self) -> bool:
@@ -98,7 +98,7 @@ initialization: {kind: unbalanced, scale: 0.01}
         return [columns, *[self.width or min(self.rows, columns)] * (self.depth - 1), self.rows]
 
     def shapes(self, d: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the factors; InputError where samples of `d` numbers are not what they should be."""
+        """Return the shapes of the factors; InputError where samples of `d` numbers have another form."""
         sides = self.sides()
         needed = 2 if self.samples == "entries" else sides[0] * sides[-1]
         if d != needed:

@@ -58,7 +58,7 @@ loss: {kind: cross_entropy}
     bias: bool = False
     """Whether attention, MLPs and the output have bias vectors."""
     readout: Literal["last", "mean", "appended"] = "last"
-    """Which token gives the output: the last, the mean of all, or a learned one appended (`=` in Nanda et al. 2023)."""
+    """Which token gives the output: the last, the mean, or an appended learned token (`=` in Nanda et al. 2023)."""
     outputs: PositiveInt = 1
     """Number of outputs: 1 for numbers and margin losses, C for vectors of labels and classes."""
 

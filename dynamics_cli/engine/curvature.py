@@ -1,4 +1,4 @@
-"""Derivatives of networks of layers at one state, compiled, in float64: products with the Hessian, and its spectrum.
+"""Derivatives of networks of layers at a state, compiled, in float64: products with the Hessian, and its spectrum.
 
 Products are Pearlmutter's R-operator: the derivative of the gradient along a direction, which costs a few products of
 matrices. Lanczos iterations are the same whether the product is a unit or a function of Python.
@@ -51,7 +51,7 @@ REAL = np.dtype(np.float64)
 (
     NET, BENDING, WHOLE, SAMPLES, WEIGHT, X, Y, TRAINED, PLACES, THETA, ALONG, FOUND, Z_ALONG, H_ALONG, DELTA_ALONG,
 ) = range(15)  # fmt: skip
-"""Places in the record of a state: that of its network, the unit of the loss, the problem, and what is worked on."""
+"""Places in the record of a state: that of its network, the unit of the loss, the problem, and arrays to work on."""
 _SLACK = 7
 """Rows that Lanczos iterations want beyond those of their vectors: the next vector, and those that `dots` reads."""
 SPARE = 8
@@ -204,7 +204,7 @@ def eigen(alpha, beta, m, d, e, Z, r):  # type: ignore[no-untyped-def]
 def iterate(multiply, context, units, Q, work, P, first, room, limit, k, tolerance, vectors):  # type: ignore[no-untyped-def]
     """Do Lanczos iterations after the first so many; return their number m, or `-m` where the caller has to act.
 
-    `Q` has space for `room` vectors (P,), `q_0`, `q_1`, ..., one after the other; `multiply` is called with `context`
+    `Q` has space for `room` vectors (P,), `q_0`, `q_1`, ..., in a row; `multiply` is called with `context`
     for `H q`; where it is 0 the caller has put that of the last vector behind it, and is asked for the next. The
     caller is asked for space, too. All ends at the `limit`, where there is no further direction, or where the largest
     relative residual of the k largest eigenvalues is at most the tolerance; without k residuals are not asked for.
@@ -278,7 +278,7 @@ def iterate(multiply, context, units, Q, work, P, first, room, limit, k, toleran
 
 
 class Lanczos:
-    """What Lanczos iterations on vectors (P,) work on, kept from call to call: memory that is new takes long."""
+    """The memory of Lanczos iterations on vectors (P,), kept from call to call: new memory takes long."""
 
     def __init__(self, P: int, limit: int) -> None:
         self.P, self.limit = P, min(limit, P)
@@ -291,7 +291,7 @@ class Lanczos:
     def iterate(
         self, multiply: int | Callable[[Floats], Floats], context: int, start: Floats, k: int, tolerance: float = 0.0
     ) -> tuple[Floats, Floats, float]:
-        """Return eigenvalues (m,) after m iterations, ascending, what goes with them, and the relative residual.
+        """Return eigenvalues (m,) after m iterations, ascending, their companions, and the relative residual.
 
         `multiply` is the address of a unit, or a function. With them go vectors (k, P) of the k largest, in descending
         order, or without k the first entries (m,) of the eigenvectors of the tridiagonal matrix.
@@ -318,7 +318,7 @@ class Lanczos:
 
 
 class Work:
-    """What units work on at a state, for `n` samples: weights, gradient (P,), what is subtracted from the outputs."""
+    """The arrays of units at a state, for `n` samples: weights, gradient (P,), what centring subtracts from outputs."""
 
     def __init__(self, layout: Layout, n: int) -> None:
         N, P = n * layout.numbers, layout.P
@@ -340,7 +340,7 @@ class Work:
 
 
 class Engine:
-    """What the compiled derivatives of a problem by its trained weights share over its states."""
+    """The compiled derivatives of a problem by its trained weights, at all of its states."""
 
     def __init__(self, problem: Problem, names: list[str]) -> None:
         self.names, self._layout = names, Layout(problem, names, REAL)
@@ -362,10 +362,10 @@ class Engine:
         self._bending = bending_unit(problem.loss, REAL)
         self._lanczos: Lanczos | None = None
         self.spare: Work | None = None
-        """What a state that is gone has worked on: memory that is new takes longer than many a product."""
+        """The arrays of a former state: new memory takes longer than many a product."""
 
     def work(self, n: int) -> Work:
-        """Return what units work on at a state: what a former one did, if there is any."""
+        """Return the arrays of a state: those of a former state, if there are any."""
         work, self.spare = self.spare or Work(self._layout, n), None
         if not len(work.state):
             problem = self._weight, self._x, self._y, self.places
@@ -378,7 +378,7 @@ class Engine:
         return work
 
     def evaluate(self, work: Work, *, centring: bool = False) -> None:
-        """Fill `work` with all that the derivatives share, and the gradient; or with what centres the outputs."""
+        """Fill `work` with the gradient and all that the derivatives share; or with what centring subtracts."""
         net = self._layout.centring(work.net) if centring else work.net
         self._gradient(place(net), *work.arguments, not centring)
 
@@ -388,7 +388,7 @@ class Engine:
         return self._sigma, self._sigma_numbers_at, theta, place(x), place(y), base, len(x), weight, g
 
     def multiply(self, work: Work, v: Floats, *, whole: bool) -> Floats:
-        """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at what was evaluated."""
+        """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at the evaluated state."""
         given, out, work.state[WHOLE] = np.ascontiguousarray(v, np.float64), np.empty(len(v)), whole
         self._multiply.call(place(work.state), place(given), place(out))
         return out
@@ -396,7 +396,7 @@ class Engine:
     def largest(
         self, work: Work, start: Floats, k: int, whole: bool, tolerance: float, limit: int
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues, descending, and their vectors (P, k), at what was evaluated."""
+        """Return the k largest eigenvalues, descending, and their vectors (P, k), at the evaluated state."""
         self._lanczos = self._lanczos or Lanczos(len(self.places), limit)
         work.state[WHOLE] = whole
         context = place(work.state)
@@ -404,7 +404,7 @@ class Engine:
         return values[: -k - 1 : -1], np.ascontiguousarray(vectors.T)
 
     def pulled(self, parameters: Mapping[str, Any], x: Floats) -> Iterator[Layers]:
-        """Yield of every output what `Work.layers` are where F is the sum of this output over samples `x`."""
+        """Yield for every output the `Work.layers` of F, the sum of this output over samples `x`."""
         n, C, samples = len(x), self._layout.sizes[-1], np.array(x, np.float64, order="C")
         for k in range(C):
             work = Work(self._layout, n)

@@ -1,4 +1,4 @@
-"""How the engine sees a network: where its weights stand in one flat array, and the records that units read."""
+"""The engine's view of a network: the places of its weights in a flat array, and the records that units read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LINE = 64
 
 
 class Layout:
-    """A network of layers, or a diagonal one, in a precision: its weights in one array (P,), matrices by columns."""
+    """A network of layers, or a diagonal network, in a precision: its weights in an array (P,), matrices by columns."""
 
     def __init__(self, problem: Problem, trained: Collection[str], dtype: np.dtype[Any]) -> None:
         architecture, self.shapes, self.dtype = problem.config.architecture, problem.shapes, dtype
@@ -43,7 +43,7 @@ class Layout:
         """Of every layer whether its weights and its bias, where it has one, are trained."""
         factors = architecture.multipliers(self.sizes)
         self.multipliers = np.array(factors or np.ones(len(weights)))
-        """(L,) what multiplies the weights of the layers."""
+        """(L,) multipliers of the weights of the layers."""
         self._loss = loss_unit(problem.loss, dtype)
         self._loss_numbers = some(self._loss.numbers)
         self._factors = np.array([*self.multipliers, architecture.output_scale or 1.0], dtype)
@@ -77,7 +77,7 @@ class Layout:
         return np.array([*self._head, *(place(work) for work in works), *unused, *self._layers])
 
     def centring(self, record: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a record with which the outputs become what is subtracted from them."""
+        """Return a record with which the outputs become the numbers that centre them."""
         found = record.copy()
         found[[at.SHIFTED, at.FACTORS]] = 1, place(self._unscaled)
         return found

@@ -2,7 +2,7 @@
 
 A unit is one body of machine code for all its callers, and its arguments are pointers and numbers: numba takes a fifth
 of the time that arrays take in arguments, of which each caller would compile a copy of its own. `int64*` arguments
-are records: sizes, and addresses of what else a unit needs.
+are records: sizes, and addresses of further arrays and units.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ intrinsic: Any = extending.intrinsic
 
 
 class Native:
-    """A unit in one precision."""
+    """A unit in a precision."""
 
     def __init__(self, function: Callable[..., Any], result: str, arguments: str, dtype: np.dtype[Any]) -> None:
         options = {"cache": OPTIONS["cache"], "error_model": "numpy", "_nrt": False}
@@ -48,7 +48,7 @@ class Native:
 
 
 def unit(result: str, arguments: str) -> Callable[[Callable[..., Any]], Callable[[np.dtype[Any]], Native]]:
-    """Return a decorator that makes of a function what compiles it for a precision, `real` among types of arguments."""
+    """Return a decorator: the function becomes its compiler for a precision, `real` among the types of arguments."""
 
     def decorator(function: Callable[..., Any]) -> Callable[[np.dtype[Any]], Native]:
         return cache(lambda dtype: Native(function, result, arguments, np.dtype(dtype)))
@@ -66,7 +66,7 @@ def place(array: np.ndarray[Any, Any]) -> int:
 
 @cache
 def packer(count: int) -> Callable[..., bytes]:
-    """Return what makes a record of so many numbers, which can be the argument of a call."""
+    """Return a function that packs so many numbers into a record, which can be the argument of a call."""
     return struct.Struct(f"{count}q").pack
 
 

@@ -1,4 +1,4 @@
-"""Feed-forward networks of any depth, and diagonal linear ones: forward, backward, updates, as units of pointers.
+"""Feed-forward networks of any depth, and diagonal linear networks: forward, backward, updates, as units of pointers.
 
 A network is `h_l = sigma(c_l h_{l-1} W_l + b_l)`, `f = s (z_L - base)`; matrices stand as (columns, rows) of the
 network's own: `z = h W`. Activations, losses, updates and products are units too (`engine/units.py`,
@@ -17,7 +17,7 @@ from dynamics_cli.engine.native import call, call_number, like, moved, numbers_a
     NETWORK, PRODUCT, DOTS, AHEAD, SLOPE, BACK, LOSS, LOSS_NUMBERS, DEPTH, LAYERS, LOWEST, SHIFTED, FACTORS,
     ACTIVATIONS, DELTAS, SLOPES, BENDS, SCRATCH, GRADIENT, PART, BATCH_X, BATCH_Y, BATCH_BASE, SIZES,
 ) = range(24)  # fmt: skip
-"""Places in the record of a network: addresses of units, sizes, addresses of what they work on, then the layers."""
+"""Places in the record of a network: addresses of units, sizes, addresses of arrays, then the layers."""
 EACH = 6
 """Numbers of a layer there: inputs, outputs, where weights and biases (-1: none) stand, which of them are trained."""
 (
@@ -26,7 +26,7 @@ EACH = 6
     THETA, MEMORY, SLOTS, WEIGHTS, X_COLUMNS, Y_COLUMNS, OUTPUTS, SIGMAS, NUMBERS, SIGMA_NUMBERS, UPDATE, SEGMENTS,
     SEGMENTS_COUNT, RATE_FACTORS, UPDATE_NUMBERS,
 ) = range(37)  # fmt: skip
-"""Places in the record of what is to be done; those before `THETA` differ from call to call."""
+"""Places in the record of a task; those before `THETA` differ from call to call."""
 
 
 @unit("void", "int64* int64 real* real* real* int64 int64")

@@ -1,7 +1,7 @@
 """Products of small matrices, without BLAS: units of pointers.
 
 Products are made of tiles: some rows by some vectors of the processor, which stay in its registers while the inner
-dimension runs. Every number of a product is one sum in the order of the inner dimension, each term by one fused
+dimension runs. Every number of a product is a sum in the order of the inner dimension, each term by a fused
 multiply-add where the processor has it: the bits depend neither on the tiles nor on how samples are cut into chunks.
 For the sizes of networks (tens to hundreds of columns) this is two to three times as fast as a call of BLAS, which
 packs its arguments first.
@@ -20,7 +20,7 @@ from dynamics_cli.engine.native import called, fused, intrinsic, like, moved, mu
 
 
 def _shape_of_tiles() -> tuple[int, int, int]:
-    """Return rows, vectors and bytes of a vector of a tile: what fills the registers of this processor."""
+    """Return rows, vectors and bytes of a vector of a tile that fills the registers of this processor."""
     features = dict(llvm.get_host_cpu_features())
     if features.get("avx512f"):
         return 6, 4, 64
@@ -51,14 +51,14 @@ def _vector(context: Any, pointer: Any) -> tuple[Any, int]:
 
 
 def _of_each(builder: Any, vector: Any, number: Any) -> Any:
-    """Return a vector of one number."""
+    """Return a vector of equal numbers."""
     none = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(none, number, ir.Constant(_I32, 0))
     return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count))
 
 
 def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
-    """Write `for k in range(count)`, which carries values; return what they are at the end."""
+    """Write `for k in range(count)`, which carries values; return their last values."""
     before = builder.block
     head, inner, after = (builder.append_basic_block() for _ in range(3))
     builder.branch(head)

@@ -1,9 +1,9 @@
 """Compiled units: activations, losses and updates, made from the formulas of their kinds.
 
 A unit is a C function of pointers whose source is written from a traced formula (`kinds/formulas.py`) into the folder
-of numba's cache, where numba keeps what it compiles. The kernels of networks call units by address, so that a new kind
-costs the compilation of one small function, and no kernel is compiled again. Numbers of a kind (a slope, a momentum)
-are arguments of its unit: many values share one function.
+of numba's cache, where numba keeps compiled code. The kernels of networks call units by address, so that a new kind
+costs the compilation of a small function, and no kernel is compiled again. Numbers of a kind (a slope, a momentum)
+are arguments of its unit: many values share a function.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Writer:
         self.lines.append("    " * self.depth + text)
 
     def outside(self, nodes: Sequence[Expression]) -> None:
-        """Write what `nodes` need that is not of level `EACH`, once, before any loop over outputs or weights."""
+        """Write the operations of `nodes` below level `EACH`, once, before any loop over outputs or weights."""
         for node in formulas.ordered(nodes):
             if node.level != EACH and node not in self._there:
                 self._write(node, self._there)
 
     def inside(self, nodes: Sequence[Expression]) -> list[str]:
-        """Write what `nodes` need of level `EACH`; return what they are called."""
+        """Write the operations of `nodes` at level `EACH`; return the names of the nodes."""
         there = dict(self._there)
         for node in formulas.ordered(nodes):
             if node.level == EACH and node not in there and self._needed(node, nodes):
@@ -84,7 +84,7 @@ class Writer:
         return node in reached
 
     def _name(self, node: Expression, there: Mapping[Expression, str], level: int) -> str:
-        """Return what a node is called among numbers of a level: what is wide becomes of the precision of the run."""
+        """Return the name of a node among numbers of a level: wide numbers become of the precision of the run."""
         wide = self.is_wide(level)
         if node.operation == "constant":
             return repr(node.arguments[0]) if wide else f"real({node.arguments[0]!r})"
@@ -319,18 +319,18 @@ class Update(Unit):
     """A compiled update `(theta, g, memory, P, segments, S, factors, lr, iteration, loss, numbers)`.
 
     `theta`, `g` (P,), `memory` (slots, P); `segments` (S, 2) says where trained tensors begin and end, `factors` (S,)
-    what multiplies their steps. What is remembered of a tensor stands where its first weight's would.
+    the factors of their steps. The memory of a tensor stands in the place of its first weight.
     """
 
     slots: tuple[str, ...]
-    """What is remembered, by name."""
+    """The memory, by name."""
     by_tensor: bool
     """Whether every tensor must be a segment of its own."""
     by_network: bool
     """Whether sums go over all segments, which must have one factor."""
 
     def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
-        """Update `P` numbers at an address, given the addresses of the gradient and of what is remembered."""
+        """Update `P` numbers at an address, given the addresses of the gradient and of the memory."""
         function, numbers = self._callable
         function(theta, g, memory, P, (ctypes.c_int64 * 2)(0, P), 1, _ONE, lr, iteration, loss, numbers)
 

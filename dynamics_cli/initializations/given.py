@@ -1,4 +1,4 @@
-"""Weights that are given: written in the config, in a file, or by what neurons of each class do on their points.
+"""Given weights: written in the config, in a file, or by the activity of neurons of each class on their points.
 
 The latter start as Tachet des Combes et al. 2018 ask for (H1-H6, Appendix B), so that each class is learnt by neurons
 of its own: a neuron of class k is active on the points of class k (`w x > 0`) and on no other point (`w x <= 0`: H2,
@@ -139,7 +139,7 @@ initialization: {kind: independent_modes, y: [[0.1], [0.1]], z: [[0.1], [0.1]]}
     """Weight of each neuron towards the outputs of other classes (several outputs only)."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what these modes need of the network: neurons that match its widths, and neither bias nor slope."""
+        """Yield the network's mistakes: widths other than the numbers of neurons, a bias, a slope."""
         architecture = sections.get("architecture")
         counts = [len(neurons) for neurons in self.y]
         if counts != [len(neurons) for neurons in self.z]:

@@ -49,7 +49,7 @@ def orthonormal(rng: Generator, rows: int, columns: int) -> Floats:
 
 
 class PerMatrix(PerLayer):
-    """What kinds share that draw every matrix alone."""
+    """The base of kinds that draw every matrix alone."""
 
     scale: Positive = 1.0
     """Multiplies all weights."""
@@ -78,7 +78,7 @@ class Orthogonal(PerMatrix, kind="orthogonal"):
 
 
 class FanScaled(PerMatrix):
-    """What kinds share whose variance follows from the number of inputs or outputs of a neuron."""
+    """The base of kinds whose variance follows from the number of inputs or outputs of a neuron."""
 
     law: Literal["normal", "uniform", "truncated_normal"] = "normal"
     """Gaussian, uniform around 0, or Gaussian cut at two standard deviations; all of the same variance."""
@@ -118,7 +118,7 @@ class Xavier(FanScaled, kind="xavier"):
 class Kaiming(FanScaled, kind="kaiming"):
     """Variance `2 / ((1 + alpha^2) fan)`, alpha the activation's negative slope (He et al. 2015, Eqs. 10, 14, 15).
 
-    alpha is 0 for ReLU and what has no slope, 1 for linear networks.
+    alpha is 0 for ReLU and activations without a slope, 1 for linear networks.
     """
 
     mode: Literal["fan_in", "fan_out"] = "fan_in"
@@ -132,7 +132,7 @@ class Kaiming(FanScaled, kind="kaiming"):
 
 
 class Product(Initialization):
-    """What kinds share that say the product `W_L ... W_1` and split it evenly.
+    """The base of kinds that give the product `W_L ... W_1` and split it evenly.
 
     With the product `U S V^T` of rank k, `W_l = R_l S^(1/L) R_(l-1)^T`, `R_0 = V`, `R_L = U`, and the R_l between of k
     random orthonormal columns: then `W_(l+1)^T W_(l+1) = W_l W_l^T`.
@@ -155,7 +155,7 @@ class Product(Initialization):
         """Return the weights; biases are 0.
 
         Raises:
-            InputError: a layer has not as many inputs as the one before has neurons.
+            InputError: a layer has not as many inputs as the layer before has neurons.
         """
         rng, shapes = streams.rng("initialization"), matrices(problem.shapes, self.kind)
         sizes = [next(iter(shapes.values()))[1], *(shape[0] for shape in shapes.values())]  # d, m_1, ..., C
@@ -182,7 +182,7 @@ class BalancedProduct(Product, kind="balanced_product"):
     scale: Positive
     """Standard deviation of the entries of the product."""
     start: Literal["identity"] | None = None
-    """With `identity` the product is `scale I`, cut to its shape, in place of a Gaussian one."""
+    """With `identity` the product is `scale I`, cut to its shape, in place of a Gaussian matrix."""
 
     def product(self, rng: Generator, problem: Problem, outputs: int) -> tuple[Floats, Floats, Floats]:
         """Return the singular value decomposition of a Gaussian matrix, or of the identity."""
@@ -208,7 +208,7 @@ initialization: {kind: decoupled, scale: 1.0e-3}
     """Initial strength of every mode, from input to output."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what makes modes interact: activations and biases."""
+        """Yield the settings that make modes interact: activations and biases."""
         yield from super().check(sections)
         architecture = sections.get("architecture")
         if getattr(getattr(architecture, "activation", None), "kind", "linear") != "linear":

@@ -43,7 +43,7 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], cut: float) -> Floa
 
 
 class PerLayer(Initialization):
-    """What kinds share whose layers are independent of each other."""
+    """The base of kinds whose layers are independent of each other."""
 
     scales: list[NonNegative] | dict[str, NonNegative] | None = None
     """A further factor for each layer, from the input on (a bias has that of its weight), or for parameters by name."""
@@ -68,14 +68,14 @@ class PerLayer(Initialization):
 
 
 class Scaled(Initialization):
-    """What the drawn initialisations share: a scale, what divides it, and optional fixed output values."""
+    """The base of drawn initialisations: a scale, its divisor, and optional fixed output values."""
 
     scale: Positive
     """Scale lambda of the weights, before the division."""
     divide_by: DivideBy = "none"
     """Divide the scale by 1, sqrt(m), sqrt(d) or sqrt(m d); m is the width, d the input dimension without the bias."""
     output_value: Positive | None = None
-    """If given, output weights are ± this value instead of what the kind draws."""
+    """If given, output weights are ± this value instead of the kind's draws."""
     output_signs: Literal["random", "halves"] = "random"
     """Signs of the output weights: uniform on ±1, or + for the first half of the neurons and - for the second."""
     only_two_layers: ClassVar[bool] = True
@@ -87,7 +87,7 @@ class Scaled(Initialization):
         return self.scale / math.sqrt(divisor[self.divide_by])
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what is defined for two-layer networks alone."""
+        """Yield the keys that two-layer networks alone have."""
         if self.only_two_layers:
             yield from needs_two_layers(sections, "kind", self.kind)
         elif self.output_value is not None:
@@ -168,7 +168,7 @@ class Unbalanced(PerLayer, Scaled, kind="unbalanced"):
 class TruncatedNormal(Unbalanced, kind="truncated_normal"):
     """Gaussians of standard deviation `scale` on the condition that none is beyond `cut` standard deviations.
 
-    As `torch.nn.init.trunc_normal_`: what is cut off makes the standard deviation smaller, by 0.88 for a cut of 2.
+    As `torch.nn.init.trunc_normal_`: the cut makes the standard deviation smaller, by 0.88 for a cut of 2.
     """
 
     example = "{kind: truncated_normal, scale: 0.1}"

@@ -22,7 +22,7 @@ Array = Any
 Shapes = Mapping[str, tuple[int, ...]]
 """name -> shape of every parameter of a network, trained or not."""
 Labels = Literal["real", "signs", "classes"]
-"""What labels are: real numbers, ±1, or class numbers 0..C-1."""
+"""The labels of a task: real numbers, ±1, or class numbers 0..C-1."""
 
 
 def namespace(array: Array) -> ModuleType:
@@ -34,7 +34,7 @@ def namespace(array: Array) -> ModuleType:
 
 
 def like(array: Array, y: Array) -> Array:
-    """Return labels as what `array` is, a tensor or an array."""
+    """Return labels as a tensor where `array` is a tensor, else as an array."""
     if namespace(array) is np or namespace(y) is not np:
         return y
     return namespace(array).from_numpy(np.ascontiguousarray(y))

@@ -1,6 +1,6 @@
-"""What every section of a config shares, and kinds: the classes that a config can name.
+"""The base class of all sections of a config, and kinds: the classes that a config can name.
 
-A kind is one class: its fields are the YAML keys, its methods are what it does. Naming it registers it:
+A kind is one class: its fields are the YAML keys, its methods its behaviour. Naming it registers it:
 
     class Tanh(Activation, kind="tanh"):
         ...
@@ -33,7 +33,7 @@ KEEP_UNKNOWN = "keep unknown kinds"
 
 
 class Section(BaseModel):
-    """One immutable section of a config; a key that it does not know is an error, never ignored."""
+    """An immutable section of a config; a key that it does not know is an error, never ignored."""
 
     # strict: a text is not coerced into a number, nor a number into a boolean, nor a boolean into a number.
     model_config = ConfigDict(
@@ -48,7 +48,7 @@ class Section(BaseModel):
 
 
 class Kind(Section):
-    """What all kinds share; a base class of a section sets `section`, a kind has a name: `class X(Base, kind="x")`."""
+    """The base of all kinds; a base class of a section sets `section`, a kind has a name: `class X(Base, kind="x")`."""
 
     section: ClassVar[str] = ""
     """The part of a config whose `kind` names it, such as `dataset`; set by base classes."""
@@ -71,7 +71,7 @@ class Kind(Section):
             _add(cls, kind)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what makes no sense in this section, alone or together with the others; by default nothing."""
+        """Yield the mistakes of this section, alone or together with the others; by default none."""
         yield from ()
 
     def files(self) -> Iterator[tuple[str, str]]:
@@ -82,22 +82,22 @@ class Kind(Section):
 
 
 class UnknownKindError(InputError, AttributeError):
-    """A saved config names a kind that is not registered here, and something needs what it does."""
+    """A saved config names a kind that is not registered here, and something needs its behaviour."""
 
 
 class Unknown(Kind):
-    """A kind of a saved config that nobody has registered here: what was recorded can be shown, nothing be done."""
+    """A kind of a saved config that nobody has registered here: recorded numbers can be shown, nothing be computed."""
 
     model_config = ConfigDict(extra="allow")
     of: str = Field(exclude=True)
     """The section."""
-    # properties of networks that say what can be shown of a run
+    # properties of networks on which the views of a run depend
     matrices: ClassVar[tuple[str, ...]] = ()
     players: ClassVar[tuple[str, ...]] = ()
     two_layer: ClassVar[bool] = False
 
     def __getattr__(self, name: str) -> Any:
-        """Say what is missing to whoever asks for what the kind does."""
+        """Name the missing kind to whoever asks for its behaviour."""
         try:
             return super().__getattr__(name)  # type: ignore[misc]
         except AttributeError:

@@ -10,7 +10,7 @@ from dynamics_cli.kinds.arrays import Floats
 
 
 class Clock(Protocol):
-    """Tells the time of states one after the other."""
+    """Tells the time of successive states."""
 
     time: float
     """Time of the next state, which a checkpoint keeps."""
@@ -46,5 +46,5 @@ class GridClock:
         self.times = times
 
     def advance(self, first: int, losses: Floats) -> Floats:
-        """Return the times of states `first, ...`, one for each loss."""
+        """Return the times of states `first, ...`, as many as losses."""
         return self.times[first : first + len(losses)]

@@ -31,7 +31,7 @@ class Sizes:
     bias: bool = False
     """Whether the last column of the inputs is the constant 1 of a bias."""
     labels: Floats | float = 0.5
-    """The labels (n,), or one that they could have."""
+    """The labels (n,), or a possible value of them."""
 
     @property
     def numbers(self) -> int:
@@ -39,7 +39,7 @@ class Sizes:
         return (self.n + self.n_test) * (self.d + self.outputs)
 
     def samples(self) -> Samples:
-        """Return samples of these sizes that take no memory, for what does not depend on their values.
+        """Return samples of these sizes that take no memory, for computations that do not depend on their values.
 
         Raises InputError: there is no memory for those that will be drawn.
         """
@@ -55,7 +55,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Samples:
-    """Training samples and, optionally, held-out ones; float64, whatever precision the run uses."""
+    """Training samples and, optionally, held-out samples; float64, whatever precision the run uses."""
 
     x: Floats
     """Inputs (n, d), the constant 1 of a bias as last column where there is one."""
@@ -123,7 +123,7 @@ def make_samples(
 def check_size(rows: int, columns: int) -> None:
     """Refuse data that cannot be drawn in the memory of this machine, before they are.
 
-    Raises InputError: with what they would need: the numbers, a copy of them and what arises in between, in float64.
+    Raises InputError: with the memory of the numbers, a copy of them and intermediate results, in float64.
     """
     needed = 3 * 8 * rows * columns
     remedy = "; take fewer samples or dimensions"
@@ -173,9 +173,9 @@ class Dataset(Kind):
     label_noise: Positive | None = None
     """Standard deviation of Gaussian noise that is added to the training labels once; by default none."""
     seed: Annotated[int, Field(ge=0)] | None = None
-    """Seed of what is drawn here; by default that of the run."""
+    """Seed of the draws of the data set; by default the seed of the run."""
     whiten: bool | None = None
-    """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out ones alike; a bias column stays."""
+    """Map training inputs linearly so that `sum_k x_k x_k^T / n = I`, held-out inputs alike; a bias column stays."""
 
     @property
     def seeded(self) -> bool:
@@ -229,5 +229,5 @@ class Dataset(Kind):
         return None
 
     def resolve(self) -> Self:
-        """Return this section with every `auto` replaced by what it stands for on this machine."""
+        """Return this section with every `auto` replaced by its meaning on this machine."""
         return self

@@ -1,4 +1,4 @@
-"""Formulas of kinds: one text, from which NumPy, torch and compiled code and all derivatives come.
+"""Formulas of kinds: a single text, from which NumPy, torch and compiled code and all derivatives come.
 
 A formula is an ordinary method (`value(z)` of an activation, `values(h, y)` of a loss) made of arithmetic and of the
 functions of this module. Called with arrays or tensors it computes; called with an `Expression` it is traced: the
@@ -29,7 +29,7 @@ class NotAFormulaError(TypeError):
 
 
 class Expression:
-    """One operation of a formula; equal operations of one formula are the same object."""
+    """An operation of a formula; equal operations of a formula are the same object."""
 
     __slots__ = ("arguments", "key", "level", "operation", "table")
     __array_priority__ = 1000
@@ -46,14 +46,14 @@ class Expression:
     __iter__ = __len__ = __float__ = __int__ = None  # nothing takes it for a number
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Expression:
-        """Write down what a function of NumPy does: `np.exp(z)` is `exp(z)`."""
+        """Write down the operation of a NumPy function: `np.exp(z)` is `exp(z)`."""
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
         if method != "__call__" or options or name not in _OPERATIONS:
             raise NotAFormulaError(f"`numpy.{ufunc.__name__}` is no function of formulas")
         return make(self.table, name, *inputs)
 
     def __array_function__(self, function: Any, kinds: Any, arguments: Any, options: Any) -> Any:
-        """Take `np.where` and `np.clip` for those of formulas; what mixes samples, such as `np.mean`, is no formula."""
+        """Take `np.where` and `np.clip` for those of formulas; others, such as `np.mean`, mix samples."""
         known = {"where": where, "clip": clip}
         if options or function.__name__ not in known:
             raise NotAFormulaError(f"`numpy.{function.__name__}` is no function of formulas")
@@ -226,7 +226,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "softplus": lambda z: np.logaddexp(z, 0 * z), "total": lambda h: np.sum(h, -1), "logsumexp": _numpy_logsumexp,
     "pick": _numpy_pick,
 }  # fmt: skip
-"""What every operation is on NumPy's arrays."""
+"""Operation -> its function of NumPy's arrays."""
 ELEMENTARY = ("exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid", "softplus", "ndtr")
 """Functions that the engine has kernels of."""
 _REDUCTIONS = frozenset({"total", "logsumexp", "pick"})
@@ -286,7 +286,7 @@ erf = _named("erf", "Return the error function, `2/sqrt(pi)` times the integral 
 sigmoid = _named("sigmoid", "Return `1 / (1 + exp(-z))`, without overflow.")
 softplus = _named("softplus", "Return `log(1 + exp(z))`, without overflow.")
 ndtr = _named("ndtr", "Return the distribution function of the standard Gaussian.")
-abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.")  # what `numpy` and `torch` call it
+abs = _named("abs", "Return `|z|`; its derivative at 0 is 0.")  # its name in `numpy` and `torch`
 sign = _named("sign", "Return -1, 0 or 1.")
 maximum = _named("maximum", "Return the larger of two; where they are equal, the derivative is that of the second.")
 minimum = _named("minimum", "Return the smaller of two; where they are equal, the derivative is that of the second.")
@@ -339,7 +339,7 @@ _SLOPES: dict[str, Callable[[Expression, Expression], Any]] = {
     "softplus": lambda z, f: sigmoid(z),
     "ndtr": lambda z, f: exp(z * z * -0.5) / _ROOT_TWO_PI,
 }
-"""Derivatives of the functions of one argument `z`, also given their value `f`."""
+"""Derivatives of the functions of a single argument `z`, also given their value `f`."""
 
 
 def _partials(node: Expression) -> list[tuple[Expression, Any]]:
@@ -470,7 +470,7 @@ def evaluated(nodes: Sequence[Expression], given: Mapping[str, Any]) -> list[Any
                 )
         return values[at]
 
-    with np.errstate(over="ignore", under="ignore"):  # what overflows inside is 0 or infinite in the end
+    with np.errstate(over="ignore", under="ignore"):  # inner overflows end as 0 or infinity
         return [value(one) for one in nodes]
 
 

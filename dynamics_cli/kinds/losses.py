@@ -20,11 +20,11 @@ class Loss(Kind):
 
     section: ClassVar[str] = "loss"
     labels: ClassVar[Labels] = "real"
-    """What labels must be."""
+    """The labels that the loss takes."""
     many_outputs: ClassVar[bool] = False
-    """Whether the network must have several outputs (True) or one."""
+    """Whether the network must have several outputs (True) or a single output."""
     vector_labels: ClassVar[bool] = False
-    """Whether labels may be vectors (n, C), one number for each output."""
+    """Whether labels may be vectors (n, C), a number for each output."""
     smooth: ClassVar[bool] = True
     """Whether it has no kinks."""
     of_critic: ClassVar[bool] = False
@@ -35,7 +35,7 @@ class Loss(Kind):
     """Divide the loss by `alpha^2`, `alpha = architecture.output_scale` (Chizat et al. 2019, Eq. 2); by default not."""
 
     def of(self, architecture: Architecture) -> Loss:
-        """Return the loss that trains a network: this one, divided as `divide_by` says, derivatives and all."""
+        """Return the loss that trains a network: this loss, divided as `divide_by` says, derivatives and all."""
         if self.divide_by is None:
             return self
         cls, share = type(self), 1 / (architecture.output_scale or 1.0) ** 2
@@ -72,7 +72,7 @@ class Loss(Kind):
             return automatic(lambda at: self.derivatives(at, like(at, y)) * like(at, v), h, 1)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield whether the network has one output or, for losses of `many_outputs`, several."""
+        """Yield a mistake unless the network has a single output or, for losses of `many_outputs`, several."""
         architecture = sections.get("architecture")
         outputs = getattr(architecture, "outputs", None)
         if self.divide_by is not None and architecture is not None and architecture.output_scale is None:

@@ -27,7 +27,7 @@ _SLOPES: dict[tuple[type, str], float | None] = {}
 
 
 class Activation(Kind):
-    """A function of one number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
+    """A function of a number, applied to every neuron; `activation: tanh` is short for `{kind: tanh}`."""
 
     section: ClassVar[str] = "activation"
     smooth: ClassVar[bool] = False
@@ -109,7 +109,7 @@ class Architecture(Kind):
         return "hidden_weight" in self.matrices and getattr(self, "outputs", None) is None
 
     def multipliers(self, sizes: Sequence[int]) -> list[float] | None:
-        """Return what multiplies the weights of each layer, for layers of `sizes`, inputs first; None for nothing."""
+        """Return the multiplier of each layer's weights, for layers of `sizes`, inputs first; None where all are 1."""
         return None
 
     @property
@@ -241,9 +241,9 @@ class Architecture(Kind):
         return h
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds that the network takes for one input of `d` columns."""
+        """Return the multiply-adds that the network takes for an input of `d` columns."""
         return sum(math.prod(shape) for shape in shapes.values())
 
     def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
-        """Return how many numbers every layer gives for one input of `d` columns."""
+        """Return how many numbers every layer gives for an input of `d` columns."""
         return [shape[0] for shape in shapes.values() if len(shape) > 1]

@@ -27,7 +27,7 @@ class Schedule(Kind):
 
     @abstractmethod
     def factor(self, iteration: int, iterations: int) -> float:
-        """Return what multiplies `lr` in the update from state `iteration`, of a run of so many `iterations`."""
+        """Return the factor of `lr` in the update from state `iteration`, of a run of so many `iterations`."""
 
 
 class Optimizer(Kind):
@@ -49,16 +49,16 @@ class Optimizer(Kind):
         """Return the number of the last state of a whole run."""
 
     def clock(self, iterations: int) -> Clock | None:
-        """Return what tells the time along a run; None where time is iterations times the step."""
+        """Return the clock of a run; None where time is iterations times the step."""
         return None
 
     def advice(self) -> str:
-        """Return what may help where a run diverges."""
+        """Return advice for a run that diverges."""
         return ""
 
 
 class Descent(Optimizer):
-    """What optimizers share that take steps from gradients; a new one says `update`.
+    """The base of optimizers that take steps from gradients; a new optimizer defines `update`.
 
     A step is `update(parameters, gradients, ...)`; the rest (batches, losses, checkpoints) is done around it.
     """
@@ -88,19 +88,19 @@ class Descent(Optimizer):
         return f"Try a smaller step, e.g. --set optimizer.lr={self.lr / 10:.3g}"
 
     sums_over: ClassVar[Literal["network", "tensor"]] = "network"
-    """What `total` sums over in `updated`: all trained weights, or those of a tensor."""
+    """The range of `total` in `updated`: all trained weights, or those of a tensor."""
 
     def updated(self, w: Array, g: Array, memory: MutableMapping[str, Array], step: tracing.StepNumbers) -> Array:
-        """Return a weight after an update, given its gradient `g`, what is remembered of it, and numbers of the step.
+        """Return a weight after an update, given its gradient `g`, its memory, and numbers of the step.
 
-        A formula. `memory["name"]` is 0 at first, and what was assigned to it in the update before; it is kept in the
+        A formula. `memory["name"]` is 0 at first, then the value that the update before assigned; it is kept in the
         checkpoint. `step` has `lr`, `iteration`, `loss`, and a `memory` of the network (or tensor) as a whole.
         """
         raise NotImplementedError
 
     @property
     def by_formula(self) -> bool:
-        """Whether the update is a formula of one weight."""
+        """Whether the update is a formula of a single weight."""
         return type(self).updated is not Descent.updated and type(self).update is Descent.update
 
     def update(
@@ -121,7 +121,7 @@ class Descent(Optimizer):
             gradients: of the loss, of the same shapes.
             lr: step size of this iteration, the schedule taken into account.
             names: of the parameters.
-            state: what the optimizer remembers, empty at first; it is kept in the checkpoint. A key is any text.
+            state: the memory of the optimizer, empty at first; it is kept in the checkpoint. A key is any text.
             iteration: number of updates done.
             loss: of the batch, before the update.
 
@@ -130,7 +130,7 @@ class Descent(Optimizer):
 
 
 class Minibatch(Descent):
-    """What optimizers share that may work on batches; exactly one of `iterations` and `epochs` is given."""
+    """The base of optimizers that may work on batches; exactly one of `iterations` and `epochs` is given."""
 
     iterations: PositiveInt | None = None
     """Number of updates."""
@@ -148,7 +148,7 @@ class Minibatch(Descent):
         return self.iterations if self.iterations is not None else (self.epochs or 0) * steps_per_epoch
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what is wrong with the length of the run and its batches."""
+        """Yield the mistakes in the length of the run and its batches."""
         if self.iterations is None and self.epochs is None:
             yield ("optimizer", "iterations"), "is missing; exactly one of iterations and epochs must be given"
         if self.iterations is not None and self.epochs is not None:
@@ -159,7 +159,7 @@ class Minibatch(Descent):
             yield from self._check_fresh(sections.get("dataset"))
 
     def _check_fresh(self, dataset: Dataset | None) -> Iterator[Finding]:
-        """Yield what does not go with fresh samples."""
+        """Yield the settings that do not go with fresh samples."""
         if self.batch_size is None:
             yield ("optimizer", "batch_size"), "is missing; fresh samples need their number per update, e.g. 1"
         if self.epochs is not None:

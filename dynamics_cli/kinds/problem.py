@@ -56,20 +56,20 @@ class Snapshots(Kind):
 
     section: ClassVar[str] = "snapshots"
     fewer: ClassVar[str] = "a schedule of fewer states"
-    """What makes them fewer, for a message."""
+    """Advice to make them fewer, for a message."""
     include: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=list)
     """Iterations kept besides those of the schedule; those after the end of the run are not reached."""
 
     @abstractmethod
     def next_after(self, iteration: int) -> int | None:
-        """Return the next state of the schedule after one of it; None when there is none."""
+        """Return the state of the schedule after a given state; None after the last."""
 
     def least(self, total: int) -> int:
         """Return a number of states that the schedule has at least up to `total`, known without listing them."""
         return 0
 
     def regular(self, total: int, most: int) -> array[int]:
-        """Return the states 0, ... up to `total` of the schedule, ascending; at most one more than `most` of them."""
+        """Return the states 0, ... up to `total` of the schedule, ascending; at most `most + 1` of them."""
         states = array("q")  # eight bytes a state, where a list of integers takes forty
         last: int | None = 0
         while last is not None and last <= total and len(states) <= most:
@@ -83,7 +83,7 @@ class Measure(Kind):
 
     section: ClassVar[str] = "measure"
     by_default: ClassVar[bool] = False
-    """Whether it is recorded where a config does not say what is."""
+    """Whether it is recorded where a config names no measures."""
     panel: ClassVar[str] = "measures"
     """The panel that draws it."""
     of_spectrum: ClassVar[bool] = False
@@ -93,7 +93,7 @@ class Measure(Kind):
 
     @property
     def name(self) -> str:
-        """What its array and its curve are called; two measures of one run need different names."""
+        """The name of its array and its curve; two measures of a run need different names."""
         return self.kind
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
@@ -101,19 +101,19 @@ class Measure(Kind):
         return None
 
     def columns(self, sections: Sections) -> Sequence[str]:
-        """Return what several numbers of it are called, for a legend; nothing where shades tell them apart."""
+        """Return the names of several numbers of it, for a legend; none where shades tell them apart."""
         return ()
 
     @abstractmethod
     def measure(self, state: State) -> float | Floats:
-        """Return what is recorded of a state; of the same shape at every state."""
+        """Return the numbers of a state; of the same shape at every state."""
 
     def offered(self, problem: Problem) -> bool:
         """Return whether a problem has this measure, such as a loss on held-out samples."""
         return True
 
     def usual(self, problem: Problem) -> bool:
-        """Return whether one that is recorded by default is, of a problem that offers it."""
+        """Return whether a problem that offers a measure recorded by default records it."""
         return True
 
     def samples(self, problem: Problem) -> int:
@@ -126,7 +126,7 @@ def _geometric() -> Snapshots:
 
 
 class Record(Section):
-    """What is written into the run directory."""
+    """The contents of the run directory."""
 
     example = "record: {snapshots: {kind: every, interval: 100}, measures: [weight_norm, sharpness], loss_every: 10}\n"
     snapshots: Annotated[Snapshots, OneOf("snapshots", default="geometric")] = Field(default_factory=_geometric)
@@ -151,7 +151,7 @@ class RunConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute; `auto` takes the device that the cost model finds faster."""
     backend: Literal["auto", "torch", "compiled", "flow"] = "auto"
-    """What trains; `auto` asks a static cost model, `torch` is the reference."""
+    """The code that trains; `auto` asks a static cost model, `torch` is the reference."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of weights and data."""
     dataset: Annotated[Dataset, OneOf("dataset")]
@@ -187,7 +187,7 @@ class Problem:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Updates in one pass over the training set."""
+        """Updates in a pass over the training set."""
         return 1 if self.batch_size is None else -(-self.dataset.n // self.batch_size)
 
     @property
@@ -207,12 +207,12 @@ class Problem:
 
     @cached_property
     def multiply_adds(self) -> int:
-        """Multiply-adds of the network for one input."""
+        """Multiply-adds of the network for an input."""
         return self.config.architecture.multiply_adds(self.shapes, self.dataset.d)
 
     @cached_property
     def layer_sizes(self) -> list[int]:
-        """How many numbers every layer gives for one input."""
+        """How many numbers every layer gives for an input."""
         return self.config.architecture.layer_sizes(self.shapes, self.dataset.d)
 
     def block_samples(self, device: str) -> int:
@@ -245,7 +245,7 @@ class Problem:
 
 
 def _wrong_weights(shapes: Mapping[str, tuple[int, ...]], drawn: Mapping[str, NDArray[np.floating]]) -> str:
-    """Return what is wrong with initial weights; empty when each has the shape that the network needs."""
+    """Return the mistakes of initial weights; empty when each has the shape that the network needs."""
     for name, shape in shapes.items():
         if name not in drawn:
             return f"it gives no {name}"
@@ -269,9 +269,9 @@ class State:
     _start: Callable[[], Parameters]
     iteration: int
     memory: MutableMapping[str, NDArray[Any]] = field(default_factory=dict)
-    """What the measure at work remembers from state to state, empty at first; it is kept in the checkpoint."""
+    """The memory of the measure at work from state to state, empty at first; it is kept in the checkpoint."""
     shared: dict[str, Any] = field(default_factory=dict)
-    """What the measures of this state share."""
+    """Intermediate results that the measures of this state share."""
 
     @property
     def network(self) -> Callable[[Floats], Floats]:

@@ -1,4 +1,4 @@
-"""Independent random streams of one seed, so that changing how one is used leaves the others as they were."""
+"""Independent random streams of one seed, so that a change in the use of a stream leaves the others as they were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STREAMS = {"data": 0, "initialization": 1, "batches": 2, "noise": 3}
 def stream(seed: int, name: str, *position: int) -> np.random.Generator:
     """Return the generator of the stream `name` of `seed`, at `position` (for batches: the epoch).
 
-    A generator depends on (seed, name, position) alone, never on what was drawn before.
+    A generator depends on (seed, name, position) alone, never on earlier draws.
     """
     number = _STREAMS.get(name, zlib.crc32(name.encode()) | 2**32)  # any name is a stream of its own
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number, *position])))
@@ -21,7 +21,7 @@ def stream(seed: int, name: str, *position: int) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Streams:
-    """The streams of one seed."""
+    """The streams of a seed."""
 
     seed: int
 
@@ -41,7 +41,7 @@ class TeacherStreams(Streams):
 
 @dataclass(frozen=True)
 class FreshStreams(Streams):
-    """Those of a block of fresh samples: inputs and noise of its own; what labels them, such as a teacher, the same."""
+    """The streams of a block of fresh samples: inputs and noise of its own; its teacher is that of the run."""
 
     block: int
 

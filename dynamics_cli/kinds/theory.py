@@ -16,7 +16,7 @@ from dynamics_cli.kinds.base import Kind
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity of a run, and what a theory predicts for it."""
+    """A quantity of a run, and its prediction by a theory."""
 
     label: str
     x: Floats
@@ -37,7 +37,7 @@ class Curve:
 
 
 class Theory(Kind):
-    """What a theory predicts of a run: `dyn plot RUN --theory` draws it beside what was measured.
+    """The predictions of a theory for a run: `dyn plot RUN --theory` draws them beside the measured curves.
 
     Papers keep their own in `experiments/<paper>/theory/`. `example` names the sections of a run that it speaks of.
     """

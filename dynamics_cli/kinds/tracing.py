@@ -34,7 +34,7 @@ class Trace:
 
 
 def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) -> tuple[list[Expression], Trace]:
-    """Return what `formula(kind, trace)` is made of; where a formula asks what a number of the kind is, with its value.
+    """Return the operations of `formula(kind, trace)`; where it asks for the value of a number of the kind, with it.
 
     Raises:
         NotAFormulaError: it cannot be traced.
@@ -54,7 +54,7 @@ def traced(kind: Kind, formula: Callable[[Any, Trace], Sequence[Expression]]) ->
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a formula."""
+    """A traced formula."""
 
     operations: int
     """How many elementary functions it takes."""
@@ -69,7 +69,7 @@ _PLAIN = (int, float, bool, type(None))
 
 
 def facts(kind: Any) -> Facts | None:
-    """Return what is known of the formula of an activation, loss or update; None where it is none."""
+    """Return the traced formula of an activation, loss or update; None where it is none."""
     found = _looked_at(kind)
     return found if isinstance(found, Facts) else None
 
@@ -81,7 +81,7 @@ def operations(kind: Any) -> int | None:
 
 
 def obstacle(kind: Any) -> str | None:
-    """Return why an activation, loss or update is no formula, so that autograd trains it; None of one that is."""
+    """Return why an activation, loss or update is no formula, so that autograd trains it; else None."""
     if kind.section not in ("activation", "loss", "optimizer") or not hasattr(kind, _METHODS[kind.section]):
         return None
     found = _looked_at(kind)
@@ -92,7 +92,7 @@ _METHODS = {"activation": "value", "loss": "values", "optimizer": "updated"}
 
 
 def _settings(kind: Any) -> tuple[Any, ...]:
-    """Return what the formula of a kind depends on: numbers are its arguments."""
+    """Return the identity of a kind's formula: numbers are its arguments."""
     return (type(kind), *((key, "number" if type(value) is float else repr(value)) for key, value in kind))
 
 
@@ -110,7 +110,7 @@ def _looked_at(kind: Any) -> Facts | str:
             _FORMULAS[this] = str(error)
             return str(error)
         nodes = formulas.ordered(found)
-        # a formula that asks what its numbers are has other operations for others
+        # a formula that branches on its numbers has other operations for other numbers
         _FORMULAS[every if trace.numbers else this] = known = Facts(
             sum(one.operation in formulas.ELEMENTARY for one in nodes),
             any(one.operation == "total" or _named(one, "whole_") for one in nodes),
@@ -197,7 +197,7 @@ def _of_samples(loss: Any, formula: Callable[[Any, Trace], Sequence[Expression]]
 
 
 class Memory(MutableMapping[str, Any]):
-    """What an optimizer remembers of a weight, as its formula is traced: 0 at first."""
+    """The memory of an optimizer for a weight, as its formula is traced: 0 at first."""
 
     def __init__(self, table: dict[Any, Expression], level: int) -> None:
         self._table, self._level = table, level
@@ -236,11 +236,11 @@ class StepNumbers:
     loss: Any
     """Of the batch."""
     memory: MutableMapping[str, Any] = field(default_factory=dict)
-    """What is remembered of the tensor, or of all weights, as a whole: 0 at first."""
+    """The memory for the tensor, or for all weights, as a whole: 0 at first."""
 
 
 def update(optimizer: Any, trace: Trace) -> tuple[Expression, Memory, Memory]:
-    """Return the new weight, what is remembered of it, and what is remembered as a whole."""
+    """Return the new weight, its memory, and the memory as a whole."""
     table = trace.table
     w, g = symbol(table, "w", EACH), symbol(table, "g", EACH)
     memory, whole = Memory(table, EACH), Memory(table, WHOLE)
@@ -295,7 +295,7 @@ def _is_linear(optimizer: Any) -> bool:
 
 
 class Remembered(MutableMapping[str, Any]):
-    """What an optimizer remembers of a tensor, or as a whole, as tensors in its state: 0 at first."""
+    """The memory of an optimizer for a tensor, or as a whole, as tensors in its state: 0 at first."""
 
     def __init__(self, state: MutableMapping[str, Any], name: str, like: Any) -> None:
         self._state, self._name, self._like = state, name, like
@@ -321,7 +321,7 @@ def update_tensors(
     optimizer: Any, parameters: Sequence[Any], gradients: Sequence[Any], names: Sequence[str],
     state: MutableMapping[str, Any], step: StepNumbers,
 ) -> None:  # fmt: skip
-    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined to one."""
+    """Update tensors in place by the formula of an optimizer; where it sums over all of them, joined."""
     known = facts(optimizer)
     if optimizer.sums_over == "network" and len(parameters) > 1 and (known is None or known.sums):
         import torch

@@ -9,7 +9,7 @@ from dynamics_cli.kinds import Array, Finding, Labels, Loss, Sections, formulas,
 
 
 class MarginLoss(Loss):
-    """What margin losses share: labels ±1 and the sign as prediction."""
+    """The base of margin losses: labels ±1 and the sign as prediction."""
 
     labels: ClassVar[Labels] = "signs"
 
@@ -18,7 +18,7 @@ class MarginLoss(Loss):
         return namespace(h).sign(h)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield whether the network has one output and the labels are signs."""
+        """Yield a mistake unless the network has one output and the labels are signs."""
         yield from super().check(sections)
         yield from self.check_written_labels(sections, (-1, 1), "-1 or 1")
 

@@ -13,14 +13,14 @@ from dynamics_cli.kinds import Array, Finding, Loss, Sections, formulas
 
 
 class SquareLoss(Loss):
-    """What square losses share."""
+    """The base of square losses."""
 
     vector_labels = True
     missing: float | None = None
     """Number that stands for unknown labels, such as -1: they count 0 (masked loss), but in means as samples."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield noise, which would hide what labels are missing."""
+        """Yield noise, which would hide the missing labels."""
         yield from super().check(sections)
         for name in ("dataset", "optimizer"):
             if self.missing is not None and getattr(sections.get(name), "label_noise", None) is not None:

@@ -1,4 +1,4 @@
-"""Conversion of what callers hold (memory maps, float32) into float64 arrays of the expected number of axes."""
+"""Conversion of callers' arrays (memory maps, float32) into float64 arrays of the expected number of axes."""
 
 from __future__ import annotations
 

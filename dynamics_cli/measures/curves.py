@@ -46,7 +46,7 @@ def _curve(iterations: ArrayLike, losses: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> float:
-    """Return the value `(k,)` recorded at the iteration nearest to the one asked for (the first of two as near)."""
+    """Return the value `(k,)` recorded at the iteration nearest to a given one (the first of two as near)."""
     steps = as_floats(iterations, "iterations", axes=1)
     return float(as_floats(values, "values", axes=1)[np.argmin(np.abs(steps - iteration))])
 
@@ -54,7 +54,7 @@ def value_at(iterations: ArrayLike, values: ArrayLike, iteration: float) -> floa
 def plateau_at(iterations: ArrayLike, losses: ArrayLike, iteration: int, *, tolerance: float) -> Plateau:
     """Return the stretch around `iteration` where the loss stays within `tolerance` (absolute) of its value there.
 
-    `iteration` is moved to the nearest recorded one. Raises ValueError when `tolerance` is negative.
+    `iteration` is moved to the nearest recorded iteration. Raises ValueError when `tolerance` is negative.
     """
     if tolerance < 0:
         raise ValueError(f"tolerance must not be negative, not {tolerance}")
@@ -76,7 +76,7 @@ def find_plateaus(
 ) -> list[Plateau]:
     """Return the plateaus in order of time: stretches whose largest loss is at most (1 + tolerance) times the smallest.
 
-    A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the longest one is taken
+    A stretch counts when it covers at least `minimum_fraction` of the recorded iterations; the longest is taken
     first, then the longest to its left and right. Losses at or below `floor` times the first loss are the end of
     training, not a saddle, and never count. Raises ValueError when a parameter is negative.
     """

@@ -1,4 +1,4 @@
-"""Directions along which the loss around a trajectory is looked at: random ones, and its principal ones."""
+"""Directions along which the loss around a trajectory is looked at: random directions, and the principal directions."""
 
 from __future__ import annotations
 

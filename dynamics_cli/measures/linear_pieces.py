@@ -49,7 +49,7 @@ class LevelSets:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A polygon on which the inputs of layer `layer` are `A p + c`, with what is known of that layer's neurons."""
+    """A polygon on which the inputs of layer `layer` are `A p + c`, with the known facts about that layer's neurons."""
 
     corners: Floats  # (k, 2)
     layer: int
@@ -114,7 +114,7 @@ def _checked(layers: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[Layer]:
 
 
 def _step(piece: _Piece, layers: list[Layer], slope: float, reach: Floats, found: LevelSets) -> list[_Piece]:
-    """Cut a piece, or pass it to the next layer; what is in one band or affine is written to `found`."""
+    """Cut a piece, or pass it to the next layer; a piece that is in a single band, or affine, is written to `found`."""
     least_area = _SLIVER * float(reach.prod())
     if piece.layer == len(layers) - 1:
         _finish(piece.corners, piece.A[0], float(piece.c[0]), least_area, found)

@@ -31,7 +31,7 @@ def singular_values(W: ArrayLike) -> Floats:
 
 
 def eigenvalues(A: Floats) -> Floats:
-    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending; NaN when it holds one that is not finite."""
+    """Return the eigenvalues `(m,)` of a symmetric `A (m, m)`, descending; NaN when an entry is not finite."""
     if not np.isfinite(A).all():
         return np.full(len(A), np.nan)
     return np.asarray(np.linalg.eigvalsh(A)[::-1], np.float64)
@@ -48,7 +48,7 @@ def stable_rank(W: ArrayLike) -> Floats:
 def explained_variance(W: ArrayLike) -> Floats:
     """Return `s_i^2 / sum_k s_k^2` `(..., min(m, d))` of the *uncentred* SVD, descending; NaN for W = 0.
 
-    This is what Boursier et al. 2022 (Figure 7) call the explained variance ratios of the hidden weights.
+    Boursier et al. 2022 (Figure 7) call them the explained variance ratios of the hidden weights.
     """
     s = np.linalg.svd(_scaled(W)[0], compute_uv=False)
     total = np.sum(s**2, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Gradient descent, full-batch and stochastic, with momentum or decay; and what divides the gradient by its size.
+"""Gradient descent, full-batch and stochastic, with momentum or decay; and optimizers that normalise the gradient.
 
 `w` are all trained weights, `g` the gradient, `i = 0, 1, ...` the iteration; losses are recorded without any decay.
 Last the schedules of step sizes; `t = i / N` is the share of the run that is done at state i of N.
@@ -22,7 +22,7 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Plain(Descent):
-    """What `gd` and `sgd` share: steps along the gradient, and what may be added to them."""
+    """The base of `gd` and `sgd`: steps along the gradient, with momentum and weight decay."""
 
     momentum: Beta | None = None
     """mu of `b <- mu b + g`, `w <- w - lr b` with b = g at first (Polyak 1964), as in `torch.optim.SGD`."""
@@ -76,7 +76,7 @@ class GradientDescent(Plain, kind="gd"):
         return RescaledClock(self.lr) if self.loss_scaled else super().clock(iterations)
 
     def check(self, sections: Sections) -> Iterator[Finding]:
-        """Yield what makes no sense along the path in rescaled time."""
+        """Yield the settings that contradict a path in rescaled time."""
         yield from super().check(sections)
         for key in ("momentum", "weight_decay", "label_noise"):
             if self.loss_scaled and getattr(self, key) is not None:
@@ -108,7 +108,7 @@ class Adam(Minibatch, kind="adam"):
     eps: Positive = 1e-8
     """Added to the denominator."""
     weight_decay: NonNegative | None = None
-    """lambda of `g + lambda w` (coupled decay); `adamw` has the decoupled one."""
+    """lambda of `g + lambda w` (coupled decay); `adamw` has decoupled decay."""
 
     def updated(self, w: Array, g: Array, memory: Memory, step: StepNumbers) -> Array:
         """Return the weight after a step of `torch.optim.Adam`, or of `AdamW`."""
@@ -214,7 +214,7 @@ class NormalizedDescent(Minibatch, kind="normalized_gd"):
         return w - formulas.where(square > 0, step.lr / formulas.sqrt(square), 0.0) * g
 
 
-class Constant(Schedule, kind="constant"):
+class ConstantRate(Schedule, kind="constant"):
     """The step size stays as it is."""
 
     def factor(self, iteration: int, iterations: int) -> float:
@@ -242,7 +242,7 @@ class Step(Schedule, kind="step"):
     every: PositiveInt
     """Iterations between two drops."""
     gamma: Positive = 0.1
-    """What a drop multiplies the step size by."""
+    """The factor of the step size at a drop."""
 
     def factor(self, iteration: int, iterations: int) -> float:
         """Return `gamma` to the number of drops so far."""

@@ -14,7 +14,7 @@ from dynamics_cli.kinds import Clock, Finding, Floats, GridClock, Optimizer, Pos
 class GradientFlow(Optimizer, kind="gradient_flow"):
     """Gradient flow `theta' = -grad L` itself, integrated with adaptive steps; state i is the flow at time `t_i`.
 
-    `run.json` says under `flow` what the error control achieved, and `dyn show` shows it: the tolerance kept, steps
+    `run.json` and `dyn show` say under `flow` how the error was controlled: the tolerance kept, steps
     done and rejected, and the local errors summed. The sum estimates the error of the weights where the flow neither
     contracts (there it is too large) nor leaves a saddle (there the time of escape is less certain than the path).
     """
@@ -24,7 +24,7 @@ class GradientFlow(Optimizer, kind="gradient_flow"):
     until: Positive
     """Time `t_N` of the last state; gradient descent with step lr takes `until / lr` iterations for it."""
     points: PositiveInt = 2000
-    """Number N of states after the initial one; how they are chosen does not change the integration."""
+    """Number N of states after the initial one; their choice does not change the integration."""
     spacing: Literal["uniform", "geometric"] = "uniform"
     """`t_i = i until / N`, or `t_1 = first` and a constant ratio from there on."""
     first: Positive | None = None

@@ -1,1 +1,1 @@
-"""What runs record beside their losses, and when: measures and schedules of snapshots, kinds both."""
+"""Records of runs beside their losses, and their schedules: measures and snapshots, kinds both."""

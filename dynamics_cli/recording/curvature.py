@@ -30,10 +30,10 @@ def _first(P: int, size: float) -> Floats:
 
 
 class Curvature(Measure):
-    """What measures of the gradient and the Hessian of the training loss share."""
+    """The base of measures of the gradient and the Hessian of the training loss."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether one network is trained on one loss."""
+        """Return whether a single network is trained on a single loss."""
         return problem.config.architecture.kind != "gan"
 
     def small(self, problem: Problem) -> bool:
@@ -56,11 +56,11 @@ class Curvature(Measure):
         return 1
 
     def samples(self, problem: Problem) -> int:
-        """Return what the products cost: four evaluations of the training samples each (Pearlmutter 1994)."""
+        """Return the cost of the products: four evaluations of the training samples each (Pearlmutter 1994)."""
         return 4 * problem.dataset.n * self.products(problem)
 
     def dense(self, problem: Problem) -> int:
-        """Return what a whole Hessian and its eigenvalues cost, in products."""
+        """Return the cost of a whole Hessian and its eigenvalues, in products."""
         P = self.weights(problem)
         return P + P**3 // max(problem.multiply_adds * problem.dataset.n, 1)
 
@@ -77,7 +77,7 @@ class Sharpness(Curvature, kind="sharpness"):
     """Form the whole Hessian instead (small networks)."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether one network is trained on one loss, a small one for exact values."""
+        """Return whether a single network is trained on a single loss, a small network for exact values."""
         return super().offered(problem) and (not self.exact or self.small(problem))
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
@@ -131,7 +131,7 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
     of_spectrum = True
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether one small network is trained on one loss."""
+        """Return whether a single small network is trained on a single loss."""
         return super().offered(problem) and self.small(problem)
 
     def bound(self, sections: Sections) -> tuple[str, float] | None:
@@ -198,11 +198,11 @@ class HessianTrace(Curvature, kind="hessian_trace"):
     """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether one network is trained on one loss, a small one for an exact trace."""
+        """Return whether a single network is trained on a single loss, a small network for an exact trace."""
         return super().offered(problem) and (self.probes is not None or self.small(problem))
 
     def products(self, problem: Problem) -> int:
-        """Return one for each probe, or for each weight."""
+        """Return the number of probes, or of weights."""
         return self.weights(problem) if self.probes is None else self.probes
 
     def measure(self, state: State) -> float:
@@ -226,7 +226,7 @@ class GaussNewton(Curvature, kind="gauss_newton"):
         return stability_threshold(sections)
 
     def products(self, problem: Problem) -> int:
-        """Return what the kernel and its eigenvalues cost, or the Lanczos iterations."""
+        """Return the cost of the kernel and its eigenvalues, or of the Lanczos iterations."""
         rows = problem.dataset.n * (getattr(problem.config.architecture, "outputs", None) or 1)
         once = max(4 * problem.dataset.n * problem.multiply_adds, 1)
         return 10 if rows > KERNEL else 1 + rows * rows * (rows + sum(problem.layer_sizes)) // once

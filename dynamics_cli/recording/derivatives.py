@@ -50,7 +50,7 @@ def trained_names(problem: Problem) -> list[str]:
 
 
 class Derivatives(ABC):
-    """What measures ask of a state."""
+    """The derivatives that measures ask of a state."""
 
     def __init__(self, state: State) -> None:
         self.problem = state.problem
@@ -192,7 +192,7 @@ class ByEngine(Derivatives):
     def largest(
         self, start: Floats, k: int = 1, *, whole: bool = True, tolerance: float = 1e-6
     ) -> tuple[Floats, Floats]:
-        """Return the k largest eigenvalues and their vectors, in one compiled call."""
+        """Return the k largest eigenvalues and their vectors, in a compiled call."""
         return self._engine.largest(self._evaluated, start, k, whole, tolerance, LIMIT)
 
     def kernel(self, chosen: int | Sequence[int]) -> Floats:
@@ -285,7 +285,7 @@ class ByAutograd(Derivatives):
         return self._flat(list(back.values()))
 
     def _jacobian(self, of: Any, samples: torch.Tensor, *more: torch.Tensor) -> list[torch.Tensor]:
-        """Return the derivatives by each weight of a function of weights and one sample, over samples."""
+        """Return the derivatives by each weight of a function of weights and a sample, over samples."""
         import torch
 
         weights = {name: p.detach() for name, p in self._weights.items()}

@@ -15,15 +15,15 @@ from dynamics_cli.recording.derivatives import derivatives_of
 
 
 class TangentKernel(Measure):
-    """What measures of the tangent kernel share."""
+    """The base of measures of the tangent kernel."""
 
     count: PositiveInt = 200
-    """Number of samples, the first ones of the training set."""
+    """Number of samples, from the first of the training set on."""
     chosen: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
     """Numbers of the training samples, from 0 on, in place of the first `count`."""
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether the network is one function.
+        """Return whether the network is a single function.
 
         Raises:
             InputError: there is no training sample of a chosen number.
@@ -34,7 +34,7 @@ class TangentKernel(Measure):
         return problem.config.architecture.kind != "gan"
 
     def samples(self, problem: Problem) -> int:
-        """Return what passes over the samples, the kernel and its eigenvalues cost, in evaluations of a sample."""
+        """Return the cost of passes over the samples, the kernel and its eigenvalues, in evaluations of a sample."""
         rows = len(self.rows(problem)) * (getattr(problem.config.architecture, "outputs", None) or 1)
         entries = rows * rows * (rows + sum(problem.layer_sizes)) // max(problem.multiply_adds, 1)
         return 3 * rows + entries

@@ -25,7 +25,7 @@ class WeightNorm(Measure, kind="weight_norm"):
 
 
 def classifies(problem: Problem) -> bool:
-    """Return whether labels are classes: those of the loss, or real ones that are all ±1, or one-hot vectors."""
+    """Return whether labels are classes: of the loss, or real labels that are all ±1, or one-hot vectors."""
     y = problem.dataset.y
     if problem.loss.labels != "real":
         return True
@@ -40,7 +40,7 @@ def right(problem: Problem, h: Floats, y: Floats) -> float:
 
 
 class OfSamples(Measure):
-    """What losses and accuracies share: the samples that they are of, all together or class by class."""
+    """The base of losses and accuracies: their samples, all together or class by class."""
 
     held_out: ClassVar[bool] = False
     """Whether it is of the held-out samples and not of the training samples."""
@@ -92,7 +92,7 @@ class OfSamples(Measure):
 
 
 class TrainLoss(OfSamples, kind="train_loss"):
-    """Loss of the training samples at the recorded states, for what `losses` does not say: by class, with a schedule.
+    """Loss of the training samples at the recorded states, beyond the array `losses`: by class, with a schedule.
 
     Of a class it is reduced over the samples of that class alone, so that a mean over classes is weighted alike.
     """
@@ -135,7 +135,7 @@ record: {measures: [train_accuracy]}
         return super().offered(problem) and classifies(problem)
 
     def usual(self, problem: Problem) -> bool:
-        """Return whether the loss is one of classes."""
+        """Return whether the labels are classes."""
         return problem.loss.labels != "real"
 
     def of(self, problem: Problem, h: Floats, y: Floats) -> float:
@@ -181,7 +181,7 @@ class FirstAbove(Measure, kind="first_above"):
         return self.of.offered(problem)
 
     def samples(self, problem: Problem) -> int:
-        """Return what the measure costs."""
+        """Return the cost of the measure."""
         return self.of.samples(problem)
 
     def passed(self, measured: Floats) -> NDArray[np.bool_]:
@@ -207,7 +207,7 @@ class FirstBelow(FirstAbove, kind="first_below"):
 
 
 def measure_of(function: Callable[[State], Any]) -> Measure:
-    """Return a measure that records what a function makes of a state (see `bases.State`), under the function's name.
+    """Return a measure that records a function of states (see `kinds.State`), under the function's name.
 
     Raises:
         InputError: the function has no source that can be read, so a run of it could not be told from another.

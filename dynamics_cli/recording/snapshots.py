@@ -78,7 +78,7 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
 
     """
     too_many = snapshots.least(total) > MAX_SNAPSHOTS
-    # state 0 is one more than the limit counts
+    # the limit does not count state 0
     states = array("q") if too_many else snapshots.regular(total, MAX_SNAPSHOTS + 1)
     if too_many or len(states) > MAX_SNAPSHOTS + 1:
         raise InputError(
@@ -90,6 +90,6 @@ def snapshot_iterations(snapshots: Snapshots, total: int) -> Iterations:
 
 
 def next_after(schedule: Iterations, iteration: int) -> int:
-    """Return the first scheduled iteration after `iteration`, or the last one of the schedule."""
+    """Return the first scheduled iteration after `iteration`, or the last of the schedule."""
     k = int(np.searchsorted(schedule, iteration, side="right"))
     return int(schedule[min(k, len(schedule) - 1)])

@@ -22,7 +22,7 @@ from dynamics_cli.recording.derivatives import features_of
 
 
 class OfLayer(Measure):
-    """What measures of one layer's weights share."""
+    """The base of measures of a layer's weights."""
 
     layer: str | None = None
     """Name of the weights, by default all; or `end_to_end`: the product of the matrices of a linear network, `beta`."""
@@ -46,7 +46,7 @@ class OfLayer(Measure):
         return True
 
     def chosen(self, problem: Problem, parameters: Parameters) -> Floats:
-        """Return the weights of the layer, or all of them as one vector, float64."""
+        """Return the weights of the layer, or all of them as a vector, float64."""
         if self.layer is None:
             return np.concatenate([np.asarray(parameters[name], np.float64).ravel() for name in problem.shapes])
         if self.layer == "end_to_end":
@@ -64,7 +64,7 @@ def matrices(problem: Problem, parameters: Parameters) -> list[Floats]:
 
 
 def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
-    """Return the product of the matrices of a linear network, without biases; of a diagonal one `beta` as one row."""
+    """Return the product of the matrices of a linear network, without biases; of a diagonal network `beta` as a row."""
     if isinstance(architecture := problem.config.architecture, DiagonalLinear):
         return architecture.predictor(parameters)[None]
     first, *others = matrices(problem, parameters)
@@ -74,7 +74,7 @@ def end_to_end(problem: Problem, parameters: Parameters) -> Floats:
 
 
 def is_linear(problem: Problem) -> bool:
-    """Return whether the network is a product of matrices, or a diagonal one."""
+    """Return whether the network is a product of matrices, or diagonal."""
     architecture = problem.config.architecture
     if isinstance(architecture, TwoLayer | FullyConnected):
         return architecture.activation.kind == "linear" or hidden_layers(architecture) == 0
@@ -87,9 +87,9 @@ def hidden_layers(architecture: Architecture) -> int:
 
 
 class Distance(OfLayer, kind="distance"):
-    """Distance of the weights from the initial ones, `||theta - theta_0||`, or relative to `||theta_0||`.
+    """Distance of the weights from the initial weights, `||theta - theta_0||`, or relative to `||theta_0||`.
 
-    Of all weights, or of one layer; small in the lazy regime (Chizat et al. 2019, Section 3).
+    Of all weights, or of a layer; small in the lazy regime (Chizat et al. 2019, Section 3).
     """
 
     relative: bool = False
@@ -102,7 +102,7 @@ class Distance(OfLayer, kind="distance"):
 
 
 class Predictor(Measure, kind="predictor"):
-    """Entries of the product of the matrices of a linear network; of a diagonal one the coordinates of `beta`.
+    """Entries of the product of the matrices of a linear network; of a diagonal network the coordinates of `beta`.
 
     Weights are taken as they stand: `output_scale`, `parametrization` and biases are no part of it.
     """
@@ -127,7 +127,7 @@ class Angle(OfLayer, kind="angle"):
     """Angle in radians between weights and a vector, or the hard-margin direction of the data (Soudry et al. 2018).
 
     That is `argmin ||w||` under `y_k <w, x_k> >= 1`, where layers have biases with inputs `(x, 1)`. Weights are taken
-    as one vector if it has as many numbers, otherwise row by row. By default `layer` stands for all weights.
+    as a vector if it has as many numbers, otherwise row by row. By default `layer` stands for all weights.
     """
 
     example = """\
@@ -183,18 +183,18 @@ record: {measures: [{kind: angle, to: hard_margin}]}
         rows = W.reshape(-1, len(v))
         along = rows @ v / np.linalg.norm(v)
         across = np.linalg.norm(rows - along[:, None] * v / np.linalg.norm(v), axis=1)
-        angles = np.arctan2(across, along)  # of small ones the cosine would lose half of the digits
+        angles = np.arctan2(across, along)  # of small angles the cosine would lose half of the digits
         return float(angles[0]) if len(rows) == 1 else angles
 
 
 class OfSpectrum(OfLayer):
-    """What measures of the singular values of one layer share."""
+    """The base of measures of the singular values of a layer."""
 
     layer: str
     """Name of the weights, or `end_to_end` for the product of the matrices of a linear network."""
 
     def samples(self, problem: Problem) -> int:
-        """Return what the decomposition costs, in evaluations of a sample."""
+        """Return the cost of the decomposition, in evaluations of a sample."""
         shapes = [problem.shapes[self.layer]] if self.layer in problem.shapes else list(problem.shapes.values())
         sides = [(shape[0], math.prod(shape[1:])) for shape in shapes]
         return sum(10 * m * d * min(m, d) for m, d in sides) // max(problem.multiply_adds, 1)
@@ -255,7 +255,7 @@ class Balancedness(Measure, kind="balancedness"):
 
 
 class OfNeurons(Measure):
-    """What measures of the hidden neurons of fully connected networks share."""
+    """The base of measures of the hidden neurons of fully connected networks."""
 
     def offered(self, problem: Problem) -> bool:
         """Return whether there are hidden neurons, and an activation."""
@@ -415,14 +415,14 @@ class FourierSpectrum(Fourier, kind="fourier_spectrum"):
 
 
 class LayerSimilarity(OfNeurons, kind="layer_similarity"):
-    """Linear CKA of every hidden layer with what it was at first, on the training inputs (Kornblith et al. 2019).
+    """Linear CKA of every hidden layer with its initial state, on the training inputs (Kornblith et al. 2019).
 
     `||B^T A||_F^2 / (||A^T A||_F ||B^T B||_F)` of centred features (Eq. 4). The panel `similarity` draws it
     between any two recorded times.
     """
 
     between_layers: bool | None = None
-    """Take it between every two hidden layers of one state instead, in the order 1-2, 1-3, ..., 2-3, ..."""
+    """Take it between every two hidden layers of a state instead, in the order 1-2, 1-3, ..., 2-3, ..."""
 
     @property
     def name(self) -> str:
@@ -430,11 +430,11 @@ class LayerSimilarity(OfNeurons, kind="layer_similarity"):
         return f"{self.kind}_pairs" if self.between_layers else self.kind
 
     def offered(self, problem: Problem) -> bool:
-        """Return whether there are hidden neurons; two layers of them for what is between layers."""
+        """Return whether there are hidden neurons; two layers of them for CKA between layers."""
         return hidden_layers(problem.config.architecture) > bool(self.between_layers)
 
     def samples(self, problem: Problem) -> int:
-        """Return what two passes and the products of features cost, in evaluations of a sample."""
+        """Return the cost of two passes and the products of features, in evaluations of a sample."""
         squares = sum(size**2 for size in problem.layer_sizes)
         return problem.dataset.n * (2 + squares // max(problem.multiply_adds, 1))
 

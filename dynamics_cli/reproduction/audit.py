@@ -1,4 +1,4 @@
-"""What a figure's claims are worth: its runs are made again under nulls, and every claim should fail under some.
+"""The worth of a figure's claims: its runs are made again under nulls, and every claim should fail under some.
 
 A claim that holds for networks that were never trained says nothing about training. A null changes the configs of a
 figure; evidence and claims are those of the figure itself.
@@ -28,11 +28,12 @@ from dynamics_cli.training.signals import Interrupted
 STILL = 1e-12
 """Share of a step, or of the time of a flow, after which nothing has been trained."""
 EARLY = 100
-"""The share of a run that is done early is one over this."""
+"""The early part of a run is its length over this."""
 SCALE = 100.0
 """Factor of the initial weights under another scale."""
 SEEDS = 5
 """Disjoint sets of seeds in which claims should hold."""
+NEVER = "no further null makes it fail"
 Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
 
@@ -43,7 +44,7 @@ class Null:
 
     name: str
     survived: str
-    """What a claim says nothing about if it still holds."""
+    """The matter on which a claim that still holds says nothing."""
     change: Change
 
 
@@ -78,8 +79,8 @@ NULLS = {
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a figure's claims under one null."""
+class NullOutcome:
+    """The claims of a figure under a null."""
 
     null: str
     held: Mapping[str, bool]
@@ -95,7 +96,7 @@ class Audit:
     figure: str
     claims: Sequence[Claim]
     """Those that networks decide, as the figure's own runs give them."""
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[NullOutcome]
     seeds: Mapping[str, int]
     """Id -> in how many of `SEEDS` disjoint sets of seeds the claim is reproduced; empty where that was not asked."""
 
@@ -104,6 +105,16 @@ class Audit:
         excused = {one.id for one in self.claims if one.always}
         return [key for one in self.outcomes if one.null == null for key, held in one.held.items()
                 if held and key not in excused]  # fmt: skip
+
+    def unfalsified(self) -> dict[str, str]:
+        """Return the claims that break the rule for claims, and how: id -> reason.
+
+        A claim fails under `untrained` and under a further null, or says why it must hold.
+        """
+        further = [one.held for one in self.outcomes if one.null != "untrained" and one.held]
+        never = [one.id for one in self.claims if not one.always and one.verdict == "reproduced"
+                 and all(held[one.id] for held in further)]  # fmt: skip
+        return {**dict.fromkeys(self.survivors("untrained"), "it holds untrained"), **dict.fromkeys(never, NEVER)}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows: claim by null."""
@@ -116,7 +127,7 @@ class Audit:
         return header, rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints of the figure."""
+        """Return the figure's entry in the output of `--json`."""
         return {
             "figure": self.figure, "claims": [one.as_dict() for one in self.claims],
             "nulls": [{"null": o.null, "held": dict(o.held), "reason": o.reason} for o in self.outcomes],
@@ -125,14 +136,14 @@ class Audit:
 
 
 def read_audit(path: Path) -> Audit | None:
-    """Return what `audit` wrote; None where there is nothing.
+    """Return the audit that a file holds; None where there is no file.
 
-    Raises RunError: it is not what dyn writes.
+    Raises RunError: the file is not one of `dyn audit`.
     """
     try:
         found = json.loads(path.read_text())
         claims = [Claim(**one) for one in found["claims"]]
-        outcomes = [Outcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
+        outcomes = [NullOutcome(one["null"], one["held"], one["reason"]) for one in found["nulls"]]
         return Audit(found["figure"], claims, outcomes, found["seeds"])
     except FileNotFoundError:
         return None
@@ -140,7 +151,7 @@ def read_audit(path: Path) -> Audit | None:
         raise RunError(f"{path} is not what dyn audit writes: {error}") from error
 
 
-def _cell(claim: Claim, outcome: Outcome) -> str:
+def _cell(claim: Claim, outcome: NullOutcome) -> str:
     if claim.verdict != "reproduced" or (not outcome.held and outcome.reason):
         return "–"
     return "HOLDS" if outcome.held[claim.id] else "fails"
@@ -167,14 +178,15 @@ def _fixed(changes: Sequence[str]) -> Change:
 
 
 def audit(
-    figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, out: str | Path | None = None,
-    source: RunSource | None = None,
+    figure: str, *, nulls: Sequence[str] = (), seeds: bool = False, enough: bool = False,
+    out: str | Path | None = None, source: RunSource | None = None,
 ) -> Audit:  # fmt: skip
     """Make the runs of a figure again under nulls, and see which of its claims still hold.
 
     Args:
         figure: such as `boursier2022-fig2`.
         nulls: names of nulls; all by default.
+        enough: whether to leave out further nulls once each claim has failed under one beside `untrained`.
         seeds: whether the claims are also checked in `SEEDS` disjoint sets of seeds.
         out: folder of the JSON file `<figure>.audit.json`; by default `figures` below the root of outputs.
         source: gives the runs; it shows progress and is told messages.
@@ -193,7 +205,11 @@ def audit(
         source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
     claims = [one for one in asked.claims(_evidence(asked, source, wanted)) if one.kind == "claim"]
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
-    outcomes = [_outcome(asked, source, null.name, runs, reproduced) for null, runs in planned]
+    outcomes: list[NullOutcome] = []
+    for null, under in planned:
+        outcomes.append(_outcome(asked, source, null.name, under, reproduced))
+        if enough and NEVER not in Audit(asked.id, claims, outcomes, {}).unfalsified().values():
+            break
     counts: dict[str, int] = {}
     if seeds and wanted:
         others = source.obtain_seeds(asked.wanted(first_seed=False), (), range(1, SEEDS))
@@ -227,21 +243,21 @@ def _evidence(figure: Figure, source: RunSource, wanted: Mapping[str, Wanted]) -
 
 def _outcome(
     figure: Figure, source: RunSource, null: str, runs: Mapping[str, Wanted] | str, claims: Sequence[str]
-) -> Outcome:
+) -> NullOutcome:
     if isinstance(runs, str):
-        return Outcome(null, {}, runs)
+        return NullOutcome(null, {}, runs)
     try:
         with warnings.catch_warnings(action="ignore"):
             found = {one.id: one.verdict == "reproduced" for one in figure.claims(_evidence(figure, source, runs))}
     except Interrupted:
         raise
     except Exception as error:  # evidence may well not exist: a run diverged, a plateau was never reached
-        return Outcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
-    return Outcome(null, {key: found.get(key, False) for key in claims})
+        return NullOutcome(null, dict.fromkeys(claims, False), f"{type(error).__name__}: {error}".splitlines()[0])
+    return NullOutcome(null, {key: found.get(key, False) for key in claims})
 
 
 def audit_figures(figure_ids: Sequence[str], **options: Any) -> Iterator[tuple[str, Audit | DynError]]:
-    """Audit several figures one by one, and name each; one that fails gives its error, and the next one follows.
+    """Audit several figures one by one, and name each; a figure that fails gives its error, and the next follows.
 
     Options are those of `audit`.
     """

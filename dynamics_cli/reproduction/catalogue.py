@@ -1,6 +1,6 @@
-"""The papers and figures that there are: the bundled ones, those of folders named by `--with`, of installed packages.
+"""All papers and figures: bundled, in folders named by `--with`, and of installed packages.
 
-Listing imports no figure, and neither torch nor matplotlib; `load_figure` imports the one that is asked for.
+Listing imports no figure, and neither torch nor matplotlib; `load_figure` imports a single figure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXPERIMENTS = "dynamics_cli._bundled.experiments"
 
 
 @dataclass(frozen=True)
-class Listed:
+class CatalogueEntry:
     """A figure as the catalogue lists it."""
 
     id: str
@@ -43,11 +43,11 @@ class Listed:
 
 
 def papers() -> dict[str, PaperEntry]:
-    """Return all papers by key: the bundled ones, those of folders named by `--with`, those of installed packages.
+    """Return all papers by key: bundled, in folders named by `--with`, and of installed packages.
 
     A broken package is reported once, on stderr, and hides no other.
 
-    Raises InputError: a folder named by `--with` offers no paper, or one whose key is taken.
+    Raises InputError: a folder named by `--with` offers no paper, or a paper whose key is taken.
     """
     found = dict(_bundled())
     if os.environ.get("DYN_WITH"):
@@ -94,8 +94,8 @@ def _installed() -> dict[str, PaperEntry]:
     return found
 
 
-def figures(paper: str | None = None) -> list[Listed]:
-    """Return the figures of one paper, or of all papers, in the order of the index.
+def figures(paper: str | None = None) -> list[CatalogueEntry]:
+    """Return the figures of a paper, or of all papers, in the order of the index.
 
     Raises:
         UsageError: there is no such paper.
@@ -112,7 +112,7 @@ def load_figure(figure_id: str) -> Figure:
     """Import the module of a figure and return its declaration.
 
     Raises:
-        UsageError: there is no such figure; the message names the closest one.
+        UsageError: there is no such figure; the message names the closest.
         InputError: the module of an installed package does not hold the figure.
     """
     from dynamics_cli.reproduction.figure import Figure
@@ -134,12 +134,12 @@ def load_figure(figure_id: str) -> Figure:
         raise InputError(str(error)) from error
 
 
-def find(figure_id: str) -> Listed:
+def find(figure_id: str) -> CatalogueEntry:
     """Return how the catalogue lists a figure.
 
-    Raises UsageError: there is no such figure; the message names the closest one.
+    Raises UsageError: there is no such figure; the message names the closest.
     """
-    for key, paper in _bundled().items():  # other packages are asked only for what is not bundled
+    for key, paper in _bundled().items():  # other packages are asked only for figures that are not bundled
         if figure_id in paper.figures:
             return _listed(key, figure_id, paper.figures[figure_id])
     known = {listed.id: listed for listed in figures()}
@@ -161,9 +161,9 @@ def _bundled() -> dict[str, PaperEntry]:
     return index
 
 
-def _listed(paper: str, figure_id: str, entry: FigureEntry) -> Listed:
+def _listed(paper: str, figure_id: str, entry: FigureEntry) -> CatalogueEntry:
     module = f"{EXPERIMENTS}.{entry.module}" if paper in _bundled() else entry.module
-    return Listed(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
+    return CatalogueEntry(figure_id, paper, entry.title, entry.seconds, module, entry.variants)
 
 
 def configs_of_others() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""Claims of a paper as measurements with a verdict, for one seed or several; the table of them in the notes."""
+"""Claims of a paper as measurements with a verdict, for a seed or several; the table of them in the notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Verdict = Literal["reproduced", "not reproduced", "shown"]
 
 @dataclass(frozen=True)
 class Interval:
-    """What a claim expects of a number: to be from `low` to `high`, both included; an absent end is no limit."""
+    """The expectation of a claim for a number: to be from `low` to `high`, both included; an absent end is no limit."""
 
     low: float | None = None
     high: float | None = None
@@ -59,7 +59,7 @@ class Interval:
 
 
 def around(x: float) -> Interval:
-    """Return what a paper means by "around x": within 10 % of x."""
+    """Return the interval of "around x": within 10 % of x."""
     half = abs(x) / 10
     return Interval(x - half, x + half, f"around {x:.6g}")
 
@@ -96,7 +96,7 @@ def exactly(x: float) -> Interval:
 
 
 def most() -> Interval:
-    """Return what a paper means by "most" of a share: more than half."""
+    """Return the interval of "most" for a share: more than half."""
     return more_than(0.5)
 
 
@@ -135,7 +135,7 @@ class Claim:
 def claim(
     id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat, *, always: str = ""
 ) -> Claim:
-    """Compare a measured number with what the paper or theory expects; one that is not finite is not reproduced.
+    """Compare a measured number with the expectation of paper or theory; a number that is not finite is not reproduced.
 
     `always` says in a sentence why no null of `dyn audit` can make the claim fail, such as a conserved quantity.
     """
@@ -158,7 +158,7 @@ def finding(id: str, statement: str, source: str, measured: SupportsFloat, expec
 
 @dataclass(frozen=True)
 class SeedOutcome:
-    """What one seed gave for one claim."""
+    """The result of a seed for a claim."""
 
     seed: int
     """Seed offset: 0 for the seeds that the configs name, k for those plus k."""
@@ -175,7 +175,7 @@ class SeedOutcome:
 
 @dataclass(frozen=True)
 class ClaimOverSeeds:
-    """A claim with what every seed gave; its verdict is over the seeds."""
+    """A claim with the results of all seeds; its verdict is over the seeds."""
 
     first: Claim
     outcomes: tuple[SeedOutcome, ...]
@@ -206,7 +206,7 @@ class ClaimOverSeeds:
         return f"{self.reproduced}/{len(self.outcomes)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the claim, its median and its verdict; with several seeds also what each of them gave."""
+        """Return the claim, its median and its verdict; with several seeds also the result of each."""
         document = self.first.as_dict() | {"measured": self.measured, "verdict": self.verdict}
         if len(self.outcomes) > 1:
             document["seeds"] = len(self.outcomes)
@@ -216,7 +216,7 @@ class ClaimOverSeeds:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ClaimOverSeeds:
-        """Return what `as_dict` wrote, or an earlier version of it, which did not say the ends of intervals."""
+        """Return the claim that `as_dict` wrote, or its earlier version, which did not give the ends of intervals."""
         first = Claim(**{one.name: document[one.name] for one in fields(Claim) if one.name in document})
         each = document.get("per_seed", [{**document, "offset": 0}])
         return cls(
@@ -292,7 +292,7 @@ def _row(one: ClaimOverSeeds, seeds: bool) -> list[str]:
 
 HEADER = "| figure | id | claim | paper or theory | measured | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
 MARKS = "<!-- dyn: measured claims -->\n", "<!-- dyn: end of the measured claims -->"
-"""What stands in a Markdown file before and after the table of measured claims, and nothing else between them."""
+"""The lines of a Markdown file before and after the table of measured claims."""
 
 
 def rewrite(path: str | Path, results: Mapping[str, Sequence[ClaimOverSeeds]]) -> None:

@@ -1,4 +1,4 @@
-"""The JSON beside a figure: what the figure claims, seals of its files and of its runs; and checking all of them."""
+"""The JSON beside a figure: its claims, seals of its files and of its runs; and checking all of them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dynamics_cli.runs.store.locks import alone_in
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 
 FORMAT = 1
-"""Version of the document; one of a higher version is refused, not guessed at."""
+"""Version of the document; a document of a higher version is refused, not guessed at."""
 AUDIT = ".audit"
 """Stands before `.json` in the name of a table of nulls, which is no figure."""
 BY_CHANCE = ("reused", "seconds")
-"""What is said of a run that is another the next time, for equal runs."""
+"""Keys of a run's entry that differ from time to time for equal runs."""
 
 
 def write_document(path: Path, about: Mapping[str, Any], written: Sequence[Path], runs: Sequence[ObtainedRun]) -> Path:
     """Write the JSON of a figure whose other files are written already, and return its path.
 
-    `about` is what it says of the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
-    checksum of the whole. What differs from one time to the next stands under `provenance`.
+    `about` describes the figure. Added are the SHA-256 of the files, the runs with their identity, and last a
+    checksum of the whole. Times and versions stand under `provenance`.
 
     Raises RunError: it cannot be written.
     """
@@ -49,7 +49,7 @@ def read_document(path: Path) -> dict[str, Any]:
     """Read the JSON of a figure.
 
     Raises:
-        CorruptRunError: it is missing, not what was written, or not the JSON of a figure.
+        CorruptRunError: it is missing, changed, or not the JSON of a figure.
         RunError: a newer version of dyn wrote it.
     """
     with unreadable_as_corrupt(path):
@@ -92,9 +92,9 @@ def _place(run: Path, folder: Path) -> str:
 
 
 def verify_figure(path: str | Path, check_run: Callable[[Path], list[Finding]] = verify_run) -> list[Finding]:
-    """Check every checksum of a figure, given its JSON; return what is wrong, an empty list when nothing is.
+    """Check every checksum of a figure, given its JSON; return the faults, an empty list when there is none.
 
-    `check_run` checks a run directory; figures that share runs may hand in one that remembers.
+    `check_run` checks a run directory; figures that share runs may hand in a function that remembers.
     """
     file = Path(path)
     document, findings = _read_with_files(file)
@@ -120,7 +120,7 @@ def list_figures(folder: str | Path) -> list[Path]:
 
 
 def _read_with_files(file: Path) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """Return the JSON of a figure, if it can be read, and what is wrong with it and with the files that it names."""
+    """Return the JSON of a figure, if it can be read, and the faults of it and of the files that it names."""
     try:
         document = read_document(file)
     except RunError as error:

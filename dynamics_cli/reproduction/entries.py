@@ -1,4 +1,4 @@
-"""What an index of papers holds: enough to list figures without importing one.
+"""The index of papers: enough to list figures without importing any.
 
 An installed package adds papers of its own through the entry point group `dyn.papers`: each entry point is named by the
 paper's key and names a module with a `PaperEntry` as `PAPER`, whose figures name their modules in full
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class FigureEntry(NamedTuple):
-    """What is known of a figure without importing it."""
+    """The index's entry of a figure, read without importing it."""
 
     title: str
     seconds: float
@@ -24,7 +24,7 @@ class FigureEntry(NamedTuple):
 
 
 class PaperEntry(NamedTuple):
-    """What is known of a paper without importing its figures."""
+    """The index's entry of a paper, read without importing its figures."""
 
     title: str
     authors: str

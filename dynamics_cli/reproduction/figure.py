@@ -1,4 +1,4 @@
-"""What a reproduced figure declares about itself."""
+"""The declaration of a reproduced figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Wanted:
     """A run that a figure needs: a config, with changes as after `--set`."""
 
     config: str
-    """Path below `configs/`; a figure of another package gives an absolute one."""
+    """Path below `configs/`; a figure of another package gives an absolute path."""
     overrides: tuple[str, ...] = ()
     replicas: int = 1
     """Networks with the config's seed and those after it, trained together; the run has arrays `(K, R, ...)` then."""
@@ -39,7 +39,7 @@ class Variant:
     """The same figure of other runs: the same evidence and claims, for example on gradient flow itself."""
 
     title: str
-    """What is different, in words that go on from the title of the figure: `on gradient flow`."""
+    """The difference, in words that go on from the title of the figure: `on gradient flow`."""
     caption: str
     """A sentence that the caption gets."""
     configs: Mapping[str, str | Wanted]
@@ -90,7 +90,7 @@ class Figure:
     table: Callable[[Any], tuple[list[str], list[list[str]]]] | None = None
     """For tables: evidence -> header and rows, printed and written as CSV."""
     remarks: Callable[[Any], list[str]] | None = None
-    """Evidence -> what a reader of the claims must know, such as an assumption that this seed violates."""
+    """Evidence -> remarks for a reader of the claims, such as an assumption that this seed violates."""
     nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Nulls of the paper for `dyn audit`: name -> changes of all configs, as after `--set`."""
     substitute: str | None = None
@@ -106,7 +106,7 @@ class Figure:
     def bound(self, module: ModuleType) -> Figure:
         """Return the figure with the module's functions wherever none is given.
 
-        Raises AttributeError: the module lacks one that every figure has; the message names it.
+        Raises AttributeError: the module lacks a function that every figure has; the message names it.
         """
         ending, own = self.id.split("-", 1)[-1].replace("-", "_"), vars(module)
         found: dict[str, Any] = {}

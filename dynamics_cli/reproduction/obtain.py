@@ -28,14 +28,14 @@ LONG_SECONDS = 2.0
 KEPT_BYTES = 2**28
 """Inputs of planned runs that are kept at most until their figures ask for them."""
 Messages = Callable[[str], None]
-"""Told in one sentence each what a user may want to know."""
+"""Called with messages for the user, a sentence each."""
 
 
 class ProgressDisplay(Protocol):
-    """Shows the progress of one training run after the other."""
+    """Shows the progress of successive training runs."""
 
     def __call__(self, name: str, total: int) -> AbstractContextManager[Progress | None]:
-        """Return a context of one run of `total` iterations; what it gives is called as training goes on.
+        """Return a context of a run of `total` iterations; its function is called as training goes on.
 
         It is never called for a run that is reused.
         """
@@ -55,7 +55,7 @@ class ObtainedRun:
     """Wall time that obtaining it took now."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the JSON output says of the run; `config` is below `configs/`, `path` absolute."""
+        """Return the run's entry in the JSON output; `config` is below `configs/`, `path` absolute."""
         return {
             "role": self.role, "config": self.wanted.config, "overrides": list(self.wanted.overrides),
             "replicas": self.wanted.replicas, "seed": self.seed, "path": str(self.run.path.absolute()),
@@ -67,12 +67,12 @@ class ObtainedRun:
 
 @dataclass
 class RunSource:
-    """Gives runs to figures; one source for several figures trains no run twice, not even when forced."""
+    """Gives runs to figures; a source of several figures trains no run twice, not even when forced."""
 
     device: str | None = None
     """Replaces the device of the configs."""
     force: bool = False
-    """Train again what is finished."""
+    """Train finished runs again."""
     progress: ProgressDisplay | None = None
     messages: Messages | None = None
     _made: set[Path] = field(default_factory=set)
@@ -84,8 +84,8 @@ class RunSource:
     def prepare(self, figures: Iterable[Mapping[str, Wanted]], overrides: Sequence[str] = ()) -> None:
         """Train the long runs of figures ahead, each on a core of its own.
 
-        Nothing happens where this gains nothing: on one core or a GPU, for one long run, or when all is trained again.
-        What cannot be planned, or fails, says so when it is asked for.
+        Nothing happens where this gains nothing: on a single core or a GPU, for a single long run, or with `force`.
+        A run that cannot be planned, or fails, says so when it is asked for.
 
         Args:
             figures: role -> run, one mapping a figure.
@@ -108,7 +108,7 @@ class RunSource:
                     long[plan.directory] = plan
         if len(long) < 2:
             return
-        plans = sorted(long.values(), key=lambda plan: -plan.needs.seconds)  # the longest one last would run alone
+        plans = sorted(long.values(), key=lambda plan: -plan.needs.seconds)  # the longest would end alone
         with self.progress("long runs", len(plans)) if self.progress else nullcontext() as progress:
             for done, _ in enumerate(_trained_apart(plans), start=1):
                 if progress is not None:
@@ -116,9 +116,9 @@ class RunSource:
         self._ahead |= set(long)
 
     def cost(self, wanted: Mapping[str, Wanted], overrides: Sequence[str] = ()) -> tuple[int, float, bool]:
-        """Return how many networks are still to be trained, predicted seconds of one core, and if some stop by loss.
+        """Return how many networks are still to be trained, predicted seconds of a core, and if some stop by loss.
 
-        Of replicas the first is planned alone, and stands for all; what cannot be planned is left out.
+        Of replicas the first is planned alone, and stands for all; a run that cannot be planned is left out.
         """
         count, seconds, stops = 0, 0.0, False
         for one in wanted.values():
@@ -206,7 +206,7 @@ class RunSource:
             together = self._finished(plan_problems([problem for _, problem in batch]))
             for (k, _), run in zip(batch, replicas_of(together.run), strict=True):
                 obtained[k] = Obtained(run, together.reused, together.seconds / len(batch))
-        # what cannot be built is refused with its own message when it is planned
+        # a problem that cannot be built is refused with its own message when it is planned
         plans = {k: plan_run(configs[k]) for k in (*division.singles, *(k for k, _ in division.refused))}
         missing = [k for k, plan in plans.items() if self._forced(plan) or not _is_finished(plan)]
         long = [plans[k] for k in missing if plans[k].needs.seconds > LONG_SECONDS]
@@ -240,7 +240,7 @@ def _trained_apart(plans: Sequence[Plan]) -> Iterator[tuple[int, str]]:
 
 
 def _plan_replicas(config: RunConfig, count: int) -> Plan:
-    """Plan networks with the config's seed and those after it as one run, its arrays `(K, R, ...)`.
+    """Plan networks with the config's seed and the seeds after it as a single run, its arrays `(K, R, ...)`.
 
     Raises InputError: they cannot be trained together, or not at all.
     """
@@ -258,7 +258,7 @@ def _is_finished(plan: Plan) -> bool:
 
 
 def _for_role(role: str, wanted: Wanted, config: RunConfig, obtained: Obtained) -> ObtainedRun:
-    """Return a run as the one of a role; raise `RunError` where it did not complete, or was damaged since then."""
+    """Return a run for its role; raise `RunError` where it did not complete, or was damaged since then."""
     run = obtained.run
     if run.status != "complete":
         raise RunError(f"{run.path} {run.status}: {' '.join(run.info.get('messages', []))}".rstrip(": "))

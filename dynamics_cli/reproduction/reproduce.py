@@ -25,7 +25,7 @@ from dynamics_cli.text import Table, html_table
 from dynamics_cli.training.signals import Interrupted
 
 PRESETS = ("default", "full")
-"""Presets that every figure understands: one that it does not declare is its default."""
+"""Presets that every figure understands: a preset that it does not declare is its default."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class FigureResult:
     figure: str
     """Its id, and that of the variant if it is one: the name of its files."""
     files: list[Path]
-    """Absolute paths of what was written: pictures, then the table if it is one, then the JSON."""
+    """Absolute paths of the files written: pictures, then the table if it is one, then the JSON."""
     claims: list[Claim]
     """As the seeds that the configs name gave them."""
     runs: list[ObtainedRun]
     """The runs of all seeds."""
     over_seeds: list[ClaimOverSeeds]
-    """The claims again, with what every seed gave."""
+    """The claims again, with the results of all seeds."""
     table: tuple[list[str], list[list[str]]] | None = None
     """Header and rows of a table."""
     remarks: list[str] = field(default_factory=list)
-    """What a reader of the claims must know."""
+    """Remarks for a reader of the claims."""
     seconds: float = 0.0
     """Wall time of the whole."""
 
@@ -56,7 +56,7 @@ class FigureResult:
 
     @property
     def rows(self) -> Table:
-        """One row a claim: statement, source, what was expected and measured, verdict; with what every seed gave."""
+        """A row a claim: statement, source, expected and measured numbers, verdict; with the results of all seeds."""
         return Table(one.as_dict() for one in self.over_seeds)
 
     def _repr_html_(self) -> str:
@@ -64,7 +64,7 @@ class FigureResult:
         return html_table(header, rows, caption=f"{self.figure}: {summary(self.over_seeds)}")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints of the figure."""
+        """Return the figure's entry in the output of `--json`."""
         return {
             "figure": self.figure, "files": [str(path) for path in self.files],
             "claims": [one.as_dict() for one in self.over_seeds], "runs": [run.as_dict() for run in self.runs],
@@ -85,17 +85,17 @@ def reproduce(
         variant: one of the figure's variants, such as `flow`; its files are named `<figure>-<variant>`.
         preset: `default`, or `full` where the figure has one.
         overrides: changes to all configs of the figure, as `load_config` takes them.
-        seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first one is drawn.
+        seeds: number of seeds for the claims, the configs' seeds and those plus 1, 2, ...; the first is drawn.
         device: replaces the device of the configs.
         out: folder of the files; by default `figures` below the root of outputs.
-        force: train again even what is finished.
+        force: train even finished runs again.
         formats: of the picture: `pdf`, `png`, `svg`.
         progress: shows the progress of training runs.
-        messages: told what a user may want to know.
-        source: gives the runs instead of one made of `device`, `force`, `progress` and `messages`.
+        messages: called with messages for the user.
+        source: gives the runs in place of a source made of `device`, `force`, `progress` and `messages`.
 
     Returns:
-        The result; `rows` has one row a claim, `files` what was written.
+        The result; `rows` has a row for each claim, `files` the paths of the files written.
 
     Raises:
         UsageError: there is no such figure, variant, preset or format.
@@ -120,7 +120,7 @@ def reproduce(
     with _of_changed_runs(chosen, changes):
         evidence = chosen.evidence(by_role(runs))
         claims = {0: chosen.claims(evidence)}
-        with style():  # also what a figure draws without a panel of ours
+        with style():  # also for figures that draw without a panel of ours
             drawing = chosen.draw(evidence)
         table = chosen.table(evidence) if chosen.table is not None else None
         remarks = chosen.remarks(evidence) if chosen.remarks is not None else []
@@ -153,7 +153,7 @@ def reproduce_figures(
     figure_ids: Iterable[str], *, variant: str | None = None, device: str | None = None, force: bool = False,
     progress: ProgressDisplay | None = None, messages: Messages | None = None, **options: Any,
 ) -> Iterator[tuple[str, FigureResult | DynError]]:  # fmt: skip
-    """Reproduce several figures one by one, and name each; one that fails gives its error, and the next one follows.
+    """Reproduce several figures one by one, and name each; a figure that fails gives its error, and the next follows.
 
     Long runs are trained first, side by side;
     those that figures share are trained once, even under `force`. Options are those of `reproduce`. An
@@ -180,7 +180,7 @@ def reproduce_figures(
 
 @contextmanager
 def _of_changed_runs(figure: Figure, overrides: Sequence[str]) -> Iterator[None]:
-    """Say in one line that a figure cannot be made of runs with settings that it did not foresee.
+    """Say in a line that a figure cannot be made of runs with settings that it did not foresee.
 
     Without `overrides` the same failure is a bug of ours, and passes through; so do warnings.
 
@@ -216,7 +216,7 @@ def _figures(
     formats: Sequence[str] = (),
     **_: object,
 ) -> Iterator[Figure]:
-    """Yield figures; one that cannot be reproduced says so in its turn."""
+    """Yield figures; a figure that cannot be reproduced says so in its turn."""
     for figure_id in figure_ids:
         with suppress(DynError):
             figure = load_figure(figure_id)
@@ -237,7 +237,7 @@ def _obtain(figure: Figure, source: RunSource, preset: str, overrides: Sequence[
 
 
 def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> None:
-    """Refuse what makes no sense before any run is trained."""
+    """Refuse contradictory options before any run is trained."""
     from dynamics_cli.plotting.style import check_formats
 
     known = [*PRESETS, *(name for name in figure.presets if name not in PRESETS)]
@@ -249,7 +249,7 @@ def _check(figure: Figure, preset: str, seeds: int, formats: Sequence[str]) -> N
 
 
 def _about(figure: Figure, claims: Sequence[ClaimOverSeeds], remarks: list[str]) -> dict[str, Any]:
-    """Return what the JSON beside the picture says of the figure."""
+    """Return the figure's part of the JSON beside the picture."""
     return {
         "figure": figure.id, "paper": figure.paper, "title": figure.title, "caption": figure.caption,
         "origin": dict(figure.origin), "claims": [one.as_dict() for one in claims], "remarks": remarks,

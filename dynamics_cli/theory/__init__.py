@@ -1,4 +1,4 @@
-"""What the papers predict: closed forms, ODEs and linear algebra in float64, one concept a file.
+"""Predictions of the papers: closed forms, ODEs and linear algebra in float64, one concept a file.
 
 Losses are `L = loss_factor / (2 n) sum_k (h(x_k) - y_k)^2`: `loss_factor=1` is the loss of Boursier et al. 2022
 (Eq. 1), `loss_factor=2` the mean squared error that the released code minimises, on which everything happens twice as

@@ -43,7 +43,7 @@ def as_share(values: ArrayLike, name: str, *, closed: bool = False) -> Floats:
 
 
 def check_label(label: int) -> int:
-    """Return `label`, 1 for a point of class D_1 and -1 for one of D_2; raises ValueError for anything else."""
+    """Return `label`, 1 for a point of class D_1 and -1 for a point of D_2; raises ValueError for anything else."""
     if label not in {1, -1}:
         raise ValueError(f"label must be 1 (class D_1) or -1 (class D_2), not {label}")
     return label

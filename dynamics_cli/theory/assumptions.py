@@ -1,4 +1,4 @@
-"""What theories of gradient flow ask of a run: squared loss, no more than gradient flow, small steps; and its times."""
+"""Assumptions of theories of gradient flow on a run: squared loss, plain gradient flow, small steps; and its times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MET = 5
 
 
 def times_of(run: Any, iterations: ArrayLike) -> Floats:
-    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or what the run's clock says."""
+    """Return the times (K,) of gradient flow at `iterations` (K,): iterations x step, or those of the run's clock."""
     steps = np.asarray(iterations, np.float64)
     if run.times is None:
         return steps * float(getattr(run.config.optimizer, "lr", 1.0))
@@ -55,7 +55,7 @@ def plain_violations(architecture: Any) -> list[str]:
 def largest_step(run: Any, states: int = MET) -> float:
     """Return the largest `lr x curvature` (largest eigenvalue of the Hessian) of the first `states` of `MET` states.
 
-    They are evenly spread over the recorded ones; those whose weights are not finite do not count.
+    They are evenly spread over the recorded states; those whose weights are not finite do not count.
     """
     problem, steps, first = build_problem(run.config), run.snapshot_iterations, run.state(0)
     largest = 0.0
@@ -85,7 +85,7 @@ def flow_violations(run: Any, *, squared: bool = True, states: int = MET) -> lis
 
 
 def descent_violations(optimizer: Any, what: str, kinds: tuple[str, ...]) -> list[str]:
-    """Return in which respects an optimizer is not of one of these kinds, or is more; `what` is what it should be."""
+    """Return in which respects an optimizer differs from these kinds; `what` names the expected optimizer."""
     found = [] if optimizer.kind in kinds else [f"{what}: optimizer.kind is {optimizer.kind}"]
     keys = [key for key in ("momentum", "weight_decay", "label_noise", "layer_lr") if getattr(optimizer, key, None)]
     return [*found, *(f"{what}: optimizer.{key} is {getattr(optimizer, key)}" for key in keys)]

@@ -1,4 +1,4 @@
-"""One balanced mode of a deep diagonal network (Tachet des Combes et al. 2018, Section 4, Appendix B).
+"""A balanced mode of a deep diagonal network (Tachet des Combes et al. 2018, Section 4, Appendix B).
 
 With N weights in a row (N - 1 hidden layers), all equal to `z = y / ||x||` (y the first preactivation), the logit obeys
 

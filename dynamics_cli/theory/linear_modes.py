@@ -21,7 +21,7 @@ from dynamics_cli.measures.spectra import imbalances
 from dynamics_cli.theory.assumptions import flow_violations, loss_factor, plain_violations, times_of
 
 TOLERANCE = 0.05
-"""Relative size of what an assumption says is 0 and that still counts as such."""
+"""Largest relative size of a number that an assumption says is 0."""
 
 
 def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda_: ArrayLike = 1.0) -> Floats:
@@ -50,7 +50,7 @@ def linear_mode(t: ArrayLike, u0: ArrayLike, s: ArrayLike, depth: int, *, lambda
 
 
 @dataclass(frozen=True)
-class Setting:
+class LinearSetting:
     """Modes of the data, and the weights that learn them."""
 
     s: Floats
@@ -65,7 +65,7 @@ class Setting:
     """Mean square of the labels that no mode explains, `tr S_yy - sum s^2 / lambda`."""
 
 
-def read_setting(run: Any) -> Setting:
+def read_setting(run: Any) -> LinearSetting:
     """Return the modes of the data of a run, their measured strengths, and which assumptions its start violates."""
     samples, _ = run.dataset(), run.state(0)  # whose message says that weights are not recorded
     x, y = samples.x, samples.y.reshape(samples.n, -1)
@@ -92,7 +92,7 @@ def read_setting(run: Any) -> Setting:
     if (strengths[0] <= 0).any():
         found.append(f"modes start above 0: {int((strengths[0] <= 0).sum())} of {r} do not")
     rest = float(np.sum(y**2) / samples.n - np.sum(s**2 / lambda_))
-    return Setting(s, lambda_, strengths, len(layers), found, rest)
+    return LinearSetting(s, lambda_, strengths, len(layers), found, rest)
 
 
 def _size(part: Floats, whole: Floats) -> float:

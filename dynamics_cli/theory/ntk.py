@@ -188,7 +188,7 @@ def _kernel(run: Any, x: Floats, x_2: Floats) -> Floats:
 def _linearisation(run: Any) -> tuple[Floats, float, Floats, Callable[[Floats], Floats]]:
     """Return eigenvalues (r,) of the kernel, how far its fit moves the weights, and the first residual in its vectors.
 
-    And what `K(x, X)` makes of these vectors, (n', r): through the (p, p) matrix of as many weights where there are
+    And their images under `K(x, X)`, (n', r): through the (p, p) matrix of as many weights where there are
     fewer of them than samples.
     """
     samples = run.dataset()

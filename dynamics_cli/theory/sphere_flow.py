@@ -41,7 +41,7 @@ class SphereFlow:
     log_growth: Floats
     """(T, m) `ln(||w_j(t)|| / ||w_j(0)||)`, to leading order in the scale of initialisation (Eq. 9)."""
     switches: tuple[Floats, ...]
-    """For each neuron the times at which its activation (or what it slides along) changed."""
+    """For each neuron the times at which its activation (or the boundary that it slides along) changed."""
 
 
 def sphere_flow(
@@ -194,7 +194,7 @@ def _log_cosh(tau: float) -> float:
 class EarlyAlignment(Theory, kind="early_alignment"):
     """Directions of small ReLU neurons before the loss falls (Boursier et al. 2022, Eq. 10): `sphere_flow`.
 
-    Of any loss: the labels are replaced by what its derivative at the output 0 asks for. A curve is the cosine of a
+    Of any loss: the labels are replaced by minus its derivative at the output 0. A curve is the cosine of a
     neuron with the direction that it is predicted to end in.
     """
 
@@ -237,6 +237,6 @@ optimizer: {kind: gd, lr: 1.0e-3, iterations: 4000}
 
 
 QUIET = 0.01
-"""What may differ at the start, and how far the loss may have fallen, while directions move as if the output were 0."""
+"""Most difference at the start, and most fall of the loss, while directions move as if the output were 0."""
 SHOWN = 8
 """Neurons whose direction is followed."""

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 
 from dynamics_cli._bundled import CONFIGS, ROOT
 from dynamics_cli.config import load_config
-from dynamics_cli.reproduction.catalogue import Listed, figures, load_figure, papers
+from dynamics_cli.reproduction.catalogue import CatalogueEntry, figures, load_figure, papers
 from dynamics_cli.reproduction.figure import Origin
 
 IDS = [listed.id for listed in figures()]
@@ -68,7 +69,7 @@ def test_every_config_that_a_figure_names_is_valid(figure_id: str, preset: str, 
 
 
 @pytest.mark.parametrize("listed", figures(), ids=lambda listed: listed.id)
-def test_variants_are_listed_and_replace_runs_of_the_figure(listed: Listed) -> None:
+def test_variants_are_listed_and_replace_runs_of_the_figure(listed: CatalogueEntry) -> None:
     figure = load_figure(listed.id)
     assert tuple(figure.variants) == listed.variants
     for variant in figure.variants.values():
@@ -130,3 +131,9 @@ def test_every_paper_has_notes(paper: str) -> None:
     text = (ROOT / "experiments" / paper / "NOTES.md").read_text()
     for heading in ("Settings", "Symbols", "What differs from the paper", "Measured"):
         assert f"## {heading}" in text
+
+
+def test_the_citation_file_names_every_paper() -> None:
+    references = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    titles = {re.sub(r"\W", "", one["title"].lower()) for one in references}
+    assert [key for key, paper in papers().items() if re.sub(r"\W", "", paper.title.lower()) not in titles] == []

@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.kinds import Schedule
-from dynamics_cli.optimizers.descent import Constant, Cosine, Power, Step
+from dynamics_cli.optimizers.descent import ConstantRate, Cosine, Power, Step
 
 CONFIG: dict[str, Any] = {
     "name": "scheduled",
@@ -26,7 +26,7 @@ HALF = math.sqrt(0.5)
 @pytest.mark.parametrize(
     ("schedule", "iterations", "expected"),
     [
-        (Constant(), 3, [1, 1, 1]),
+        (ConstantRate(), 3, [1, 1, 1]),
         (Cosine(), 4, [1, (1 + HALF) / 2, 0.5, (1 - HALF) / 2]),  # (1 + cos(pi i / 4)) / 2
         (Cosine(warm_up=2), 6, [0.5, 1, 1, (1 + HALF) / 2, 0.5, (1 - HALF) / 2]),
         (Cosine(warm_up=5), 3, [0.2, 0.4, 0.6]),  # a run that ends while it still warms up

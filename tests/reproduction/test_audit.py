@@ -52,6 +52,19 @@ def test_claims_fail_under_nulls_or_say_why_not(tmp_path: Path, monkeypatch: pyt
         audit.audit("any", nulls=["untraned"])
 
 
+def test_a_claim_fails_untrained_and_under_a_further_null(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_OUTPUTS", str(tmp_path))
+    monkeypatch.setattr(audit, "load_figure", lambda _: _figure(_final_loss))
+    found = audit.audit("any", enough=True)
+    assert [one.null for one in found.outcomes] == ["untrained", "early"]  # "early" is a further null, and enough
+    assert found.unfalsified() == {}
+    held = {"untrained": {"a": True, "b": False, "c": True}, "early": {"a": False, "b": True, "c": True}}
+    claims = [claim(key, "text", "here", at_most(1.0), 0.0) for key in "abc"]
+    outcomes = [audit.NullOutcome(null, one) for null, one in held.items()]
+    broken = audit.Audit("any", claims, outcomes, {}).unfalsified()
+    assert broken == {"a": "it holds untrained", "b": audit.NEVER, "c": audit.NEVER}
+
+
 def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
