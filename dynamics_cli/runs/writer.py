@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds.registry import Source, foreign_sources
-from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import (
     FORMAT,
@@ -33,6 +32,7 @@ from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, read_array
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, is_old, renew
+from dynamics_cli.text import size
 
 
 class RunWriter:
@@ -186,28 +186,21 @@ class RunWriter:
         self.losses.append(blocks)
         self.last_loss = int(steps[-1])
 
-    def append_snapshot(
-        self, iteration: int, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, ArrayLike] | None = None
-    ) -> None:
-        """Record the state after `iteration` updates.
-
-        Args:
-            iteration: larger than that of the last snapshot.
-            parameters: arrays by name, always the same names and shapes; floating ones in the dtype of the run. Empty
-                when no parameters are recorded.
-            measures: numbers or arrays by name, kept as float64.
-
-        Raises:
-            ValueError: another dtype, shape or set of names than before, or an iteration that does not increase.
-            RunError: the disk is full, not writable or failing.
-        """
-        numbers = {name: np.asarray(measure, np.float64)[np.newaxis] for name, measure in (measures or {}).items()}
-        self.append_snapshots([iteration], {name: one[np.newaxis] for name, one in parameters.items()}, numbers)
-
     def append_snapshots(
         self, iterations: ArrayLike, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Record the states after k numbers of updates in one block: arrays (k, ...); see `append_snapshot`."""
+        """Record states in one block.
+
+        Args:
+            iterations: (k,) numbers of updates of the states, increasing.
+            parameters: arrays (k, ...) by name, always the same names and shapes; floating ones in the dtype of the
+                run. Empty when no parameters are recorded.
+            measures: float64 arrays (k, ...) by name.
+
+        Raises:
+            ValueError: another dtype, shape or set of names than before, or iterations that do not increase.
+            RunError: the disk is full, not writable or failing.
+        """
         steps = np.asarray(iterations, np.int64)
         self._check_increase(steps, self.last_snapshot)
         self._check_lock()
@@ -315,10 +308,6 @@ def _make_folders(directory: Path) -> None:
             files.remove_temporaries(folder)
 
 
-def _size(number: int) -> str:
-    return f"{number / GIB:.2f} GiB" if number >= GIB / 10 else f"{number / 1024:.1f} KiB"
-
-
 def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
     """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes.
 
@@ -330,7 +319,7 @@ def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
         with suppress(RunError):  # one that cannot be read is told of later
             held = held if force or read_info(directory)["status"] not in ("complete", "diverged") else needed
     if needed > free + held:
-        room = f"about {_size(needed)}, and {_size(free)} are free"
+        room = f"about {size(needed)}, and {size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")
 
 

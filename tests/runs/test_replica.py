@@ -11,6 +11,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import Run, RunWriter
 from dynamics_cli.runs.replica import replicas_of
+from tests.runs.conftest import append_snapshot
 
 STEPS = [0, 1, 2, 3]
 LOSSES = np.array([[4.0, 8.0], [2.0, 4.0], [1.0, 2.0], [1.0, 1.0]])  # (L, R); replica 0 halts at iteration 2
@@ -25,7 +26,7 @@ def together(tmp_path: Path, config: RunConfig) -> Path:
     with RunWriter.create(directory, config, info) as writer:
         writer.append_losses(STEPS, LOSSES)
         for k, step in enumerate((0, 3)):
-            writer.append_snapshot(step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
+            append_snapshot(writer, step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
         writer.finish(
             "complete", iterations=3, final_loss=1.0, seconds=0.1,
             replica_losses=[1.0, None], replica_iterations=[2, 3], replica_statuses=["complete", "diverged"],

@@ -11,6 +11,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, Run, RunWriter, load_run, run_lock
 
+from .conftest import append_snapshot
 from .damage import cut
 
 
@@ -112,7 +113,7 @@ def test_the_loss_arrays_are_equally_long_for_readers(tmp_path: Path, config: Ru
 
 def test_a_run_without_parameters(tmp_path: Path, config: RunConfig) -> None:
     with RunWriter.create(tmp_path / "run", config) as writer:
-        writer.append_snapshot(0, {}, {"norm": 1.0})
+        append_snapshot(writer, 0, {}, {"norm": 1.0})
         writer.finish("complete", iterations=0, final_loss=1.0, seconds=0.0)
     run = load_run(tmp_path / "run")
     assert run.measures["norm"].tolist() == [1.0]

@@ -129,9 +129,9 @@ def test_parameters_and_measures_are_files_of_a_run(name: str, place: Path) -> N
     import numpy as np
 
     with RunWriter.create(place / "run", load_config("toy.yaml")) as writer:
-        for arrays in ({name: np.zeros(2, np.float32)}, {}):
+        for arrays in ({name: np.zeros((1, 2), np.float32)}, {}):
             with pytest.raises(ValueError, match="cannot name an array"):
-                writer.append_snapshot(0, arrays, {} if arrays else {name: 1.0})
+                writer.append_snapshots([0], arrays, {} if arrays else {name: np.ones(1)})
     assert not [path for path in tree(place) if path.endswith(".npy")]
 
 
