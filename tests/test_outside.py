@@ -24,8 +24,9 @@ from dynamics_cli.kinds import Dataset, Measure, registry
 from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.losses.squared import Mse
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import check_info
+from dynamics_cli.runs.info import RunInfo
 from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.sealed import check_entries
 
 from .conftest import stranger_to_kinds
 
@@ -276,4 +277,4 @@ def test_a_kind_of_another_section_is_refused() -> None:
 def test_a_run_reads_its_copies_nowhere_else(tmp_path: Path, copy: object) -> None:
     info = {"status": "complete", "kinds": {"loss.huber": {"from": "a.py", "sha256": "0", "copy": copy}}}
     with pytest.raises(CorruptRunError, match="kinds"):
-        check_info(tmp_path / "run.json", info)
+        check_entries(tmp_path / "run.json", info, RunInfo)

@@ -22,7 +22,6 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
-    ValidationError,
     ValidationInfo,
     field_validator,
 )
@@ -30,7 +29,7 @@ from pydantic import (
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
 from dynamics_cli.text import jsonable
 from dynamics_cli.version import __version__
 
@@ -158,19 +157,6 @@ class RunInfo(BaseModel):
         return values
 
 
-def check_info(path: Path, info: Mapping[str, Any]) -> None:
-    """Compare the entries of a `run.json` with `RunInfo`.
-
-    Raises CorruptRunError: one is not what dyn writes; it is named.
-    """
-    try:
-        RunInfo.model_validate(info)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        problem = f"its entry {first['loc'][0]!r} is not one that dyn writes ({first['msg']})"
-        raise CorruptRunError(path, problem, _ARRAYS) from error
-
-
 def owner(info: Mapping[str, Any], array: str) -> str:
     """Return by what an array of a run names the two."""
     return f"{info.get('hash')} {array}"
@@ -201,7 +187,7 @@ def read_info(directory: Path) -> Info:
         info = read_sealed(path, FORMAT, _ARRAYS)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
-    check_info(path, info)
+    check_entries(path, info, RunInfo, _ARRAYS)
     return info
 
 

@@ -18,14 +18,14 @@ from statistics import median
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, load_run, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
@@ -100,13 +100,7 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         described = read_sealed(path, FORMAT, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    try:
-        _Described.model_validate(described)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        problem = f"its settings are not those of a sweep: its entry {where!r} is not one that dyn writes"
-        raise CorruptRunError(path, problem, _DELETE) from error
+    check_entries(path, described, _Described, _DELETE)
     return _placed(described, lambda folder: str(directory / folder))
 
 
@@ -315,7 +309,7 @@ def _running(directory: Path) -> dict[str, int]:
     for path in sorted([*directory.glob("batches/*"), *directory.glob("jobs/*")]):
         if is_locked(path):
             with suppress(RunError):
-                reached[str(path.relative_to(directory))] = load_run(path, verify=False).iterations
+                reached[str(path.relative_to(directory))] = Run(path, verify=False).iterations
     return reached
 
 

@@ -16,6 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.memory import GIB
@@ -27,7 +30,7 @@ from dynamics_cli.runs.writer import keep_sources
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep, write_sweep
 from dynamics_cli.sweeps.jobs import LIGHT_LOSSES, PlannedSweep
 from dynamics_cli.sweeps.table import GrowingTable, Results, Shard
-from dynamics_cli.sweeps.tasks import BUSY, Task, Tasks, alike, train, work
+from dynamics_cli.sweeps.tasks import BUSY, Numbers, Task, Tasks, alike, train, work
 from dynamics_cli.sweeps.workers import STOPPED, run_in_processes
 from dynamics_cli.text import Table, size
 from dynamics_cli.training.backends import choose
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.pictures import SweepTable
 
 LOOKED_AT = 100
-"""Jobs trained alone whose needs are estimated, one by one."""
+"""Groups of alike jobs whose needs are estimated, at most."""
 SHORT_SECONDS = 10.0
 """Batches that take less than this together are trained without starting processes."""
 CONNECT_SECONDS = 10
@@ -138,10 +141,7 @@ def run_sweep(
         Interrupted: a signal came; calling again goes on.
 
     """
-    described = planned.described()
-    directory = sweep_directory(described, out)
-    tasks = Tasks(planned, known_sweep(directory, described))
-    described["batches"] = tasks.sizes
+    directory, described, tasks = placed(planned, out)
     claim(directory, described, planned)
     results = Results(planned, tasks, directory)
     growing = GrowingTable(results, described, shard)
@@ -185,9 +185,16 @@ def _of_resumption(run: Path) -> list[str]:
     return []
 
 
-def sweep_directory(described: Mapping[str, Any], out: Path | None = None) -> Path:
-    """Return where a sweep is."""
-    return out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
+def placed(planned: PlannedSweep, out: Path | None) -> tuple[Path, dict[str, Any], Tasks]:
+    """Return the directory of a sweep, by default one named after it, its description, and its tasks.
+
+    Raises:
+        UsageError: the directory holds another sweep.
+    """
+    described = planned.described()
+    directory = out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
+    tasks = Tasks(planned, known_sweep(directory, described))
+    return directory, described | {"batches": tasks.sizes}, tasks
 
 
 def known_sweep(directory: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -267,20 +274,39 @@ def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:
     batches = [task for task in tasks if len(task.numbers) > 1]
     total = 0.0
     for task in batches[1:] and batches:
-        total += needs(planned, task).seconds * len(task.numbers)
+        total += needs(planned, task.numbers).seconds * len(task.numbers)
         if total > SHORT_SECONDS:
             return False
     return True
 
 
-def needs(planned: PlannedSweep, task: Task) -> Estimate:
-    """Return what each network of a task needs; those of one task differ in numbers only.
+def needs(planned: PlannedSweep, numbers: Numbers) -> Estimate:
+    """Return what each of some networks needs that differ in numbers only.
 
     Raises:
-        DynError: it cannot be trained.
+        DynError: they cannot be trained.
     """
-    problems = build_problems([planned[int(number)].config for number in task.numbers[:2]], drawn=False)
+    problems = build_problems([planned[int(number)].config for number in numbers[:2]], drawn=False)
     return estimate(problems[0], choose(problems))
+
+
+def _needs_of_all(planned: PlannedSweep, left: NDArray[np.bool_] | None = None) -> tuple[float, float, list[str]]:
+    """Return the seconds that the jobs take which are `left` (jobs,), the bytes that all record, and refusals.
+
+    Of many groups of jobs that are alike some stand for the others.
+    """
+    groups = alike(planned)
+    some = groups[:: -(-len(groups) // LOOKED_AT)]
+    seconds, disk, refusals = 0.0, 0.0, list[str]()
+    for numbers in some:
+        try:
+            each = needs(planned, numbers)
+        except DynError as error:
+            refusals.append(str(error))
+            continue
+        seconds += each.seconds * (len(numbers) if left is None else np.count_nonzero(left[numbers]))
+        disk += each.disk_bytes * len(numbers)
+    return seconds * len(groups) / len(some), disk * len(groups) / len(some), refusals
 
 
 @dataclass(frozen=True)
@@ -308,37 +334,21 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
     Raises:
         UsageError: the directory holds another sweep.
     """
-    described = planned.described()
-    directory = sweep_directory(described, out)
-    tasks = Tasks(planned, known_sweep(directory, described))
+    directory, _, tasks = placed(planned, out)
     results = Results(planned, tasks, directory)
-    seconds, disk, messages = 0.0, 0.0, [message for _, message in tasks.refused]
-    left = {number for number in range(len(tasks)) if not results.read(tasks[number])}
-    for together, numbers in tasks.kinds:  # of many jobs some stand for the others
-        some = numbers[: 1 if together else None : max(1, len(numbers) // LOOKED_AT)]
-        jobs = {number: len(tasks[number].numbers) for number in numbers}
-        for number in some:
-            try:
-                one = needs(planned, tasks[number])
-            except DynError as error:
-                messages.append(str(error))
-                continue
-            disk += one.disk_bytes * sum(jobs.values()) / len(some)
-            seconds += one.seconds * sum(jobs[k] for k in left & jobs.keys()) / len(some)
-    batches = sum(len(numbers) for together, numbers in tasks.kinds if together)
+    for task in tasks:
+        results.read(task)
+    seconds, disk, refusals = _needs_of_all(planned, results.columns["status"] == "")
+    messages = dict.fromkeys([*(message for _, message in tasks.refused), *refusals])
+    batches = sum(task.name.startswith("batches") for task in tasks)
     refused = sum(len(numbers) for numbers, _ in tasks.refused)
-    return SweepProspect(directory, len(planned), len(results) - refused, list(dict.fromkeys(messages)),
-                         batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip
+    done, alone = len(results) - refused, len(tasks) - batches
+    return SweepProspect(directory, len(planned), done, [*messages], batches, alone, seconds, round(disk))
 
 
 def beyond_limit(planned: PlannedSweep) -> str | None:
     """Return a message if what the jobs record needs more than `record.limit_gib` together; None if it does not."""
-    groups = alike(planned)
-    some = groups[:: -(-len(groups) // LOOKED_AT)]
-    total = 0.0
-    for numbers in some:
-        with suppress(DynError):  # told when it is trained
-            total += needs(planned, Task("", numbers)).disk_bytes * len(numbers) * len(groups) / len(some)
+    _, total, _ = _needs_of_all(planned)  # refusals are told when jobs are trained
     limit = planned[0].config.record.limit_gib
     if total <= limit * GIB:
         return None

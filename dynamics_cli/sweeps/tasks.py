@@ -52,7 +52,6 @@ class Tasks(list[Task]):
     Attributes:
         refused: jobs that no network can be trained with, and why.
         sizes: jobs of a batch, for each kind of batches.
-        kinds: tasks that need equally much, by their places, and whether they are batches; last jobs trained alone.
     """
 
     def __init__(self, planned: PlannedSweep, known: Mapping[str, Any] | None = None) -> None:
@@ -82,7 +81,6 @@ class Tasks(list[Task]):
             groups.setdefault(key, []).append(numbers)
             first.setdefault(key, problem)
         self.sizes: list[int] = []
-        self.kinds: list[tuple[bool, range]] = []
         sizes = iter((known or {}).get("batches", ()))
         for key, found in groups.items():
             if (total := sum(map(len, found))) == 1:
@@ -94,10 +92,9 @@ class Tasks(list[Task]):
             self._cut("jobs", alone, 1)
 
     def _cut(self, folder: str, found: Sequence[Numbers], size: int) -> None:
-        numbers, before = np.sort(np.concatenate(found)), len(self)
+        numbers = np.sort(np.concatenate(found))
         parts = (numbers[k : k + size] for k in range(0, len(numbers), size))
         self.extend(Task(f"{folder}/{part[0]:06d}", part) for part in parts)
-        self.kinds.append((folder == "batches", range(before, len(self))))
 
 
 def alike(planned: PlannedSweep) -> Sequence[Numbers]:
