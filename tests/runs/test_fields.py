@@ -53,6 +53,8 @@ def test_what_is_written_is_right(finished: Path) -> None:
         ("iterations", -1), ("iterations", 1.0), ("iterations", True), ("iterations", 2**63), ("final_loss", "x"),
         ("final_loss", True), ("seconds", []), ("seconds", 10**400), ("rows", []), ("rows", {"losses": -1}),
         ("rows", {"losses": 1.5}), ("rows", {"../x": 1}), ("rows", {"measures/../x": 1}), ("rows", {"x": 1}),
+        ("rows", {"/precious": 3}),
+        ("rows", {"trajectory/../../precious": 3}), ("rows", {"measures/": 3}), ("rows", {"trajectory/a/b": 3}),
         ("rows", {"losses": 3}), ("rows", {"loss_iterations": 3}), ("rows", {"measures/norm": 1}), ("replicas", {}),
         ("replicas", [1]), ("replica_losses", ["x"]), ("replica_losses", []), ("replica_iterations", [1, 2]),
         ("replica_statuses", [3]), ("versions", []), ("provenance", "x"),

@@ -54,13 +54,12 @@ def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
     assert repr(second) == "<Run together[1]: diverged, 3 iterations>"
 
 
-def test_a_replica_holds_none_itself(together: Path) -> None:
-    with pytest.raises(RunError, match="holds a single run"):
-        replicas_of(replicas_of(Run(together))[0])
-
-
-def test_they_have_an_order(together: Path) -> None:
-    assert [run.replica for run in replicas_of(Run(together))] == [0, 1]
+def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
+    replicas = replicas_of(Run(together))
+    assert [run.replica for run in replicas] == [0, 1]
+    for single in (replicas[0], Run(finished)):
+        with pytest.raises(RunError, match="holds a single run, not replicas"):
+            replicas_of(single)
 
 
 def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
@@ -75,8 +74,3 @@ def test_replicas_that_recorded_nothing_have_no_losses(tmp_path: Path, config: R
     RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}]}).close()
     (only,) = replicas_of(Run(tmp_path / "run"))
     assert (len(only.losses), len(only.loss_iterations), only.iterations) == (0, 0, 0)
-
-
-def test_a_single_run_holds_no_replicas(finished: Path) -> None:
-    with pytest.raises(RunError, match="holds a single run, not replicas"):
-        replicas_of(Run(finished))

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import math
 import os
 import resource
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +46,6 @@ def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
     assert info["rows"]["trajectory/hidden_weight"] == len(toy.snapshots)
     assert info["versions"]["numpy"] == np.__version__
     assert verify_run(finished) == []
-
-
-def test_numpy_reads_an_unfinished_run(unfinished: Path, toy: Any) -> None:
-    np.testing.assert_array_equal(np.load(unfinished / "losses.npy"), [toy.loss(i) for i in range(8)])
-    assert np.load(unfinished / "trajectory" / "iterations.npy").tolist() == [0, 3, 6]
-    assert np.load(unfinished / "trajectory" / "hidden_weight.npy", mmap_mode="r").shape == (4, 4, 2)
 
 
 @pytest.mark.parametrize("stop", [0, 3, 6, 9])
@@ -175,11 +171,12 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
     with RunWriter.create(tmp_path / "run", config) as writer:
         with pytest.raises(ValueError, match="hidden_weight is float64 in a run in float32"):
             append_snapshot(writer, 0, {"hidden_weight": weights.astype(np.float64)})
-        for name in ("../w", "", ".hidden", "a/b", "iterations"):
+        for name in ("../w", "/w", "..", "", ".hidden", "a/b", "a\\b", "a\0b", "x" * 300, "iterations"):
             with pytest.raises(ValueError, match=r"cannot name an array|no parameter can be called"):
                 append_snapshot(writer, 0, {name: weights})
-        with pytest.raises(ValueError, match="cannot name an array"):
-            append_snapshot(writer, 0, {}, {"a b": 1.0})
+        for name in ("a b", "../w", "x" * 300):
+            with pytest.raises(ValueError, match="cannot name an array"):
+                append_snapshot(writer, 0, {}, {name: 1.0})
         append_snapshot(writer, 0, {"w": weights, "count": np.array([1])}, {"m": [1.0, 2.0]})
         for parameters in ({"w": weights}, {"w": weights[:1], "count": np.array([1])}):
             with pytest.raises(ValueError, match="instead of"):
@@ -207,13 +204,6 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
     assert verify_run(tmp_path / "run") == []
 
 
-def test_replicas_are_one_more_axis(tmp_path: Path, config: RunConfig) -> None:
-    with RunWriter.create(tmp_path / "run", config) as writer:
-        writer.append_losses([0, 1], np.ones((2, 3)))
-        writer.append_losses([2], np.ones((1, 3)))
-        assert np.load(tmp_path / "run" / "losses.npy").shape == (3, 3)
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -224,28 +214,20 @@ def test_replicas_are_one_more_axis(tmp_path: Path, config: RunConfig) -> None:
         (errno.EIO, "cannot write"),
     ],
 )
-def test_a_failing_disk_is_told_and_nothing_is_lost(
-    finished: Path, config: RunConfig, toy: Any, faults: Any, code: int, message: str
+def test_a_failing_disk_is_told(
+    tmp_path: Path, config: RunConfig, toy: Any, faults: Any, code: int, message: str
 ) -> None:
-    tmp_path = finished.parent
-    for at in range(0, 200, 7):
-        run = tmp_path / f"run-{at}"
-        faults.plan(at, "half", code)
-        with pytest.raises(RunError, match=message):
-            toy.train(run, config)
-        faults.plan(-1)
-        if not (run / "run.json").exists():
-            toy.train(run, config)
-        elif load_run(run).status != "complete":
-            toy.train(run, config, resume=True)
-        assert arrays_of(run) == arrays_of(finished)
+    """Nothing is lost then: tests/training/test_crash_matrix.py."""
+    faults.plan(21, "half", code)
+    with pytest.raises(RunError, match=message):
+        toy.train(tmp_path / "run", config)
 
 
 def test_a_writer_survives_a_full_disk_that_is_freed(tmp_path: Path, config: RunConfig, toy: Any, faults: Any) -> None:
     with RunWriter.create(tmp_path / "run", config) as writer:
         toy.snapshot(writer, 0)
-        for at in range(8):
-            faults.plan(at, "before", errno.ENOSPC)
+        for at, when in product(range(8), ("before", "half")):
+            faults.plan(at, when, errno.ENOSPC)
             with pytest.raises(RunError, match="disk full"):
                 toy.snapshot(writer, 1)
             faults.plan(-1)
@@ -321,12 +303,15 @@ def test_memory_and_open_files_stay_flat(tmp_path: Path, config: RunConfig) -> N
                 append_snapshot(writer, step, {"w": np.zeros((4, 2), np.float32)})
                 step += 1000
 
-        record(20)
-        opened = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
         tracemalloc.start()
-        record(500)
-        current, peak = tracemalloc.get_traced_memory()
+        record(250)
+        gc.collect()  # also of what the failures of other tests hold
+        opened, (before, _) = len(os.listdir("/proc/self/fd")), tracemalloc.get_traced_memory()  # noqa: PTH208
+        tracemalloc.reset_peak()
+        record(250)  # four million bytes
+        gc.collect()
+        after, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert len(os.listdir("/proc/self/fd")) == opened  # noqa: PTH208
-    assert current < 20_000
-    assert peak < 100_000
+    assert after - before < 20_000
+    assert peak - before < 200_000
