@@ -13,7 +13,7 @@ from dynamics_cli.runs.run import Array, Run
 
 
 class ReplicaRun(Run):
-    """One of several networks that were trained together: the same arrays without the replica axis."""
+    """A network that was trained together with others: the same arrays without the replica axis."""
 
     def __init__(self, together: Run, r: int) -> None:
         """Look at replica r of a run."""

@@ -105,7 +105,7 @@ def read_sweep(directory: Path) -> dict[str, Any]:
 
 
 class _Axis(BaseModel):
-    """What a sweep says of an axis, where it is read again."""
+    """An axis in `sweep.json`."""
 
     model_config = ConfigDict(strict=True)
 
@@ -117,7 +117,7 @@ class _Axis(BaseModel):
 
 
 class _Described(BaseModel):
-    """What a sweep says of itself, where it is read again; a file can fit its checksum and not be one of dyn's."""
+    """The entries of `sweep.json` that are read again."""
 
     model_config = ConfigDict(strict=True)
 
@@ -169,11 +169,11 @@ def remove_shards(directory: Path) -> None:
 
 
 def read_rows(directory: Path) -> list[dict[str, str]]:
-    """Return the rows of a sweep in the order of its jobs; of an unfinished one those that have ended so far.
+    """Return the rows of a sweep in the order of its jobs; of an unfinished sweep the jobs that have ended.
 
     Raises:
         RunError: it is not a sweep, or no job has ended yet.
-        CorruptRunError: a table cannot be read, or is not the one that the sweep wrote.
+        CorruptRunError: a table cannot be read, or is not the table that the sweep wrote.
     """
     described = read_sweep(directory)
     if "table" in described:
@@ -196,7 +196,7 @@ def read_rows(directory: Path) -> list[dict[str, str]]:
 
 
 def _numbered(row: Mapping[str, Any]) -> bool:
-    """Whether a row says which job it is of, and the place of its run among replicas if it is one of several."""
+    """Whether a row says which job it is of, and the place of its run among replicas if there are several."""
     return str(row["job"]).isdecimal() and (row["replica"] == "" or str(row["replica"]).isdecimal())
 
 
@@ -235,7 +235,7 @@ def _read(path: Path) -> bytes:
 def verify_sweep(directory: Path) -> list[Finding]:
     """Check every checksum of a sweep: its description, its table, and every run below it.
 
-    Returns what is wrong, an empty list when nothing is.
+    Returns the damages found.
     """
     findings = []
     for key in TABLE:
@@ -257,7 +257,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
 
 
 def sweep_summary(directory: Path) -> dict[str, Any]:
-    """Return how far a sweep is: its settings, how many jobs ended in which way and why, and what is running.
+    """Return how far a sweep is: its settings, how many jobs ended in which way and why, and which are running.
 
     Raises:
         RunError: it is not a sweep, or it is damaged.
@@ -335,7 +335,7 @@ def compare_sweeps(a: Path, b: Path) -> SweepComparison:
     The relative difference of two numbers is their distance divided by the larger absolute value.
 
     Raises:
-        RunError: one is not a sweep, is damaged, or none of its jobs has ended.
+        RunError: a directory is no sweep, is damaged, or none of its jobs has ended.
         UsageError: the settings that both sweep do not tell its jobs apart.
     """
     tables = [read_rows(path) for path in (a, b)]

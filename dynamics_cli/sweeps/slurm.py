@@ -36,9 +36,9 @@ class JobArray:
 
         Args:
             planned: the sweep.
-            command: what trains a part of it, without `--shard` and `--out`.
+            command: the command that trains a part of it, without `--shard` and `--out`.
             out: its directory; by default one named after it below `outputs/sweeps`.
-            parts: into how many parts it is cut; by default 50, or one for each task if there are fewer.
+            parts: into how many parts it is cut; by default 50, or a part for each task if there are fewer.
             at_once: how many of them may run at the same time.
             workers: CPUs of each.
             limits: `partition`, `time` and `mem` of each, as `sbatch` takes them.
@@ -110,7 +110,7 @@ class JobArray:
 
 
 def _ask(command: Sequence[str], unknown: str = "\0") -> str:
-    """Return what a command of Slurm prints; nothing if it complains of what is `unknown`, since it is over."""
+    """Return the output of a command of Slurm; "" if it complains that a job is `unknown`, since it is over."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""A sweep as a directory: what was asked for, its runs, its table; nothing is done twice.
+"""A sweep as a directory: its description, its runs, its table; nothing is done twice.
 
 Jobs of equal shape are cut into batches by the plan alone; a batch, or a job that must be trained alone, is one task.
 A task is claimed by the lock of its run directory, done when its run is, and sealed with it: any driver, engine or
@@ -51,7 +51,7 @@ SHORT_SECONDS = 10.0
 CONNECT_SECONDS = 10
 """How long a Dask scheduler may take to answer."""
 _LOOK_SECONDS = 0.2
-"""Time between two looks at what other drivers train."""
+"""Time between two looks at the tasks of other drivers."""
 Report = Callable[[int], object]
 Engine = Callable[[str, Sequence[int]], Iterator[tuple[int, str]]]
 """Gives workers a directory and the numbers of tasks; yields the number of each that has ended, and why it failed."""
@@ -67,7 +67,7 @@ class Sweep:
 
     @property
     def rows(self) -> Table:
-        """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
+        """A row for each job, as in `results.csv`: settings, seed, how it ended, final numbers, where its run is."""
         return self.results.rows()
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
@@ -83,7 +83,7 @@ class Sweep:
         return [table.run(k) for k, row in enumerate(table.rows) if row["status"] != "failed"]
 
     def run(self, row: int | Mapping[str, Any]) -> Run:
-        """Return the run of one of the `rows`, or of the job of this number.
+        """Return the run of a row of `rows`, or of the job of this number.
 
         Raises RunError: the job failed, has not ended, or its run is gone.
         """
@@ -120,17 +120,17 @@ def run_sweep(
     report: Report | None = None,
     messages: Callable[[str], object] | None = None,
 ) -> Sweep:
-    """Train the jobs of a sweep, skip what is done, and write its table, which grows as jobs end.
+    """Train the jobs of a sweep that are not done, and write its table, which grows as jobs end.
 
-    What is done is decided by the files alone: drivers and shards of one sweep may run at once, on machines that share
-    a folder, and any of them may die. The same call without a shard trains what is missing and completes the table.
+    Files alone decide which jobs are done: drivers and shards of one sweep may run at once, on machines that share
+    a folder, and any of them may die. The same call without a shard trains the missing jobs and completes the table.
 
     Args:
-        planned: what `api.plan_sweep` returns.
-        out: the directory; by default one named after the sweep below `outputs/sweeps`.
+        planned: the sweep, by `api.plan_sweep`.
+        out: the directory; by default named after the sweep, below `outputs/sweeps`.
         shard: the part of the sweep that is trained; by default all of it.
         engine: where tasks run; by default spawned processes of one thread each, and short batches here.
-        workers: number of those processes; by default one per core. When given, nothing is trained here.
+        workers: number of those processes; by default as many as cores. When given, nothing is trained here.
         report: called with the number of jobs that have ended, each time some have.
         messages: told of runs that went on in another environment than they began in.
 
@@ -148,7 +148,7 @@ def run_sweep(
     k, n = shard or (1, 1)
     mixed: list[str] = []
     with ExitStack() as stack:
-        with suppress(LockedRunError):  # of another driver: each trains what the other does not
+        with suppress(LockedRunError):  # of another driver: each trains tasks that the other does not
             stack.enter_context(run_lock(directory, wait=False))  # says that somebody works here
         todo = [number for number in range(k - 1, len(tasks), n) if not results.read(tasks[number])]
         if shard is None and todo:
@@ -178,7 +178,7 @@ def run_sweep(
 
 
 def _of_resumption(run: Path) -> list[str]:
-    """Return what a run that was resumed says of itself."""
+    """Return the notes of a run that was resumed."""
     with suppress(DynError):  # there is none: it failed, or its jobs were trained alone
         info = read_info(run)
         return [f"{run}: {message}" for message in info.get("messages", ()) if info.get("resumptions")]
@@ -186,7 +186,7 @@ def _of_resumption(run: Path) -> list[str]:
 
 
 def placed(planned: PlannedSweep, out: Path | None) -> tuple[Path, dict[str, Any], Tasks]:
-    """Return the directory of a sweep, by default one named after it, its description, and its tasks.
+    """Return the directory of a sweep, by default named after it, its description, and its tasks.
 
     Raises:
         UsageError: the directory holds another sweep.
@@ -198,7 +198,7 @@ def placed(planned: PlannedSweep, out: Path | None) -> tuple[Path, dict[str, Any
 
 
 def known_sweep(directory: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what `sweep.json` says, None where there is none.
+    """Return the contents of `sweep.json`, None where there is none.
 
     Raises:
         UsageError: the directory holds another sweep.
@@ -249,7 +249,7 @@ def _run(
 
 
 def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool) -> Engine:
-    """Return what trains batches in this process, whose compiled kernels use all cores, or all in others."""
+    """Return the engine that trains batches in this process, by all cores, if `here`, and other tasks in processes."""
 
     def local(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         batches = [number for number in numbers if here and len(tasks[number].numbers) > 1]
@@ -270,7 +270,7 @@ def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool
 
 
 def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:
-    """Whether this process trains the batches: one alone, or those that take less than starting others."""
+    """Whether this process trains the batches: a single batch, or batches that end before processes have started."""
     batches = [task for task in tasks if len(task.numbers) > 1]
     total = 0.0
     for task in batches[1:] and batches:
@@ -281,7 +281,7 @@ def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:
 
 
 def needs(planned: PlannedSweep, numbers: Numbers) -> Estimate:
-    """Return what each of some networks needs that differ in numbers only.
+    """Return the needs of each of some networks that differ in numbers only.
 
     Raises:
         DynError: they cannot be trained.
@@ -311,7 +311,7 @@ def _needs_of_all(planned: PlannedSweep, left: NDArray[np.bool_] | None = None) 
 
 @dataclass(frozen=True)
 class SweepProspect:
-    """What a sweep would do, and need."""
+    """The work and the needs of a sweep."""
 
     path: Path
     jobs: int
@@ -329,7 +329,7 @@ class SweepProspect:
 
 
 def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
-    """Say what `run_sweep` would do; nothing is written.
+    """Return the prospect of `run_sweep`; nothing is written.
 
     Raises:
         UsageError: the directory holds another sweep.
@@ -347,7 +347,7 @@ def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
 
 
 def beyond_limit(planned: PlannedSweep) -> str | None:
-    """Return a message if what the jobs record needs more than `record.limit_gib` together; None if it does not."""
+    """Return a message if the records of the jobs need more than `record.limit_gib` together; None if it does not."""
     _, total, _ = _needs_of_all(planned)  # refusals are told when jobs are trained
     limit = planned[0].config.record.limit_gib
     if total <= limit * GIB:

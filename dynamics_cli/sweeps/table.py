@@ -89,7 +89,7 @@ class Results:
 
     def _take(self, name: str, numbers: Numbers, *, known: bool) -> bool:
         if files.exists(self.directory / name):
-            with suppress(DynError):  # what cannot be read is asked for again, which tells why
+            with suppress(DynError):  # a run that cannot be read is trained again, which tells why
                 run, count = Run(self.directory / name), len(numbers)
                 ended = run.status in ("complete", "diverged") and len(run.info.get("replicas", [0])) == count
                 if ended and (known or self._is_own(run, numbers)):
@@ -150,7 +150,7 @@ class Results:
             yield {**record, "path": self.directory / record["path"] if record["path"] else None}
 
     def rows(self) -> Table:
-        """Return one row a job: its number, settings, seed, how it ended, final numbers, where its run is."""
+        """Return a row for each job: its number, settings, seed, how it ended, final numbers, where its run is."""
         return Table(map(_flat, self.documents()))
 
     @property
@@ -212,7 +212,7 @@ class GrowingTable:
                 write_sweep(self._directory, self._described)
 
     def write(self, *, seal: bool = False) -> None:
-        """Write what there is, unless another driver has written all; or all, and its checksums into `sweep.json`."""
+        """Write the jobs that have ended, unless another driver has written all; to `seal`, checksums too."""
         with self._alone() as sealed:
             if sealed and self._whole and not seal:
                 return

@@ -1,6 +1,6 @@
-"""The tasks of a sweep: batches of jobs that are trained together, cut by the plan alone; what a worker does.
+"""The tasks of a sweep: batches of jobs that are trained together, cut by the plan alone; and the work of a worker.
 
-A worker is told a directory and a number, wherever it is: `sweep.json` there says what the jobs are.
+A worker is told a directory and a number, wherever it is: `sweep.json` there describes the jobs.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from dynamics_cli.training.signals import Interrupted
 
 Numbers = NDArray[np.int64]
 BUSY = "another process trains it"
-"""What a worker answers that finds the run directory locked."""
+"""The answer of a worker that finds the run directory locked."""
 _DATASETS = 32
 """Data sets that are kept while the plan is cut."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Jobs that are trained together, often one."""
+    """Jobs that are trained together, often a single job."""
 
     name: str
     """The run directory, below that of the sweep."""
@@ -47,7 +47,7 @@ class Task:
 
 
 class Tasks(list[Task]):
-    """The tasks of a sweep, which its plan alone decides: first batches, then what is trained alone.
+    """The tasks of a sweep, which its plan alone decides: first batches, then jobs that are trained alone.
 
     Attributes:
         refused: jobs that no network can be trained with, and why.
@@ -55,9 +55,9 @@ class Tasks(list[Task]):
     """
 
     def __init__(self, planned: PlannedSweep, known: Mapping[str, Any] | None = None) -> None:
-        """Build one problem for each combination of settings on which it may depend what is trained together.
+        """Build a problem for each combination of settings by which jobs may not belong together.
 
-        What `sweep.json` says of a sweep that has begun is `known`: its batches stay as they are. No data is drawn.
+        `known` is the `sweep.json` of a sweep that has begun, whose batches stay as they are. No data is drawn.
         """
         self.refused: list[tuple[Numbers, str]] = []
         groups: dict[str, list[Numbers]] = {}
@@ -98,7 +98,7 @@ class Tasks(list[Task]):
 
 
 def alike(planned: PlannedSweep) -> Sequence[Numbers]:
-    """Return the jobs that differ only in what networks trained together may differ in, by their first one."""
+    """Return groups of jobs whose settings differ only where networks that are trained together may differ."""
     free = [
         all(_is_free(axis.key) for axis in group) and not structural
         for group, structural in zip(planned.groups, planned.structural, strict=True)
@@ -117,7 +117,7 @@ def alike(planned: PlannedSweep) -> Sequence[Numbers]:
 
 
 def _is_free(key: str) -> bool:
-    """Whether networks whose numbers differ here are always trained together, if they are with equal ones."""
+    """Whether networks whose numbers differ here are trained together whenever networks with equal numbers are."""
     return key in ("seed", "optimizer.lr", "architecture.slope") or key.startswith("initialization.")
 
 
@@ -176,7 +176,7 @@ def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
 
 
 def _obtain(plan: Plan) -> None:
-    """Train a run, or go on with it; one that has lost files, as when its folder was deleted meanwhile, begins anew."""
+    """Train a run, or go on with it; a run that has lost files, as when its folder was deleted, begins anew."""
     torn = not is_run(plan.directory) and any(files.exists(plan.directory / name) for name in RUN_FILES)
     try:
         if not torn:

@@ -27,9 +27,9 @@ def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
 
 
 def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
-    """Read what `seal` wrote; return the contents without their checksum, and whether they fit it byte for byte.
+    """Read the text that `seal` returned: its contents without the checksum, and whether they fit it byte for byte.
 
-    Raises ValueError: it is not a JSON object, with what is wrong in words.
+    Raises ValueError: it is not a JSON object, with the reason in words.
     """
     try:
         content = json.loads(data.decode(errors="surrogatepass"))
@@ -48,7 +48,7 @@ def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
 def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
     """Read a sealed file whose entry `format` is a version from 1 to `newest`; return it without its checksum.
 
-    `usable` tells what can be done when it is damaged.
+    `usable` names the way out of damage.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -78,7 +78,7 @@ def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
 def check_entries(path: Path, content: Mapping[str, Any], model: type[BaseModel], usable: str = "") -> None:
     """Compare the entries of a sealed file with the model of the entries that dyn writes.
 
-    A file can fit its checksum although dyn has not written it. `usable` tells what can be done then.
+    A file can fit its checksum although dyn has not written it. `usable` names the way out then.
 
     Raises CorruptRunError: an entry does not fit the model; the entry is named.
     """
