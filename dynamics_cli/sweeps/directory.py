@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import math
 import os
 import time
@@ -375,6 +376,11 @@ def _by_place(path: Path, rows: list[dict[str, str]], keys: list[str]) -> Mappin
             f"{path} sweeps more than the other: {', '.join(keys) or 'the seed'} do not tell its jobs apart"
         )
     return found
+
+
+def cell_of(value: Any) -> Any:
+    """Return a value as the table holds it: lists, mappings and truth values as JSON."""
+    return json.dumps(value) if isinstance(value, list | dict | bool) else value
 
 
 def number_of(text: str) -> float:

@@ -5,7 +5,6 @@ The note of a picture names the settings that it does not show: nothing is avera
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +39,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run, columns_of, measured
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import FIXED, check_place, number_of, read_rows, read_sweep
+from dynamics_cli.sweeps.directory import FIXED, cell_of, check_place, number_of, read_rows, read_sweep
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
@@ -86,7 +85,7 @@ class SweepTable:
         self.axes: list[dict[str, Any]] = described["axes"]
         self.computed: dict[str, str] = described.get("computed", {})
         self.rows = read_rows(directory)
-        self.where = {key: _cell(value) for key, value in (where or {}).items()}
+        self.where = {key: str(cell_of(value)) for key, value in (where or {}).items()}
         for key, text in self.where.items():
             _refuse_unless(key, list(self.rows[0]), "column")
             there = self.values(key)
@@ -205,11 +204,6 @@ class SweepTable:
         parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
         parts += [f"{len(self.rows)} of {self.jobs} jobs"] if len(self.rows) < self.jobs else []
         return "; ".join([*parts, *along])
-
-
-def _cell(value: Any) -> str:
-    """Return a value as a cell of the table holds it."""
-    return json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
 
 
 def _same(cell: str, text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 import zipfile
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from dynamics_cli.sweeps.directory import (
     MEASURES_AT,
     RESULTS,
     TABLE,
+    cell_of,
     read_sweep,
     read_table,
     remove_shards,
@@ -163,7 +163,7 @@ class Results:
         final, rest = columns[:MEASURES_AT], columns[MEASURES_AT:]
         yield (names := ["job", *self._keys, "seed", *final, *self._measured, *rest])
         for row in map(_flat, self._records()):
-            yield [_cell(row.get(name)) for name in names]
+            yield [cell_of(row.get(name)) for name in names]
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the columns of numbers and words (jobs,): of a job that has not ended NaN, -1 or an empty text."""
@@ -172,7 +172,7 @@ class Results:
             settings, seed = self.planned.cells(number)
             row = settings | {"seed": -1 if seed is None else seed}
             for key, column in columns.items():
-                column.append(_cell(row.get(key, "")))
+                column.append(cell_of(row.get(key, "")))
         for key, values in columns.items():
             plain = all(type(value) in (int, float) for value in values)
             yield key, np.array(values) if plain else np.array([str(value) for value in values])
@@ -184,10 +184,6 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record with its settings and measures beside its other entries."""
     parts = (value if key in ("settings", "measures") else {key: value} for key, value in record.items())
     return {key: value for part in parts for key, value in part.items()}
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
 
 
 class GrowingTable:
