@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 from pydantic import ValidationError
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
@@ -245,11 +245,9 @@ class PlannedSweep(Sequence[Job]):
 
     def first_of_each_kind(self) -> Iterator[RunConfig]:
         """Yield a config for each combination of values that are not numbers."""
-        each = zip(self.sizes, self.strides, self.structural, strict=True)
-        for offsets in itertools.product(
-            *(range(0, size * stride if one else 1, stride) for size, stride, one in each)
-        ):
-            yield self._at(sum(offsets))[1]
+        points = np.arange(self.points).reshape(self.sizes)
+        for point in points[*(slice(None if structural else 1) for structural in self.structural)].flat:
+            yield self._at(int(point))[1]
 
     @cached_property
     def hash(self) -> str:

@@ -5,7 +5,7 @@ A worker is told a directory and a number, wherever it is: `sweep.json` there de
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -97,23 +97,16 @@ class Tasks(list[Task]):
         self.extend(Task(f"{folder}/{part[0]:06d}", part) for part in parts)
 
 
-def alike(planned: PlannedSweep) -> Sequence[Numbers]:
-    """Return groups of jobs whose settings differ only where networks that are trained together may differ."""
-    free = [
-        all(_is_free(axis.key) for axis in group) and not structural
-        for group, structural in zip(planned.groups, planned.structural, strict=True)
-    ]
+def alike(planned: PlannedSweep) -> Numbers:
+    """Return groups (g, n) of jobs whose settings differ only where networks that are trained together may differ."""
+    structured = zip(planned.groups, planned.structural, strict=True)
+    free = [not structural and all(_is_free(axis.key) for axis in group) for group, structural in structured]
     if not all(_is_free(let.key) for let in planned.lets):
         free = [False] * len(free)
-    steps = [
-        np.arange(size) * stride * planned.seeds for size, stride in zip(planned.sizes, planned.strides, strict=True)
-    ]
-    within = np.zeros(1, np.int64)
-    for step in (step for step, one in zip(steps, free, strict=True) if one):
-        within = (within[:, None] + step).ravel()
-    within = (within[:, None] + np.arange(planned.seeds)).ravel()
-    starts = itertools.product(*(step for step, one in zip(steps, free, strict=True) if not one))
-    return [int(sum(start)) + within for start in starts]
+    numbers = np.arange(len(planned)).reshape(*planned.sizes, planned.seeds)
+    order = sorted(range(len(free)), key=free.__getitem__)  # those that are free last
+    groups = math.prod(size for size, one in zip(planned.sizes, free, strict=True) if not one)
+    return numbers.transpose(*order, len(free)).reshape(groups, -1)
 
 
 def _is_free(key: str) -> bool:
