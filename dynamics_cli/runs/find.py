@@ -28,7 +28,7 @@ DAMAGED = "damaged"
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line of a list of runs.
+    """A line of a list of runs.
 
     `size` is in bytes, `modified` in seconds since 1970; `final_loss` is NaN when it is unknown or not finite.
     `problem` tells why a damaged run cannot be read.
@@ -84,7 +84,7 @@ def prune_runs(
 
     Args:
         root: where they are; by default below `outputs/runs`.
-        statuses: only runs of these statuses; `damaged` is one.
+        statuses: only runs of these statuses; `damaged` counts as a status.
         older_than: only runs that have not changed for so many days; 0 for all.
         dry_run: delete nothing.
 

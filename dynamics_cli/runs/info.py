@@ -192,7 +192,7 @@ def read_info(directory: Path) -> Info:
 
 
 def check_config(directory: Path, info: Info) -> None:
-    """Compare `config.yaml` with the config of which `run.json` speaks; by it the two are known to be of one run.
+    """Compare `config.yaml` with its checksum in `run.json`, by which both belong to the same run.
 
     Raises CorruptRunError: it is missing, or another config than the run began with.
     """

@@ -100,7 +100,7 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
 
 
 def read_run(which: str | Path | Run, read: Callable[[Run], T], *, verify: bool = True, together: bool = False) -> T:
-    """Return what `read` gives of a run; `read` is called again if another process starts the run over.
+    """Return `read(run)`; `read` is called again if another process starts the run over.
 
     Raises as `load_run` and `read`.
     """

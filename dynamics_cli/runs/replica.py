@@ -18,7 +18,7 @@ class ReplicaRun(Run):
     def __init__(self, together: Run, r: int) -> None:
         """Look at replica r of a run."""
         self.path, self.replica = together.path, r
-        self._together, self._names = together, together._names
+        self._together = together
         each = {
             name: together.info[f"replica_{key}"][r] if f"replica_{key}" in together.info else None
             for name, key in (("final_loss", "losses"), ("iterations", "iterations"), ("status", "statuses"))
@@ -36,6 +36,14 @@ class ReplicaRun(Run):
         """The resolved config of this replica."""
         changes = self._together.info["replicas"][self.replica]
         return load_config({**to_plain(self._together.config), **changes}, check_files_exist=False)
+
+    def check_all(self, usable: str = "") -> None:
+        """Check every array of all replicas."""
+        self._together.check_all(usable)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return self._together._names
 
     @cached_property
     def _loss_rows(self) -> int:

@@ -239,7 +239,7 @@ class Run:
         return self.config.dataset.samples(Streams(self.config.seed))
 
     def array_names(self) -> list[str]:
-        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""
+        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing arrays included."""
         if self.finished:
             return list(self.info["rows"])
         losses, snapshots = [layout.LOSSES, layout.LOSS_ITERATIONS], [layout.SNAPSHOT_ITERATIONS]

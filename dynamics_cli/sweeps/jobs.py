@@ -198,7 +198,7 @@ class PlannedSweep(Sequence[Job]):
         return {axis.key: chosen[axis.key] for axis in self.axes}
 
     def _outer(self, point: int) -> int:
-        """Return the first point with the kinds, lists and words of another, which decide what keys there are."""
+        """Return the first point with the kinds, lists and words of another, which decide the keys of the config."""
         places = zip(self.structural, self.strides, self.sizes, strict=True)
         return sum(point // stride % size * stride for structural, stride, size in places if structural)
 

@@ -37,7 +37,7 @@ class JobArray:
         Args:
             planned: the sweep.
             command: the command that trains a part of it, without `--shard` and `--out`.
-            out: its directory; by default one named after it below `outputs/sweeps`.
+            out: its directory; by default named after it, below `outputs/sweeps`.
             parts: into how many parts it is cut; by default 50, or a part for each task if there are fewer.
             at_once: how many of them may run at the same time.
             workers: CPUs of each.

@@ -55,7 +55,7 @@ def run_in_processes(
         call: a function of a module, which trains.
         executor: where it runs; by default processes of a single thread, as many as cores.
         workers: number of those processes.
-        look: called between two looks at what runs.
+        look: called between two looks at the running calls.
 
     Raises:
         Interrupted: SIGINT or SIGTERM came; results are kept, and the same call goes on from there.

@@ -1,7 +1,7 @@
 """The checkpoint of a run: the state of its stepper, and how many rows of each array belong to it.
 
 One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before it. The checkpoint
-before the last one is kept, so that a damaged file costs minutes, not the run.
+before the last checkpoint is kept, so that a damaged file costs minutes, not the run.
 """
 
 from __future__ import annotations
