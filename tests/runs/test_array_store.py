@@ -107,6 +107,16 @@ def test_an_append_torn_at_every_byte_is_dropped(tmp_path: Path, shape: tuple[in
     assert sum(read.values()) < len(torn)  # the others are refused
 
 
+def test_the_array_of_another_owner_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.npy"
+    with closing(ArrayWriter(path, (), "float64", "abc losses")) as writer:
+        writer.append(np.arange(4.0))
+    assert check_array(path, "abc losses", 4) == check_array(path, None, 4) == 4
+    for read in (lambda: check_array(path, "abd losses"), lambda: ArrayWriter.reopen(path, 4, None, "abd losses")):
+        with pytest.raises(CorruptRunError, match="belongs to another run"):
+            read()
+
+
 def test_reopening_keeps_the_rows_of_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "w.npy"
     checksums = write(path, (), [4, 10])
@@ -164,3 +174,14 @@ def test_reading_refuses_files_that_are_not_ours(tmp_path: Path) -> None:
             read_array(tmp_path / f"{name}.npy")
     with pytest.raises(CorruptRunError, match="cannot be read"):
         read_array(tmp_path / "missing.npy")
+
+
+def test_a_half_copied_array_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "w.npy"
+    write(path, (2,), [5])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CorruptRunError, match=r"ends after 3 of 5 rows \(half copied\?\)"):
+        read_array(path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(CorruptRunError):
+        read_array(path)
