@@ -118,7 +118,7 @@ def test_edited_code_is_another_run(stranger: Path) -> None:
     assert len(list((stranger / "outputs" / "runs").iterdir())) == 2
 
 
-def tested(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def own_tests(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Call pytest in a folder, as a stranger does."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(place), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -138,7 +138,7 @@ def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
     assert sum(len(file.read_text().splitlines()) for file in code if file.name == "fig1.py") <= 60
     tests = [str(file) for file in sorted(tmp_path.rglob("test_*.py"))]
     assert len(tests) == len(SECTIONS) + 2
-    done = tested(tmp_path, *tests)
+    done = own_tests(tmp_path, *tests)
     assert done.returncode == 0, done.stdout
     assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
     assert "inner2026/two_points" in dyn("--with", "stranger/inner2026", "list", "configs", cwd=tmp_path).stdout
@@ -157,7 +157,7 @@ def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
         dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
         file = tmp_path / f"my_{section}.py"
         file.write_text(file.read_text().replace(right, wrong) + "\n\n_kept = []\n")
-    done = tested(tmp_path, "-k", "it_is_a_formula or it_goes")
+    done = own_tests(tmp_path, "-k", "it_is_a_formula or it_goes")
     for section, (_, _, test) in BROKEN.items():
         assert f"FAILED test_my_{section}.py::{test}" in done.stdout
     assert done.stdout.count("\nFAILED ") == len(BROKEN)
