@@ -24,8 +24,9 @@ from dynamics_cli.kinds import Dataset, Measure, registry
 from dynamics_cli.kinds.registry import SECTIONS
 from dynamics_cli.losses.squared import Mse
 from dynamics_cli.runs.errors import CorruptRunError
-from dynamics_cli.runs.info import check_info
+from dynamics_cli.runs.info import RunInfo
 from dynamics_cli.runs.store import layout
+from dynamics_cli.runs.store.sealed import check_entries
 
 from .conftest import stranger_to_kinds
 
@@ -117,6 +118,13 @@ def test_edited_code_is_another_run(stranger: Path) -> None:
     assert len(list((stranger / "outputs" / "runs").iterdir())) == 2
 
 
+def own_tests(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call pytest in a folder, as a stranger does."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(place), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment, check=False)
+
+
 def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
     for section in SECTIONS:
         dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
@@ -130,10 +138,7 @@ def test_all_templates_run_as_they_are(tmp_path: Path) -> None:
     assert sum(len(file.read_text().splitlines()) for file in code if file.name == "fig1.py") <= 60
     tests = [str(file) for file in sorted(tmp_path.rglob("test_*.py"))]
     assert len(tests) == len(SECTIONS) + 2
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), *tests],
-        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-    )  # fmt: skip
+    done = own_tests(tmp_path, *tests)
     assert done.returncode == 0, done.stdout
     assert "mine2026-fig1" in dyn("--with", "mine2026", "list", "figures", cwd=tmp_path).stdout
     assert "inner2026/two_points" in dyn("--with", "stranger/inner2026", "list", "configs", cwd=tmp_path).stdout
@@ -152,20 +157,7 @@ def test_the_tests_of_templates_find_what_can_go_wrong(tmp_path: Path) -> None:
         dyn("new", "kind", section, f"my_{section}", cwd=tmp_path)
         file = tmp_path / f"my_{section}.py"
         file.write_text(file.read_text().replace(right, wrong) + "\n\n_kept = []\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(tmp_path),
-        "-k",
-        "it_is_a_formula or it_goes",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    done = own_tests(tmp_path, "-k", "it_is_a_formula or it_goes")
     for section, (_, _, test) in BROKEN.items():
         assert f"FAILED test_my_{section}.py::{test}" in done.stdout
     assert done.stdout.count("\nFAILED ") == len(BROKEN)
@@ -276,4 +268,4 @@ def test_a_kind_of_another_section_is_refused() -> None:
 def test_a_run_reads_its_copies_nowhere_else(tmp_path: Path, copy: object) -> None:
     info = {"status": "complete", "kinds": {"loss.huber": {"from": "a.py", "sha256": "0", "copy": copy}}}
     with pytest.raises(CorruptRunError, match="kinds"):
-        check_info(tmp_path / "run.json", info)
+        check_entries(tmp_path / "run.json", info, RunInfo)

@@ -182,8 +182,7 @@ def run_and_show(config: str, grid: tuple[str, ...] = (), *, quiet: bool, as_jso
         done = api.sweep(config, grid, progress=bar, **options)
     _show(done, as_json=as_json)
     if failed := done.results.counts()["failed"]:
-        first = done.results.first_failed().message
-        raise PartialFailure(f"{failed} of {len(done.results)} jobs failed, the first: {first}")
+        raise PartialFailure(f"{failed} of {len(done.results)} jobs failed, the first: {done.results.first_failure()}")
 
 
 def _show(done: Sweep, *, as_json: bool) -> None:

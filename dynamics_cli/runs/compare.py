@@ -57,7 +57,7 @@ class Comparison:
         return rows
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
+        """Return the comparison as `--json` prints it."""
         return {
             "runs": [{"path": run.path, "hash": run.hash, **final_numbers(run)} for run in (self.a, self.b)],
             "settings": {key: list(values) for key, values in self.settings.items()},

@@ -1,4 +1,4 @@
-"""What can be wrong with a run directory."""
+"""Errors of run directories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARCHIVE_DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, EOFError, OSError, RuntimeError,
     ValueError, TypeError, AttributeError, NameError, LookupError, ArithmeticError, MemoryError,
 )  # fmt: skip
-"""What the standard library and NumPy raise for archives of arrays that are damaged in one way or another."""
+"""Exceptions that the standard library and NumPy raise for damaged archives of arrays."""
 
 
 class CorruptRunError(RunError):
@@ -24,8 +24,8 @@ class CorruptRunError(RunError):
 
     Attributes:
         file: the file concerned.
-        problem: what is wrong with it.
-        usable: what can still be used, or an empty string.
+        problem: the damage, in words.
+        usable: the parts of the run that can still be used, or the way out; perhaps empty.
     """
 
     def __init__(self, file: Path, problem: str, usable: str = "") -> None:

@@ -23,12 +23,12 @@ _DEPTH = 4
 DAY = 86400.0
 """Seconds."""
 DAMAGED = "damaged"
-"""Status, in a list of runs, of one that cannot be read."""
+"""Status, in a list of runs, of a run that cannot be read."""
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line of a list of runs.
+    """A line of a list of runs.
 
     `size` is in bytes, `modified` in seconds since 1970; `final_loss` is NaN when it is unknown or not finite.
     `problem` tells why a damaged run cannot be read.
@@ -44,7 +44,7 @@ class RunSummary:
     problem: str = ""
 
     def as_row(self) -> dict[str, Any]:
-        """Return the run as a row of a table; `problem` only of a damaged one."""
+        """Return the run as a row of a table; `problem` only of a damaged run."""
         return {name: value for name, value in asdict(self).items() if name != "problem" or value}
 
 
@@ -54,7 +54,7 @@ def list_runs(root: str | Path) -> list[RunSummary]:
 
 
 def summarize(path: Path) -> RunSummary:
-    """Describe one run directory; one that cannot be read has the status `damaged`."""
+    """Describe a run directory; a run that cannot be read has the status `damaged`."""
     size, modified = files.used(path, without=(layout.LOCK, layout.LOCK_HOLDER))
     try:
         run = steadily(path, lambda: Run(path, verify=False))
@@ -65,7 +65,7 @@ def summarize(path: Path) -> RunSummary:
 
 
 def known_statuses(statuses: Iterable[str]) -> list[str]:
-    """Return the statuses; refuse what is not a status of a run."""
+    """Return the statuses; refuse words that are no status of a run."""
     statuses, known = list(statuses), (*STATUSES, DAMAGED)
     for status in statuses:
         if status not in known:
@@ -84,7 +84,7 @@ def prune_runs(
 
     Args:
         root: where they are; by default below `outputs/runs`.
-        statuses: only runs of these statuses; `damaged` is one.
+        statuses: only runs of these statuses; `damaged` counts as a status.
         older_than: only runs that have not changed for so many days; 0 for all.
         dry_run: delete nothing.
 
@@ -109,7 +109,7 @@ def prune_runs(
 def _chosen(summary: RunSummary, statuses: Collection[str], older_than: float | None) -> bool:
     if statuses and summary.status not in statuses:
         return False
-    # the clock may have been set back since: what was changed "in the future" is as new as can be
+    # the clock may have been set back since: a change "in the future" is as new as can be
     return older_than is None or max(0.0, time.time() - summary.modified) >= older_than * DAY
 
 

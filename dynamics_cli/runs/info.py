@@ -1,4 +1,4 @@
-"""`run.json`: status and numbers of a run, with a checksum of its own; where, when and with what it was made."""
+"""`run.json`: status and numbers of a run, with a checksum; where, when and by which versions it was made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
-    ValidationError,
     ValidationInfo,
     field_validator,
 )
@@ -30,12 +29,12 @@ from pydantic import (
 from dynamics_cli.config import RunConfig, load_config
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
 from dynamics_cli.text import jsonable
 from dynamics_cli.version import __version__
 
 FORMAT = 3
-"""Version of the run directory; a directory of a higher one is refused, not guessed at.
+"""Version of the run directory; a directory of a higher version is refused, not guessed at.
 
 In formats 1 and 2 the checksums of arrays stood in files of their own, which in format 1 did not name their run.
 """
@@ -44,7 +43,7 @@ Status = Literal["running", "complete", "interrupted", "diverged", "failed"]
 STATUSES: tuple[str, ...] = get_args(Status)
 
 Info = dict[str, Any]
-"""What `read_info` returns: the entries of `RunInfo` that are there, and others."""
+"""The contents of `run.json`: entries of `RunInfo`, and others."""
 
 _ARRAYS = "the arrays are files of their own: `dyn verify` says which are intact"
 
@@ -59,7 +58,7 @@ def _finite(value: Any) -> Any:
 
 
 Number = Annotated[Any, AfterValidator(_finite)] | None
-"""A finite number; one that was not finite is written as null."""
+"""A finite number; numbers that are not finite are written as null."""
 Text = InstanceOf[str]
 """A text, perhaps with the escaped bytes of a file name that is not UTF-8, which pydantic's own `str` refuses."""
 
@@ -84,7 +83,7 @@ class KindSource(BaseModel):
 
 
 class RunInfo(BaseModel):
-    """The entries of `run.json` that are read again; a file can fit its checksum and not be one that dyn wrote.
+    """The entries of `run.json` that are read again; a file can fit its checksum although dyn has not written it.
 
     All but the status may be absent. Other entries are shown, and nothing is done with them.
     """
@@ -105,7 +104,7 @@ class RunInfo(BaseModel):
     checkpointed: bool = False
     """Whether a checkpoint was written, which an unfinished run therefore has."""
     messages: list[Text] = []
-    """What the user should know of the run."""
+    """Notes for the user."""
     iterations: layout.Count | None = None
     """Updates made."""
     final_loss: Number = None
@@ -123,7 +122,7 @@ class RunInfo(BaseModel):
     versions: dict[str, Any] = {}
     """Versions of dyn, Python and the numerical packages."""
     environment: dict[str, Any] = {}
-    """What else decides the last digits of the run (see `environment`)."""
+    """Properties of the machine that decide the last digits of the run (see `environment`)."""
     provenance: dict[str, Any] = {}
     """Where, when and by which command the run was started."""
     resumptions: list[dict[str, Any]] = []
@@ -131,7 +130,7 @@ class RunInfo(BaseModel):
     kinds: dict[str, KindSource] = {}
     """Where each kind came from that is not bundled: its file or package, checksum, and the copy in the run."""
     replicas: list[dict[str, Any]] = []
-    """What each of R runs that are trained together changes in the config."""
+    """The changes of the config by each of R runs that are trained together."""
     replica_losses: list[Number] = []
     """The final loss of each replica."""
     replica_iterations: list[layout.Count | None] = []
@@ -158,26 +157,13 @@ class RunInfo(BaseModel):
         return values
 
 
-def check_info(path: Path, info: Mapping[str, Any]) -> None:
-    """Compare the entries of a `run.json` with `RunInfo`.
-
-    Raises CorruptRunError: one is not what dyn writes; it is named.
-    """
-    try:
-        RunInfo.model_validate(info)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        problem = f"its entry {first['loc'][0]!r} is not one that dyn writes ({first['msg']})"
-        raise CorruptRunError(path, problem, _ARRAYS) from error
-
-
 def owner(info: Mapping[str, Any], array: str) -> str:
-    """Return by what an array of a run names the two."""
+    """Return the text by which the file of an array names its run and the array."""
     return f"{info.get('hash')} {array}"
 
 
 def old_owner(info: Mapping[str, Any], array: str) -> str | None:
-    """Return by what the checksum file of an array names the two, in runs of formats 1 (None) and 2."""
+    """Return the text by which the checksum file of an array names its run: None in format 1."""
     return None if info["format"] == 1 else owner(info, array)
 
 
@@ -193,7 +179,7 @@ def read_info(directory: Path) -> Info:
 
     Raises:
         NotARunError: there is none.
-        CorruptRunError: it is not what was written.
+        CorruptRunError: it was changed since it was written.
         RunError: it was written by a newer version.
     """
     path = directory / layout.INFO
@@ -201,14 +187,14 @@ def read_info(directory: Path) -> Info:
         info = read_sealed(path, FORMAT, _ARRAYS)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotARunError(_why_not(directory)) from error
-    check_info(path, info)
+    check_entries(path, info, RunInfo, _ARRAYS)
     return info
 
 
 def check_config(directory: Path, info: Info) -> None:
-    """Compare `config.yaml` with the config of which `run.json` speaks; by it the two are known to be of one run.
+    """Compare `config.yaml` with its checksum in `run.json`, by which both belong to the same run.
 
-    Raises CorruptRunError: it is missing, or not the one with which the run began.
+    Raises CorruptRunError: it is missing, or another config than the run began with.
     """
     path = directory / layout.CONFIG
     with unreadable_as_corrupt(path, _ARRAYS):
@@ -222,7 +208,7 @@ def read_config(directory: Path, info: Info) -> RunConfig:
     """Read the resolved config of a run; it can be read when its data have moved and its own kinds are not loaded.
 
     Raises:
-        CorruptRunError: it is missing, or not the one with which the run began.
+        CorruptRunError: it is missing, or another config than the run began with.
         ConfigError: this version of dyn does not understand it.
     """
     check_config(directory, info)
@@ -269,7 +255,7 @@ SWITCHES = (
 
 
 def environment() -> dict[str, Any]:
-    """Return what beside the config, the versions and numbers of threads decides the last digits of a run."""
+    """Return the properties of this machine that decide the last digits of a run, beside versions and threads."""
     from llvmlite import binding
 
     features = sorted(name for name, has in binding.get_host_cpu_features().items() if has)
@@ -280,9 +266,9 @@ def environment() -> dict[str, Any]:
 
 
 def changes_of_environment(info: Info, now: Mapping[str, Any]) -> list[str]:
-    """Return what differs from the environment in which a run began, of which runs of dyn 0.1 kept the versions only.
+    """Return the differences from the environment in which a run began; runs of dyn 0.1 kept its versions only.
 
-    `now` is that of this process; of a text of many words those that came and went are named.
+    `now` is the environment of this process. Of a text of many words, added and removed words are named.
     """
     then = {**info.get("versions", {}), **info.get("environment", {})}
     now = {**versions(), **now}

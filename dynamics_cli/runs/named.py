@@ -1,4 +1,4 @@
-"""From what a user calls a run to the run: a directory, the start of a name or of a hash, `DIR:k`, or `latest`."""
+"""Find the run that a user names by a directory, the start of a name or of a hash, `DIR:k`, or `latest`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def run_names(root: Path | None = None) -> list[str]:
 
 
 def is_there(path: str | Path) -> bool:
-    """Whether something has this name; what cannot be a name, such as one that is too long, is not there."""
+    """Whether a file or folder has this name; a text that cannot be a name, such as a very long text, has none."""
     return os.path.exists(path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
 
 
 def run_directory(text: str) -> Path:
-    """Return the directory of a run: a path, the (start of the) name or hash of one of the runs kept, or `latest`.
+    """Return the directory of a run: a path, the (start of the) name or hash of a kept run, or `latest`.
 
     Raises:
         RunError: there is no such run.
@@ -54,13 +54,13 @@ def run_directory(text: str) -> Path:
 
 
 def stands_for_run(text: str) -> bool:
-    """Whether `text` can only be meant as a run: a directory, or what `load_run` finds below the root of runs."""
+    """Whether `text` can only be meant as a run: a directory, or the name of a run below its root."""
     name, _ = numbered(text)
     return Path(name).is_dir() if is_there(name) else name == LATEST or bool(find_names(name))
 
 
 def find_names(text: str, root: Path | None = None, info: str = layout.INFO) -> list[str]:
-    """Return the names of the runs kept that `text` can stand for, or of what has a file `info` below another root.
+    """Return the names of the runs that `text` can stand for, or of the folders with a file `info` below another root.
 
     A whole name comes before starts of names, and these before starts of hashes.
     """
@@ -80,7 +80,7 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
     """Open a run for reading.
 
     Args:
-        which: its directory; the name, or the start of the name or of the hash, of one below the root of runs; the same
+        which: its directory; its name, or the start of its name or hash, below the root of runs; any of these
             followed by `:k` for replica k of runs trained together; or `latest`.
         verify: check the config and, when it is first used, each array against the checksums.
         together: open a directory of replicas as one run with arrays `(K, R, ...)`, instead of refusing it.
@@ -100,7 +100,7 @@ def load_run(which: str | Path | Run, *, verify: bool = True, together: bool = F
 
 
 def read_run(which: str | Path | Run, read: Callable[[Run], T], *, verify: bool = True, together: bool = False) -> T:
-    """Return what `read` gives of a run; it is called again for one that another process starts over meanwhile.
+    """Return `read(run)`; `read` is called again if another process starts the run over.
 
     Raises as `load_run` and `read`.
     """
@@ -137,12 +137,12 @@ def numbered(text: str) -> tuple[str, int | None]:
 
 
 def _latest(root: Path, names: list[str], info: str) -> list[str]:
-    """Return the name of the run whose `run.json` was written last, as a list; an empty one without runs."""
+    """Return the name of the run whose `run.json` was written last, as a list; an empty list without runs."""
     written = {}
     for name in names:
         try:
             written[name] = (root / name / info).stat().st_mtime_ns
-        except OSError:  # no run, or one that was never begun
+        except OSError:  # no run, or a run that was never begun
             continue
     return [max(written, key=lambda name: written[name])] if written else []
 

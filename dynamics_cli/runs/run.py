@@ -30,7 +30,7 @@ from dynamics_cli.text import cell, html_table
 Array = NDArray[Any]
 T = TypeVar("T")
 FEW_NUMBERS = 16
-"""Numbers of a measure that are told one by one."""
+"""Numbers of a measure that are shown each, at most."""
 
 
 class NotRecordedError(UsageError, KeyError):
@@ -43,7 +43,7 @@ class Arrays(Mapping[str, Array]):
     """Arrays by name, read from the disk when asked for."""
 
     def __init__(self, names: list[str], load: Callable[[str], Array]) -> None:
-        """Hold the names, and the function that reads one of them."""
+        """Hold the names, and the function that reads the array of a name."""
         self._names, self._load = names, load
 
     def __getitem__(self, name: str) -> Array:
@@ -67,10 +67,10 @@ class Arrays(Mapping[str, Array]):
 
 
 class Run:
-    """A run as it was when first looked at: what is appended later is not seen.
+    """A run as it was when first looked at; later rows are not seen.
 
     An unfinished run reads as everything that was acknowledged. Arrays are memory-mapped; each is checked against its
-    checksums when first used, and a damaged one raises `CorruptRunError` instead of giving numbers.
+    checksums when first used, and a damaged array raises `CorruptRunError` instead of giving numbers.
 
     Attributes:
         path: the run directory.
@@ -141,7 +141,7 @@ class Run:
         present = [name for name in layout.LOSS_GROUP if self._has(name)]
         if not present or not self._has(layout.LOSSES):
             return 0
-        return min(len(self._read(name)) for name in reversed(present))  # the acknowledging one is read first
+        return min(len(self._read(name)) for name in reversed(present))  # the acknowledging array is read first
 
     @property
     def losses(self) -> Array:
@@ -239,7 +239,7 @@ class Run:
         return self.config.dataset.samples(Streams(self.config.seed))
 
     def array_names(self) -> list[str]:
-        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing ones included."""
+        """Names of all arrays, such as `losses` or `trajectory/hidden_weight`, missing arrays included."""
         if self.finished:
             return list(self.info["rows"])
         losses, snapshots = [layout.LOSSES, layout.LOSS_ITERATIONS], [layout.SNAPSHOT_ITERATIONS]
@@ -255,7 +255,7 @@ class Run:
         return list(dict.fromkeys([*names, *self._floor]))
 
     def check(self, name: str) -> int:
-        """Check one array against its checksum, and against the rows that it must have; return its rows.
+        """Check an array against its checksum and the rows that it must have; return its rows.
 
         Raises CorruptRunError: it is damaged, or rows are missing.
         """
@@ -266,14 +266,14 @@ class Run:
         return check_array(path, whose, rows, info.get("crc32", {}).get(name), least)
 
     def check_all(self, usable: str = "") -> None:
-        """Check every array now, instead of when it is first used; `usable` says what can be done with a damaged one.
+        """Check every array now, instead of when it is first used; `usable` says the way out of damage.
 
         From then on the run stays as it is here, though another process may start it over.
 
-        Raises CorruptRunError: one is damaged.
+        Raises CorruptRunError: an array is damaged.
         """
         try:
-            # first what acknowledges: a run may be growing
+            # first the arrays that acknowledge rows: a run may be growing
             _ = self.config, self._loss_rows, self.snapshot_iterations
             for name in self._names:
                 self._read(name)
@@ -357,14 +357,14 @@ def load_run(path: str | Path, *, verify: bool = True) -> Run:
 
 
 def end_of(run: Run) -> dict[str, Any]:
-    """Return status, iterations, final loss, seconds, device and backend by name; None for what is not known."""
+    """Return status, iterations, final loss, seconds, device and backend by name; None for unknown values."""
     told = {name: run.info.get(name) for name in ("seconds", "device", "backend")}
     known = run.status == "diverged" or not math.isnan(run.final_loss)
     return {"status": run.status, "iterations": run.iterations, "final_loss": run.final_loss if known else None, **told}
 
 
 def final_measures(run: Run) -> dict[str, float]:
-    """Return the last recorded value of every measure; of one of few numbers each, as `name.1` or `name.class 0`.
+    """Return the last recorded value of every measure; small arrays as `name.1` or `name.class 0`, a number each.
 
     Of an unfinished run it is that of the last state at which the measure was due.
     """

@@ -17,11 +17,11 @@ _SECONDS, _PAUSE = 20.0, 0.05
 
 
 def steadily(directory: Path, read: Callable[[], T]) -> T:
-    """Return what `read` gives of a run as it was or as it is now, never a half of each.
+    """Return `read()` of a run as it was or as it is now, never half of each.
 
-    A run that is started over (`--force`) loses its `run.json` first, and has none until everything else is gone: what
-    was read while that stayed the same file is of one run. Otherwise it is read again. Readers need no lock, which the
-    writer of a run holds for hours.
+    A run that is started over (`--force`) loses its `run.json` first, and has none until everything else is gone:
+    numbers that were read while it stayed the same file are of one run. Otherwise it is read again.
+    Readers need no lock, which the writer of a run holds for hours.
 
     Raises RunError: as `read`, of a run that nobody has started over.
     """

@@ -20,7 +20,7 @@ from dynamics_cli.runs.store.checkpoints import read_checkpoint
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong with a file of a run, and what is still usable (may be empty)."""
+    """Damage of a file of a run, and the parts that are still usable (may be empty)."""
 
     file: Path
     problem: str
@@ -28,14 +28,14 @@ class Finding:
 
     @classmethod
     def of(cls, error: DynError, file: Path) -> Finding:
-        """Return what an error says; one that names no file is about `file`."""
+        """Return an error as a finding; an error that names no file is about `file`."""
         if isinstance(error, CorruptRunError):
             return cls(error.file, error.problem, error.usable)
         return cls(file, str(error))
 
 
 def verify_run(path: str | Path) -> list[Finding]:
-    """Check every checksum of a run directory; return what is wrong, an empty list when nothing is.
+    """Check every checksum of a run directory; return the damages found.
 
     A run that another process starts over meanwhile is checked again, as it is then.
     """
@@ -66,7 +66,7 @@ def _verify(directory: Path) -> list[Finding]:
 
 
 def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> list[Finding]:
-    """Return which copies of the sources of foreign kinds are not what they were."""
+    """Return which copies of the sources of foreign kinds have changed."""
     findings = {}
     for kind in kinds.values():
         folder = directory / kind["copy"]
@@ -81,7 +81,7 @@ def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> list[Fin
 
 
 def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], list[str]]:
-    """Return what is wrong with the checkpoints, and the names of those that can be read."""
+    """Return the damages of the checkpoints, and the names of the readable checkpoints."""
     errors: list[CorruptRunError] = []
     readable = []
     for name in (layout.CHECKPOINT, layout.PREVIOUS_CHECKPOINT):
@@ -101,7 +101,7 @@ def _checkpoints(directory: Path, info: dict[str, Any]) -> tuple[list[Finding], 
 
 
 def _arrays(run: Run) -> list[Finding]:
-    """Return what is wrong with the arrays of a run."""
+    """Return the damages of the arrays of a run."""
     findings: list[Finding] = []
     snapshots = 0
     for name in sorted(run.array_names(), key=lambda name: name != layout.SNAPSHOT_ITERATIONS):

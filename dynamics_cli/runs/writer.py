@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.kinds.registry import Source, foreign_sources
-from dynamics_cli.memory import GIB
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import (
     FORMAT,
@@ -33,6 +32,7 @@ from dynamics_cli.runs.store import files, layout
 from dynamics_cli.runs.store.arrays import ArrayWriter, read_array
 from dynamics_cli.runs.store.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from dynamics_cli.runs.store.old_arrays import LAST_FORMAT, is_old, renew
+from dynamics_cli.text import size
 
 
 class RunWriter:
@@ -42,9 +42,9 @@ class RunWriter:
         directory: the run directory.
         config: the resolved config.
         resumed: the checkpoint from which a reopened run goes on; `None` for a run that starts at iteration 0.
-        losses, snapshots: the arrays, whose `rows` are the numbers of those recorded.
-        last_loss, last_snapshot: iteration of the last one recorded; -1 before the first.
-        mixed: what a user must know of a run that goes on in another environment; empty where there is nothing.
+        losses, snapshots: the arrays; their `rows` are the numbers of recorded losses and snapshots.
+        last_loss, last_snapshot: iteration of the last recorded loss and snapshot; -1 before the first.
+        mixed: the warning of a run that goes on in another environment; else empty.
     """
 
     def __init__(self, directory: Path, config: RunConfig, info: Info, resumed: Checkpoint | None = None) -> None:
@@ -62,15 +62,15 @@ class RunWriter:
     def create(cls, directory: Path, config: RunConfig, info: Mapping[str, Any] | None = None) -> RunWriter:
         """Start a run in a directory without one (`clear_run` makes it so).
 
-        `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`, and what else is to
-        be kept; the provenance of this process is added.
+        `config` is the resolved config. `info` goes into `run.json`: `hash`, `device`, `backend`, and other
+        entries; the provenance of this process is added.
 
         Raises:
             UsageError: the directory holds a run, or files whose names a run needs.
             RunError: the disk is full or not writable.
         """
         layout.refuse_foreign(directory)
-        layout.clear_run(directory)  # of what a kill left before there was a run.json, or in the middle of a deletion
+        layout.clear_run(directory)  # of files that a kill left before `run.json`, or in a deletion
         text = f"{layout.CONFIG_FIRST_LINE}\n{to_yaml(config)}".encode()
         started = {"format": FORMAT, "status": "running", "name": config.name, "dtype": config.dtype}
         made = provenance()
@@ -94,12 +94,12 @@ class RunWriter:
     def reopen(cls, directory: Path, environment: Mapping[str, Any] | None = None) -> RunWriter:
         """Go on with a run from its last intact checkpoint, or from iteration 0 when it has none.
 
-        What was recorded after the checkpoint is dropped: training records it again, bit for bit. Where the
+        Rows behind the checkpoint are dropped: training records them again, bit for bit. Where the
         `environment` (see `runs.info`) is another than the run began in, `mixed` and `run.json` say so.
 
         Raises:
             UsageError: the run is complete.
-            RunError: the directory holds no run, or one that is damaged.
+            RunError: the directory holds no run, or a damaged run.
         """
         layout.refuse_links(directory)
         info = read_info(directory)
@@ -155,7 +155,7 @@ class RunWriter:
 
     @property
     def resumed_at(self) -> int:
-        """Iteration from which the run goes on; 0 for one that starts."""
+        """Iteration from which the run goes on; 0 for a run that starts."""
         return 0 if self.resumed is None else int(self.resumed.meta["iteration"])
 
     def note(self, message: str) -> None:
@@ -186,28 +186,21 @@ class RunWriter:
         self.losses.append(blocks)
         self.last_loss = int(steps[-1])
 
-    def append_snapshot(
-        self, iteration: int, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, ArrayLike] | None = None
-    ) -> None:
-        """Record the state after `iteration` updates.
-
-        Args:
-            iteration: larger than that of the last snapshot.
-            parameters: arrays by name, always the same names and shapes; floating ones in the dtype of the run. Empty
-                when no parameters are recorded.
-            measures: numbers or arrays by name, kept as float64.
-
-        Raises:
-            ValueError: another dtype, shape or set of names than before, or an iteration that does not increase.
-            RunError: the disk is full, not writable or failing.
-        """
-        numbers = {name: np.asarray(measure, np.float64)[np.newaxis] for name, measure in (measures or {}).items()}
-        self.append_snapshots([iteration], {name: one[np.newaxis] for name, one in parameters.items()}, numbers)
-
     def append_snapshots(
         self, iterations: ArrayLike, parameters: Mapping[str, NDArray[Any]], measures: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Record the states after k numbers of updates in one block: arrays (k, ...); see `append_snapshot`."""
+        """Record states in one block.
+
+        Args:
+            iterations: (k,) numbers of updates of the states, increasing.
+            parameters: arrays (k, ...) by name, always the same names and shapes; floating ones in the dtype of the
+                run. Empty when no parameters are recorded.
+            measures: float64 arrays (k, ...) by name.
+
+        Raises:
+            ValueError: another dtype, shape or set of names than before, or iterations that do not increase.
+            RunError: the disk is full, not writable or failing.
+        """
         steps = np.asarray(iterations, np.int64)
         self._check_increase(steps, self.last_snapshot)
         self._check_lock()
@@ -233,7 +226,7 @@ class RunWriter:
         """
         self._check_lock()
         save_checkpoint(self.directory, state, meta, *self._sync(), owner=self._info["config_sha256"])
-        if not self._info.get("checkpointed"):  # from now on one that is missing was deleted
+        if not self._info.get("checkpointed"):  # from now on a missing checkpoint was deleted
             self._info["checkpointed"] = True
             write_info(self.directory, self._info)
 
@@ -295,7 +288,7 @@ class RunWriter:
 
 
 def keep_sources(directory: Path, sources: Mapping[str, Source]) -> dict[str, dict[str, str]]:
-    """Copy the sources of foreign kinds; return what `run.json` says of each, by `section.kind`."""
+    """Copy the sources of foreign kinds; return the entry of each in `run.json`, by `section.kind`."""
     for source in sources.values():
         for name, contents in source.files.items():
             place = directory / layout.PARTS / source.folder / name
@@ -315,22 +308,18 @@ def _make_folders(directory: Path) -> None:
             files.remove_temporaries(folder)
 
 
-def _size(number: int) -> str:
-    return f"{number / GIB:.2f} GiB" if number >= GIB / 10 else f"{number / 1024:.1f} KiB"
-
-
 def check_space(directory: Path, needed: int, *, force: bool = False) -> None:
     """Raise `RunError` when the disk of `directory` (which may not exist yet) has less room than `needed` bytes.
 
-    What a run there holds already counts; one that has come to its end is used as it is, unless `force` replaces it.
+    The files of a run there count as room; a run that has ended is used as it is, unless `force` replaces it.
     """
     free, held = files.free_bytes(directory), 0
     if layout.is_run(directory):
         held = files.used(directory)[0]
-        with suppress(RunError):  # one that cannot be read is told of later
+        with suppress(RunError):  # a damaged run is told of later
             held = held if force or read_info(directory)["status"] not in ("complete", "diverged") else needed
     if needed > free + held:
-        room = f"about {_size(needed)}, and {_size(free)} are free"
+        room = f"about {size(needed)}, and {size(free)} are free"
         raise RunError(f"the run needs {room} where {directory} is: free space, record less, or give --out elsewhere")
 
 
@@ -374,7 +363,7 @@ class ArrayGroup:
             self.arrays[name].append(blocks[name])
 
     def align(self) -> None:
-        """Take back from every array what an append that failed half-way has left in it."""
+        """Cut every array back to the acknowledged rows after an append that failed half-way."""
         for array in self.arrays.values():
             if array.rows != self.rows or not array.whole:
                 array.cut(self.rows)

@@ -1,1 +1,1 @@
-"""Sweeps: one config at many settings and seeds, trained together where that is possible."""
+"""Sweeps: a config at many settings and seeds, trained together where that is possible."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import math
 import os
 import time
@@ -18,14 +19,14 @@ from statistics import median
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, load_run, verify_run
+from dynamics_cli.runs import CorruptRunError, Finding, Run, is_locked, list_runs, verify_run
 from dynamics_cli.runs.errors import unreadable_as_corrupt
 from dynamics_cli.runs.info import read_info
 from dynamics_cli.runs.store import files, layout
-from dynamics_cli.runs.store.sealed import read_sealed, seal
+from dynamics_cli.runs.store.sealed import check_entries, read_sealed, seal
 
 SWEEP = "sweep.json"
 RESULTS = "results.csv"
@@ -100,18 +101,12 @@ def read_sweep(directory: Path) -> dict[str, Any]:
         described = read_sealed(path, FORMAT, _DELETE)
     except OSError as error:
         raise RunError(f"{directory} is not the directory of a sweep ({SWEEP}: {error.strerror})") from error
-    try:
-        _Described.model_validate(described)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        problem = f"its settings are not those of a sweep: its entry {where!r} is not one that dyn writes"
-        raise CorruptRunError(path, problem, _DELETE) from error
+    check_entries(path, described, _Described, _DELETE)
     return _placed(described, lambda folder: str(directory / folder))
 
 
 class _Axis(BaseModel):
-    """What a sweep says of an axis, where it is read again."""
+    """An axis in `sweep.json`."""
 
     model_config = ConfigDict(strict=True)
 
@@ -123,7 +118,7 @@ class _Axis(BaseModel):
 
 
 class _Described(BaseModel):
-    """What a sweep says of itself, where it is read again; a file can fit its checksum and not be one of dyn's."""
+    """The entries of `sweep.json` that are read again."""
 
     model_config = ConfigDict(strict=True)
 
@@ -175,11 +170,11 @@ def remove_shards(directory: Path) -> None:
 
 
 def read_rows(directory: Path) -> list[dict[str, str]]:
-    """Return the rows of a sweep in the order of its jobs; of an unfinished one those that have ended so far.
+    """Return the rows of a sweep in the order of its jobs; of an unfinished sweep the jobs that have ended.
 
     Raises:
         RunError: it is not a sweep, or no job has ended yet.
-        CorruptRunError: a table cannot be read, or is not the one that the sweep wrote.
+        CorruptRunError: a table cannot be read, or is not the table that the sweep wrote.
     """
     described = read_sweep(directory)
     if "table" in described:
@@ -202,7 +197,7 @@ def read_rows(directory: Path) -> list[dict[str, str]]:
 
 
 def _numbered(row: Mapping[str, Any]) -> bool:
-    """Whether a row says which job it is of, and the place of its run among replicas if it is one of several."""
+    """Whether a row says which job it is of, and the place of its run among replicas if there are several."""
     return str(row["job"]).isdecimal() and (row["replica"] == "" or str(row["replica"]).isdecimal())
 
 
@@ -241,7 +236,7 @@ def _read(path: Path) -> bytes:
 def verify_sweep(directory: Path) -> list[Finding]:
     """Check every checksum of a sweep: its description, its table, and every run below it.
 
-    Returns what is wrong, an empty list when nothing is.
+    Returns the damages found.
     """
     findings = []
     for key in TABLE:
@@ -263,7 +258,7 @@ def verify_sweep(directory: Path) -> list[Finding]:
 
 
 def sweep_summary(directory: Path) -> dict[str, Any]:
-    """Return how far a sweep is: its settings, how many jobs ended in which way and why, and what is running.
+    """Return how far a sweep is: its settings, how many jobs ended in which way and why, and which are running.
 
     Raises:
         RunError: it is not a sweep, or it is damaged.
@@ -315,7 +310,7 @@ def _running(directory: Path) -> dict[str, int]:
     for path in sorted([*directory.glob("batches/*"), *directory.glob("jobs/*")]):
         if is_locked(path):
             with suppress(RunError):
-                reached[str(path.relative_to(directory))] = load_run(path, verify=False).iterations
+                reached[str(path.relative_to(directory))] = Run(path, verify=False).iterations
     return reached
 
 
@@ -341,7 +336,7 @@ def compare_sweeps(a: Path, b: Path) -> SweepComparison:
     The relative difference of two numbers is their distance divided by the larger absolute value.
 
     Raises:
-        RunError: one is not a sweep, is damaged, or none of its jobs has ended.
+        RunError: a directory is no sweep, is damaged, or none of its jobs has ended.
         UsageError: the settings that both sweep do not tell its jobs apart.
     """
     tables = [read_rows(path) for path in (a, b)]
@@ -381,6 +376,11 @@ def _by_place(path: Path, rows: list[dict[str, str]], keys: list[str]) -> Mappin
             f"{path} sweeps more than the other: {', '.join(keys) or 'the seed'} do not tell its jobs apart"
         )
     return found
+
+
+def cell_of(value: Any) -> Any:
+    """Return a value as the table holds it: lists, mappings and truth values as JSON."""
+    return json.dumps(value) if isinstance(value, list | dict | bool) else value
 
 
 def number_of(text: str) -> float:

@@ -84,7 +84,7 @@ class Let:
 
 
 def _key(node: ast.expr) -> str | None:
-    """Return the dotted key that a node spells, `dataset.y[0]` as `dataset.y.0`; None for what is no key."""
+    """Return the dotted key that a node spells, `dataset.y[0]` as `dataset.y.0`; None for other nodes."""
     match node:
         case ast.Name(id=name):
             return name
@@ -112,7 +112,7 @@ def evaluate(expression: str, config: Mapping[str, Any], called: str) -> float:
     """Return the value of an expression of the keys of a config as plain data; messages name it as `called`.
 
     Raises:
-        UsageError: it cannot be read, names what is no number of the config, or the arithmetic fails.
+        UsageError: it cannot be read, names a key that is no number of the config, or the arithmetic fails.
     """
     return float(Computed([Let(called, expression)], ["seed"]).at({}, config)[called])
 
@@ -124,7 +124,7 @@ class Computed:
         """Read the expressions.
 
         Raises:
-            UsageError: one cannot be read, or a key is computed twice or swept too.
+            UsageError: an expression cannot be read, or a key is computed twice or swept too.
         """
         self.lets = {let.key: let for let in lets}
         if twice := [let.key for let in lets if let.key in swept or self.lets[let.key] is not let]:
@@ -138,7 +138,7 @@ class Computed:
             UsageError: a name has no number, names go round in a circle, or the arithmetic fails.
         """
         values: dict[str, Number | None] = {}
-        """Of what is being computed: None."""
+        """None while it is being computed."""
 
         def look(key: str) -> Number:
             if key == "seed" and key not in self._swept:

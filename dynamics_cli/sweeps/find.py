@@ -1,4 +1,4 @@
-"""From what a user calls a sweep, or a job of it, to its directory and to the run of the job."""
+"""Find the sweep, or the run of a job, that a user names."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def sweeps_root() -> Path:
 
 
 def sweep_directory(which: Any, *, alone: bool = False) -> Path | None:
-    """Return the directory of a sweep; None for what is none.
+    """Return the directory of a sweep; None when `which` names none.
 
-    `which` is a sweep, its directory, the (start of the) name or hash of one below `sweeps_root`, or `latest`, which is
-    a sweep where no run was written since. `alone` says that only a sweep can be meant, not a run.
+    `which` is a sweep, its directory, the (start of the) name or hash of a sweep below `sweeps_root`, or `latest`,
+    which is a sweep where no run was written since. `alone` says that only a sweep can be meant, not a run.
 
     Raises UsageError: several begin so; the message names them.
     """

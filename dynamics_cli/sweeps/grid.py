@@ -24,7 +24,7 @@ MOST_JOBS = 10_000_000
 
 @dataclass(frozen=True)
 class Axis:
-    """One swept setting."""
+    """A swept setting."""
 
     key: str
     """Its dotted path, e.g. `initialization.scale`; numbers index lists."""
@@ -32,7 +32,7 @@ class Axis:
     log: bool = False
     """Whether the values are spaced geometrically."""
     leader: str | None = None
-    """The key of the axis that this one runs together with; None for an axis of its own."""
+    """The key of the axis with which this axis runs together; None for an axis of its own."""
     origin: Origin | None = field(default=None, compare=False)
     """Where it was written."""
 
@@ -128,7 +128,7 @@ def zipped(axes: Sequence[Axis]) -> list[Axis]:
 
 
 def grouped(axes: Sequence[Axis]) -> list[list[Axis]]:
-    """Return the axes in groups that run together, in the order of their first ones."""
+    """Return the axes in groups that run together, in the order of their first axes."""
     groups: dict[str, list[Axis]] = {}
     for axis in axes:
         groups.setdefault(axis.leader or axis.key, []).append(axis)
@@ -153,5 +153,5 @@ def check_axes(axes: Sequence[Axis], seeds: int = 1) -> None:
 
 
 def assignment(key: str, value: Any, origin: Origin | None) -> Assignment:
-    """Return what sets a key of a config; a problem with it is told where it was written."""
+    """Return the assignment of a key of a config; problems with it name the place where it was written."""
     return Assignment(tuple(key.split(".")), value, origin or Origin("--grid", None, Path.cwd()))

@@ -1,10 +1,9 @@
-"""The jobs of a sweep: one validated config per grid point and seed, made when it is asked for."""
+"""The jobs of a sweep: a validated config per grid point and seed, made when it is asked for."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
 from pydantic import ValidationError
 
 from dynamics_cli.config import ConfigError, RunConfig, load_config, run_hash
@@ -29,7 +29,7 @@ from dynamics_cli.sweeps.grid import Axis, assignment, check_axes, grouped, read
 LIGHT_LOSSES = 1000
 """About how many losses each job of a sweep keeps with `--record light`."""
 RECORDS = ("light", "ends", "config")
-"""What each job keeps: its ends and about a thousand losses; its ends only; what its config says."""
+"""Records of a job: its ends and about a thousand losses; its ends only; all that its config asks for."""
 ONE_BY_ONE = 10_000
 """Points of a grid that are all read before anything starts, and jobs whose configs make the name of their sweep."""
 _TEMPLATES = 1000
@@ -38,7 +38,7 @@ _TEMPLATES = 1000
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a sweep."""
+    """A run of a sweep."""
 
     number: int
     settings: dict[str, Any]
@@ -88,7 +88,7 @@ def axis_of(key: str, values: Any, *, distinct: bool = True, **more: Any) -> Axi
     """Return the axis of a setting: values are a sequence, or a text as after `--grid key=`.
 
     Raises:
-        UsageError: there are no values, or one comes twice.
+        UsageError: there are no values, or a value comes twice.
     """
     if isinstance(values, str):
         axis = read_axis(f"{key}={values}", distinct=distinct)
@@ -120,7 +120,7 @@ class PlannedSweep(Sequence[Job]):
         """Read all points of the grid; of more than `ONE_BY_ONE` the values of each axis, beside the first of others.
 
         Args:
-            source: what `load_config` takes.
+            source: a config as `load_config` takes it.
             overrides: as after `--set`, for all jobs.
             axes: the grid.
             lets: settings that are computed at each point of the grid.
@@ -198,7 +198,7 @@ class PlannedSweep(Sequence[Job]):
         return {axis.key: chosen[axis.key] for axis in self.axes}
 
     def _outer(self, point: int) -> int:
-        """Return the first point with the kinds, lists and words of another, which decide what keys there are."""
+        """Return the first point with the kinds, lists and words of another, which decide the keys of the config."""
         places = zip(self.structural, self.strides, self.sizes, strict=True)
         return sum(point // stride % size * stride for structural, stride, size in places if structural)
 
@@ -230,7 +230,7 @@ class PlannedSweep(Sequence[Job]):
         fixed = {key: value for key, value in swept.items() if key not in numbers}
         overrides: list[str | Assignment] = [*self._overrides, *self._assigned(fixed)]
         written = written_config(self._source, overrides, **self._settings).data if self.lets else {}
-        # what the config leaves to the sweep may have no value before
+        # settings that the config leaves to the sweep may have no value before
         changes = {key: value for key, value in swept.items() if key in numbers} | self._computed.at(swept, written)
         config = self._read(overrides, changes)
         return _Template(overrides, {*fixed}, written, config, to_plain(config))
@@ -245,18 +245,16 @@ class PlannedSweep(Sequence[Job]):
 
     def first_of_each_kind(self) -> Iterator[RunConfig]:
         """Yield a config for each combination of values that are not numbers."""
-        each = zip(self.sizes, self.strides, self.structural, strict=True)
-        for offsets in itertools.product(
-            *(range(0, size * stride if one else 1, stride) for size, stride, one in each)
-        ):
-            yield self._at(sum(offsets))[1]
+        points = np.arange(self.points).reshape(self.sizes)
+        for point in points[*(slice(None if structural else 1) for structural in self.structural)].flat:
+            yield self._at(int(point))[1]
 
     @cached_property
     def hash(self) -> str:
         """The identity of the sweep: that of its runs in their order, device and backend as they were asked for.
 
-        Of more than `ONE_BY_ONE` jobs: that of one run for each combination of kinds, lists and words, and what is
-        swept.
+        Of more than `ONE_BY_ONE` jobs: that of a run for each combination of kinds, lists and words, and of the
+        swept values.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
@@ -270,7 +268,7 @@ class PlannedSweep(Sequence[Job]):
         return digest.hexdigest()
 
     def described(self) -> dict[str, Any]:
-        """Return what `sweep.json` says of it, from which `planned_again` makes the same jobs anywhere.
+        """Return its description in `sweep.json`, from which `planned_again` makes the same jobs anywhere.
 
         Raises:
             ConfigError: when a file that a config names is not there or cannot be read.
@@ -295,7 +293,7 @@ class PlannedSweep(Sequence[Job]):
 
 
 def planned_again(described: Mapping[str, Any]) -> PlannedSweep:
-    """Return the sweep of which `PlannedSweep.described` has told."""
+    """Return the sweep of a description by `PlannedSweep.described`."""
     axes = [
         Axis(
             a["key"],
@@ -338,7 +336,7 @@ def light(config: RunConfig, losses: int = LIGHT_LOSSES) -> RunConfig:
 
 
 def _set(data: Any, path: Sequence[str], value: Any) -> None:
-    """Replace one value; the containers on the way are copied, so that jobs do not share them."""
+    """Replace a value; the containers on the way are copied, so that jobs do not share them."""
     head, *rest = path
     key: Any = int(head) if isinstance(data, list) else head
     if not rest:

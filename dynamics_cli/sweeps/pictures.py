@@ -1,11 +1,10 @@
 """Pictures of a sweep: phase diagrams, medians with quantile bands, losses, and any column against any other.
 
-What a picture does not show of the settings, its note says: nothing is averaged over in silence.
+The note of a picture names the settings that it does not show: nothing is averaged over in silence.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +39,7 @@ from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.run import Run, columns_of, measured
 from dynamics_cli.runs.store.layout import is_array_name
-from dynamics_cli.sweeps.directory import FIXED, check_place, number_of, read_rows, read_sweep
+from dynamics_cli.sweeps.directory import FIXED, cell_of, check_place, number_of, read_rows, read_sweep
 from dynamics_cli.text import shorten
 
 Floats = NDArray[np.float64]
@@ -57,23 +56,23 @@ MOST_PANELS = 6
 FEW = 8
 """Values of a setting that get a tick each, if there is room."""
 WIDE = 28
-"""Characters of a label beside which a legend has no room for a second one."""
+"""Characters of a label beside which a legend has no room for a second label."""
 _CHARACTER = 0.026
 """Width of a character of a tick, as a share of the axis."""
 
 
 class SweepTable:
-    """The results of a sweep by column; of an unfinished one, of the jobs that have ended."""
+    """The results of a sweep by column; of an unfinished sweep, of the jobs that have ended."""
 
     def __init__(
         self, directory: Path, log: LogAxes | None = None, *, where: Mapping[str, Any] | None = None,
         contours: bool = False,
     ) -> None:  # fmt: skip
-        """Read what a sweep wrote.
+        """Read the table of a sweep.
 
         Args:
             directory: of the sweep.
-            log: which axes are logarithmic, by default those that this suits.
+            log: which axes are logarithmic, by default axes whose values suit it.
             where: columns with the values that rows must have; other rows are left out.
             contours: whether heat maps have them.
 
@@ -86,7 +85,7 @@ class SweepTable:
         self.axes: list[dict[str, Any]] = described["axes"]
         self.computed: dict[str, str] = described.get("computed", {})
         self.rows = read_rows(directory)
-        self.where = {key: _cell(value) for key, value in (where or {}).items()}
+        self.where = {key: str(cell_of(value)) for key, value in (where or {}).items()}
         for key, text in self.where.items():
             _refuse_unless(key, list(self.rows[0]), "column")
             there = self.values(key)
@@ -106,7 +105,7 @@ class SweepTable:
     @property
     def measures(self) -> list[str]:
         """Names of the final numbers that the table has: those that the config asks for, the final loss, others."""
-        # a measure has a file of its name, which the name of one of its numbers follows: another column is none
+        # a measure has a file of its name, which the names of its numbers follow: other columns are no measures
         columns = dict.fromkeys(str(name) for row in self.rows for name in row)
         known = (*FIXED, *self.settings)
         names = [name for name in columns if name not in known and is_array_name(name.partition(".")[0])]
@@ -127,7 +126,7 @@ class SweepTable:
         return np.array([number_of(row.get(name, "")) for row in self.rows])
 
     def numeric(self, key: str) -> bool:
-        """Whether a column holds numbers only; NaN is one, and a job that failed may have none."""
+        """Whether a column holds numbers only; NaN is one, and a failed job may have no number."""
         texts = [text for text in self.values(key) if text != ""]
         return bool(texts) and all(text == "nan" or not np.isnan(number_of(text)) for text in texts)
 
@@ -191,7 +190,7 @@ class SweepTable:
         return runs[r]
 
     def note(self, *drawn: str, said: str = "over") -> str:
-        """Return what a picture of some columns does not show: other settings, seeds, jobs that have not ended."""
+        """Return the hidden parts of a picture of some columns: other settings, seeds, jobs that have not ended."""
         leaders = {axis["key"]: axis.get("with", axis["key"]) for axis in self.axes}
         groups = {leaders.get(key, key) for key in drawn}
         left = [f"{key} ({len(self.values(key))})" for key in self.free if key not in groups]
@@ -205,11 +204,6 @@ class SweepTable:
         parts += [f"where {key} = {_short(text)}" for key, text in self.where.items()]
         parts += [f"{len(self.rows)} of {self.jobs} jobs"] if len(self.rows) < self.jobs else []
         return "; ".join([*parts, *along])
-
-
-def _cell(value: Any) -> str:
-    """Return a value as a cell of the table holds it."""
-    return json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
 
 
 def _same(cell: str, text: str) -> bool:
@@ -311,7 +305,7 @@ def pictures_of(table: SweepTable) -> dict[str, Picture]:
 
 @styled
 def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Figure:
-    """Draw one picture of a sweep; by default of the measure that `usual_measure` says.
+    """Draw a picture of a sweep; by default of the measure that `usual_measure` says.
 
     Raises:
         UsageError: the sweep has no such picture or measure; the message names those that it has.
@@ -326,7 +320,7 @@ def draw_sweep(table: SweepTable, panel: str, measure: str | None = None) -> Fig
 
 
 def usual_measure(table: SweepTable, panel: str = "") -> str:
-    """Return what is drawn where nobody says: the first measure that the config asks for, or the final loss."""
+    """Return the measure that is drawn by default: the first that the config asks for, or the final loss."""
     return "final_loss" if panel == "losses" else table.measures[0]
 
 
@@ -384,7 +378,7 @@ def _draw_phase(table: SweepTable, measure: str) -> Figure:
 
 
 def _heat_maps(table: SweepTable, x: str, y: str, measure: str, third: str | None) -> Figure:
-    """Draw means over two settings, one panel for each value of a third one."""
+    """Draw means over two settings, a panel for each value of a third."""
     xs, ys, numbers = Coordinate(table, x, "x"), Coordinate(table, y, "y"), table.column(measure)
     names = table.families([third]) if third else {"": list(range(len(table.rows)))}
     columns = min(COLUMNS, len(names))
@@ -578,7 +572,7 @@ class _Families:
         return None if at.words else ScalarMappable(norm, _SHADES), colors
 
     def label(self, figure: Figure, panels: Sequence[Axes], note: str, each: str, *, bands: bool = True) -> None:
-        """Write a note with what lines and bands are, and how many families are left out; labels on outer axes only."""
+        """Write a note on lines, bands and families that are left out; keep the labels of outer axes only."""
         most = max((int(np.isfinite(values).sum(axis=1).max(initial=0)) for _, values in self.all), default=0)
         around = ", bands 25-75 % and 5-95 %" if bands and most >= BANDS_FROM else f" and {each}s"
         parts = [*([f"median{around}"] if most > 1 else []), *([note] if note else [])]
@@ -592,7 +586,7 @@ class _Families:
 
 
 def _legend(axes: Axes, handles: Sequence[Line2D]) -> None:
-    """Add a legend of two columns, or of one where labels are long; for many lines the picture grows."""
+    """Add a legend of two columns, or of a single column where labels are long; for many lines the picture grows."""
     wide = max((len(str(handle.get_label())) for handle in handles), default=0) > WIDE
     figure = axes.figure
     if isinstance(figure, Figure):

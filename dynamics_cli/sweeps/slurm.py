@@ -15,9 +15,8 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs.store import files
 from dynamics_cli.runs.store.sealed import read_sealed, seal
 from dynamics_cli.sweeps.jobs import PlannedSweep
-from dynamics_cli.sweeps.sweep import claim, known_sweep, sweep_directory
+from dynamics_cli.sweeps.sweep import claim, placed
 from dynamics_cli.sweeps.table import Results
-from dynamics_cli.sweeps.tasks import Tasks
 
 PARTS = 50
 """Parts of a sweep that a job array has, if it has so many tasks."""
@@ -37,9 +36,9 @@ class JobArray:
 
         Args:
             planned: the sweep.
-            command: what trains a part of it, without `--shard` and `--out`.
-            out: its directory; by default one named after it below `outputs/sweeps`.
-            parts: into how many parts it is cut; by default 50, or one for each task if there are fewer.
+            command: the command that trains a part of it, without `--shard` and `--out`.
+            out: its directory; by default named after it, below `outputs/sweeps`.
+            parts: into how many parts it is cut; by default 50, or a part for each task if there are fewer.
             at_once: how many of them may run at the same time.
             workers: CPUs of each.
             limits: `partition`, `time` and `mem` of each, as `sbatch` takes them.
@@ -50,10 +49,9 @@ class JobArray:
         for name, value in (limits or {}).items():
             if value and (not value.isprintable() or " " in value):  # a new line would be a command of the script
                 raise UsageError(f"--{name} {value!r} holds a space or a control character")
-        self.planned, self.described = planned, planned.described()
-        self.directory = sweep_directory(self.described, out).absolute()
-        self.tasks = Tasks(planned, known_sweep(self.directory, self.described))
-        self.described["batches"] = self.tasks.sizes
+        self.planned = planned
+        directory, self.described, self.tasks = placed(planned, out)
+        self.directory = directory.absolute()
         self.parts = min(parts or PARTS, max(1, len(self.tasks)))
         self._command = [*command, "--out", str(self.directory), "--workers", str(workers), "--quiet"]
         self._at_once, self._workers, self._limits = at_once, workers, limits or {}
@@ -112,7 +110,7 @@ class JobArray:
 
 
 def _ask(command: Sequence[str], unknown: str = "\0") -> str:
-    """Return what a command of Slurm prints; nothing if it complains of what is `unknown`, since it is over."""
+    """Return the output of a command of Slurm; "" if it complains that a job is `unknown`, since it is over."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""A sweep as a directory: what was asked for, its runs, its table; nothing is done twice.
+"""A sweep as a directory: its description, its runs, its table; nothing is done twice.
 
 Jobs of equal shape are cut into batches by the plan alone; a batch, or a job that must be trained alone, is one task.
 A task is claimed by the lock of its run directory, done when its run is, and sealed with it: any driver, engine or
@@ -16,6 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dynamics_cli.errors import DynError, RunError, UsageError
 from dynamics_cli.kinds.registry import foreign_sources
 from dynamics_cli.memory import GIB
@@ -27,7 +30,7 @@ from dynamics_cli.runs.writer import keep_sources
 from dynamics_cli.sweeps.directory import SWEEP, read_sweep, write_sweep
 from dynamics_cli.sweeps.jobs import LIGHT_LOSSES, PlannedSweep
 from dynamics_cli.sweeps.table import GrowingTable, Results, Shard
-from dynamics_cli.sweeps.tasks import BUSY, Task, Tasks, alike, train, work
+from dynamics_cli.sweeps.tasks import BUSY, Numbers, Task, Tasks, alike, train, work
 from dynamics_cli.sweeps.workers import STOPPED, run_in_processes
 from dynamics_cli.text import Table, size
 from dynamics_cli.training.backends import choose
@@ -42,13 +45,13 @@ if TYPE_CHECKING:
     from dynamics_cli.sweeps.pictures import SweepTable
 
 LOOKED_AT = 100
-"""Jobs trained alone whose needs are estimated, one by one."""
+"""Groups of alike jobs whose needs are estimated, at most."""
 SHORT_SECONDS = 10.0
 """Batches that take less than this together are trained without starting processes."""
 CONNECT_SECONDS = 10
 """How long a Dask scheduler may take to answer."""
 _LOOK_SECONDS = 0.2
-"""Time between two looks at what other drivers train."""
+"""Time between two looks at the tasks of other drivers."""
 Report = Callable[[int], object]
 Engine = Callable[[str, Sequence[int]], Iterator[tuple[int, str]]]
 """Gives workers a directory and the numbers of tasks; yields the number of each that has ended, and why it failed."""
@@ -64,7 +67,7 @@ class Sweep:
 
     @property
     def rows(self) -> Table:
-        """One row a job, as `results.csv` has them: settings, seed, how it ended, final numbers, where its run is."""
+        """A row for each job, as in `results.csv`: settings, seed, how it ended, final numbers, where its run is."""
         return self.results.rows()
 
     def runs(self, where: Mapping[str, Any] | None = None) -> list[Run]:
@@ -80,7 +83,7 @@ class Sweep:
         return [table.run(k) for k, row in enumerate(table.rows) if row["status"] != "failed"]
 
     def run(self, row: int | Mapping[str, Any]) -> Run:
-        """Return the run of one of the `rows`, or of the job of this number.
+        """Return the run of a row of `rows`, or of the job of this number.
 
         Raises RunError: the job failed, has not ended, or its run is gone.
         """
@@ -117,17 +120,17 @@ def run_sweep(
     report: Report | None = None,
     messages: Callable[[str], object] | None = None,
 ) -> Sweep:
-    """Train the jobs of a sweep, skip what is done, and write its table, which grows as jobs end.
+    """Train the jobs of a sweep that are not done, and write its table, which grows as jobs end.
 
-    What is done is decided by the files alone: drivers and shards of one sweep may run at once, on machines that share
-    a folder, and any of them may die. The same call without a shard trains what is missing and completes the table.
+    Files alone decide which jobs are done: drivers and shards of one sweep may run at once, on machines that share
+    a folder, and any of them may die. The same call without a shard trains the missing jobs and completes the table.
 
     Args:
-        planned: what `api.plan_sweep` returns.
-        out: the directory; by default one named after the sweep below `outputs/sweeps`.
+        planned: the sweep, by `api.plan_sweep`.
+        out: the directory; by default named after the sweep, below `outputs/sweeps`.
         shard: the part of the sweep that is trained; by default all of it.
         engine: where tasks run; by default spawned processes of one thread each, and short batches here.
-        workers: number of those processes; by default one per core. When given, nothing is trained here.
+        workers: number of those processes; by default as many as cores. When given, nothing is trained here.
         report: called with the number of jobs that have ended, each time some have.
         messages: told of runs that went on in another environment than they began in.
 
@@ -138,17 +141,14 @@ def run_sweep(
         Interrupted: a signal came; calling again goes on.
 
     """
-    described = planned.described()
-    directory = sweep_directory(described, out)
-    tasks = Tasks(planned, known_sweep(directory, described))
-    described["batches"] = tasks.sizes
+    directory, described, tasks = placed(planned, out)
     claim(directory, described, planned)
     results = Results(planned, tasks, directory)
     growing = GrowingTable(results, described, shard)
     k, n = shard or (1, 1)
     mixed: list[str] = []
     with ExitStack() as stack:
-        with suppress(LockedRunError):  # of another driver: each trains what the other does not
+        with suppress(LockedRunError):  # of another driver: each trains tasks that the other does not
             stack.enter_context(run_lock(directory, wait=False))  # says that somebody works here
         todo = [number for number in range(k - 1, len(tasks), n) if not results.read(tasks[number])]
         if shard is None and todo:
@@ -178,20 +178,27 @@ def run_sweep(
 
 
 def _of_resumption(run: Path) -> list[str]:
-    """Return what a run that was resumed says of itself."""
+    """Return the notes of a run that was resumed."""
     with suppress(DynError):  # there is none: it failed, or its jobs were trained alone
         info = read_info(run)
         return [f"{run}: {message}" for message in info.get("messages", ()) if info.get("resumptions")]
     return []
 
 
-def sweep_directory(described: Mapping[str, Any], out: Path | None = None) -> Path:
-    """Return where a sweep is."""
-    return out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
+def placed(planned: PlannedSweep, out: Path | None) -> tuple[Path, dict[str, Any], Tasks]:
+    """Return the directory of a sweep, by default named after it, its description, and its tasks.
+
+    Raises:
+        UsageError: the directory holds another sweep.
+    """
+    described = planned.described()
+    directory = out or layout.outputs_root() / "sweeps" / f"{described['name']}-{described['hash'][:10]}"
+    tasks = Tasks(planned, known_sweep(directory, described))
+    return directory, described | {"batches": tasks.sizes}, tasks
 
 
 def known_sweep(directory: Path, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what `sweep.json` says, None where there is none.
+    """Return the contents of `sweep.json`, None where there is none.
 
     Raises:
         UsageError: the directory holds another sweep.
@@ -242,7 +249,7 @@ def _run(
 
 
 def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool) -> Engine:
-    """Return what trains batches in this process, whose compiled kernels use all cores, or all in others."""
+    """Return the engine that trains batches in this process, by all cores, if `here`, and other tasks in processes."""
 
     def local(directory: str, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         batches = [number for number in numbers if here and len(tasks[number].numbers) > 1]
@@ -263,29 +270,48 @@ def _engine(planned: PlannedSweep, tasks: Tasks, workers: int | None, here: bool
 
 
 def _short(planned: PlannedSweep, tasks: Sequence[Task]) -> bool:
-    """Whether this process trains the batches: one alone, or those that take less than starting others."""
+    """Whether this process trains the batches: a single batch, or batches that end before processes have started."""
     batches = [task for task in tasks if len(task.numbers) > 1]
     total = 0.0
     for task in batches[1:] and batches:
-        total += needs(planned, task).seconds * len(task.numbers)
+        total += needs(planned, task.numbers).seconds * len(task.numbers)
         if total > SHORT_SECONDS:
             return False
     return True
 
 
-def needs(planned: PlannedSweep, task: Task) -> Estimate:
-    """Return what each network of a task needs; those of one task differ in numbers only.
+def needs(planned: PlannedSweep, numbers: Numbers) -> Estimate:
+    """Return the needs of each of some networks that differ in numbers only.
 
     Raises:
-        DynError: it cannot be trained.
+        DynError: they cannot be trained.
     """
-    problems = build_problems([planned[int(number)].config for number in task.numbers[:2]], drawn=False)
+    problems = build_problems([planned[int(number)].config for number in numbers[:2]], drawn=False)
     return estimate(problems[0], choose(problems))
+
+
+def _needs_of_all(planned: PlannedSweep, left: NDArray[np.bool_] | None = None) -> tuple[float, float, list[str]]:
+    """Return the seconds that the jobs take which are `left` (jobs,), the bytes that all record, and refusals.
+
+    Of many groups of jobs that are alike some stand for the others.
+    """
+    groups = alike(planned)
+    some = groups[:: -(-len(groups) // LOOKED_AT)]
+    seconds, disk, refusals = 0.0, 0.0, list[str]()
+    for numbers in some:
+        try:
+            each = needs(planned, numbers)
+        except DynError as error:
+            refusals.append(str(error))
+            continue
+        seconds += each.seconds * (len(numbers) if left is None else np.count_nonzero(left[numbers]))
+        disk += each.disk_bytes * len(numbers)
+    return seconds * len(groups) / len(some), disk * len(groups) / len(some), refusals
 
 
 @dataclass(frozen=True)
 class SweepProspect:
-    """What a sweep would do, and need."""
+    """The work and the needs of a sweep."""
 
     path: Path
     jobs: int
@@ -303,42 +329,26 @@ class SweepProspect:
 
 
 def prospect(planned: PlannedSweep, out: Path | None = None) -> SweepProspect:
-    """Say what `run_sweep` would do; nothing is written.
+    """Return the prospect of `run_sweep`; nothing is written.
 
     Raises:
         UsageError: the directory holds another sweep.
     """
-    described = planned.described()
-    directory = sweep_directory(described, out)
-    tasks = Tasks(planned, known_sweep(directory, described))
+    directory, _, tasks = placed(planned, out)
     results = Results(planned, tasks, directory)
-    seconds, disk, messages = 0.0, 0.0, [message for _, message in tasks.refused]
-    left = {number for number in range(len(tasks)) if not results.read(tasks[number])}
-    for together, numbers in tasks.kinds:  # of many jobs some stand for the others
-        some = numbers[: 1 if together else None : max(1, len(numbers) // LOOKED_AT)]
-        jobs = {number: len(tasks[number].numbers) for number in numbers}
-        for number in some:
-            try:
-                one = needs(planned, tasks[number])
-            except DynError as error:
-                messages.append(str(error))
-                continue
-            disk += one.disk_bytes * sum(jobs.values()) / len(some)
-            seconds += one.seconds * sum(jobs[k] for k in left & jobs.keys()) / len(some)
-    batches = sum(len(numbers) for together, numbers in tasks.kinds if together)
+    for task in tasks:
+        results.read(task)
+    seconds, disk, refusals = _needs_of_all(planned, results.columns["status"] == "")
+    messages = dict.fromkeys([*(message for _, message in tasks.refused), *refusals])
+    batches = sum(task.name.startswith("batches") for task in tasks)
     refused = sum(len(numbers) for numbers, _ in tasks.refused)
-    return SweepProspect(directory, len(planned), len(results) - refused, list(dict.fromkeys(messages)),
-                         batches, len(tasks) - batches, seconds, round(disk))  # fmt: skip
+    done, alone = len(results) - refused, len(tasks) - batches
+    return SweepProspect(directory, len(planned), done, [*messages], batches, alone, seconds, round(disk))
 
 
 def beyond_limit(planned: PlannedSweep) -> str | None:
-    """Return a message if what the jobs record needs more than `record.limit_gib` together; None if it does not."""
-    groups = alike(planned)
-    some = groups[:: -(-len(groups) // LOOKED_AT)]
-    total = 0.0
-    for numbers in some:
-        with suppress(DynError):  # told when it is trained
-            total += needs(planned, Task("", numbers)).disk_bytes * len(numbers) * len(groups) / len(some)
+    """Return a message if the records of the jobs need more than `record.limit_gib` together; None if it does not."""
+    _, total, _ = _needs_of_all(planned)  # refusals are told when jobs are trained
     limit = planned[0].config.record.limit_gib
     if total <= limit * GIB:
         return None

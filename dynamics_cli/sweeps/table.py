@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from dynamics_cli.sweeps.directory import (
     MEASURES_AT,
     RESULTS,
     TABLE,
+    cell_of,
     read_sweep,
     read_table,
     remove_shards,
@@ -44,12 +43,10 @@ _BLOCK = 4096
 _LOCK = "table.lock"
 Shard = tuple[int, int]
 """`(3, 50)`: the third of fifty parts of a sweep."""
-Result = SimpleNamespace
-"""How a job ended: `job`, `settings`, `seed`, `measures`, and what `COLUMNS` has."""
 
 
 class Results:
-    """How the jobs of a sweep that have ended did so, in their order; each is made when it is asked for.
+    """How the jobs of a sweep ended, as columns over all jobs in their order.
 
     Attributes:
         columns: name -> (jobs,), of `COLUMNS`.
@@ -69,9 +66,9 @@ class Results:
         """Return how many jobs ended in which way."""
         return {name: int((self.columns["status"] == name).sum()) for name in ENDINGS}
 
-    def first_failed(self) -> Result:
-        """Return the first job that failed."""
-        return Result(**next(self._records(np.flatnonzero(self.columns["status"] == "failed")[:1])))
+    def first_failure(self) -> str:
+        """Return why the first job that failed did."""
+        return str(self.columns["message"][self.columns["status"] == "failed"][0])
 
     def fail(self, numbers: Numbers, message: str, path: str = "") -> None:
         """Note that those of the jobs that have not ended failed."""
@@ -92,7 +89,7 @@ class Results:
 
     def _take(self, name: str, numbers: Numbers, *, known: bool) -> bool:
         if files.exists(self.directory / name):
-            with suppress(DynError):  # what cannot be read is asked for again, which tells why
+            with suppress(DynError):  # a run that cannot be read is trained again, which tells why
                 run, count = Run(self.directory / name), len(numbers)
                 ended = run.status in ("complete", "diverged") and len(run.info.get("replicas", [0])) == count
                 if ended and (known or self._is_own(run, numbers)):
@@ -125,8 +122,9 @@ class Results:
                     self.measures[name] = np.ma.MaskedArray(np.zeros(len(self.planned)), mask=True)
                 self.measures[name][numbers] = last[:, k]
 
-    def _records(self, numbers: Numbers) -> Iterator[dict[str, Any]]:
-        """Yield number, settings, seed, columns and measures of jobs; the path is below the directory of the sweep."""
+    def _records(self) -> Iterator[dict[str, Any]]:
+        """Yield number, settings, seed, columns and measures of the jobs that have ended; paths are below the sweep."""
+        numbers = np.flatnonzero(self.columns["status"] != "")
         for start in range(0, len(numbers), _BLOCK):
             some = numbers[start : start + _BLOCK]
             own = {name: self.measures[name][some].tolist() for name in self._measured}
@@ -142,34 +140,18 @@ class Results:
     def _measured(self) -> list[str]:
         return sorted(self.measures, key=lambda name: (self._places[name], name))
 
-    @property
-    def numbers(self) -> Numbers:
-        """The jobs that have ended."""
-        return np.flatnonzero(self.columns["status"] != "")
-
     def __len__(self) -> int:
+        """Return the number of jobs that have ended."""
         return int(np.count_nonzero(self.columns["status"] != ""))
 
-    def __getitem__(self, k: Any) -> Any:
-        found = [Result(**record) for record in self._records(np.atleast_1d(self.numbers[k]))]
-        return found if isinstance(k, slice) else found[0]
-
-    def __iter__(self) -> Iterator[Result]:
-        return (Result(**record) for record in self._records(self.numbers))
-
     def documents(self) -> Iterator[dict[str, Any]]:
-        """Yield what `--json` says of the jobs."""
-        for record in self._records(self.numbers):
+        """Yield the jobs that have ended as `--json` lists them."""
+        for record in self._records():
             yield {**record, "path": self.directory / record["path"] if record["path"] else None}
 
     def rows(self) -> Table:
-        """Return one row a job: its number, settings, seed, how it ended, final numbers, where its run is."""
-        rows = Table()
-        for document in self.documents():
-            rows.append({})
-            for key, value in document.items():
-                rows[-1] |= value if key in ("settings", "measures") else {key: value}
-        return rows
+        """Return a row for each job: its number, settings, seed, how it ended, final numbers, where its run is."""
+        return Table(map(_flat, self.documents()))
 
     @property
     def _keys(self) -> list[str]:
@@ -177,13 +159,11 @@ class Results:
 
     def csv(self) -> Iterator[list[Any]]:
         """Yield the names of the columns of `results.csv`, then its rows."""
-        keys, measured, names = self._keys, self._measured, [one.name for one in COLUMNS]
-        yield ["job", *keys, "seed", *names[:MEASURES_AT], *measured, *names[MEASURES_AT:]]
-        for row in self._records(self.numbers):
-            cells = [_cell(row["settings"].get(key)) for key in keys]
-            own = [row["measures"].get(name) for name in measured]
-            columns = [row[name] for name in names]
-            yield [row["job"], *cells, row["seed"], *columns[:MEASURES_AT], *own, *columns[MEASURES_AT:]]
+        columns = [column.name for column in COLUMNS]
+        final, rest = columns[:MEASURES_AT], columns[MEASURES_AT:]
+        yield (names := ["job", *self._keys, "seed", *final, *self._measured, *rest])
+        for row in map(_flat, self._records()):
+            yield [cell_of(row.get(name)) for name in names]
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the columns of numbers and words (jobs,): of a job that has not ended NaN, -1 or an empty text."""
@@ -192,7 +172,7 @@ class Results:
             settings, seed = self.planned.cells(number)
             row = settings | {"seed": -1 if seed is None else seed}
             for key, column in columns.items():
-                column.append(_cell(row.get(key, "")))
+                column.append(cell_of(row.get(key, "")))
         for key, values in columns.items():
             plain = all(type(value) in (int, float) for value in values)
             yield key, np.array(values) if plain else np.array([str(value) for value in values])
@@ -200,8 +180,10 @@ class Results:
         yield from ((name, column.filled(np.nan)) for name, column in self.measures.items())
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with its settings and measures beside its other entries."""
+    parts = (value if key in ("settings", "measures") else {key: value} for key, value in record.items())
+    return {key: value for part in parts for key, value in part.items()}
 
 
 class GrowingTable:
@@ -226,7 +208,7 @@ class GrowingTable:
                 write_sweep(self._directory, self._described)
 
     def write(self, *, seal: bool = False) -> None:
-        """Write what there is, unless another driver has written all; or all, and its checksums into `sweep.json`."""
+        """Write the jobs that have ended, unless another driver has written all; to `seal`, checksums too."""
         with self._alone() as sealed:
             if sealed and self._whole and not seal:
                 return

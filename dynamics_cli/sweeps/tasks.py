@@ -1,11 +1,11 @@
-"""The tasks of a sweep: batches of jobs that are trained together, cut by the plan alone; what a worker does.
+"""The tasks of a sweep: batches of jobs that are trained together, cut by the plan alone; and the work of a worker.
 
-A worker is told a directory and a number, wherever it is: `sweep.json` there says what the jobs are.
+A worker is told a directory and a number, wherever it is: `sweep.json` there describes the jobs.
 """
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,14 +31,14 @@ from dynamics_cli.training.signals import Interrupted
 
 Numbers = NDArray[np.int64]
 BUSY = "another process trains it"
-"""What a worker answers that finds the run directory locked."""
+"""The answer of a worker that finds the run directory locked."""
 _DATASETS = 32
 """Data sets that are kept while the plan is cut."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Jobs that are trained together, often one."""
+    """Jobs that are trained together, often a single job."""
 
     name: str
     """The run directory, below that of the sweep."""
@@ -47,18 +47,17 @@ class Task:
 
 
 class Tasks(list[Task]):
-    """The tasks of a sweep, which its plan alone decides: first batches, then what is trained alone.
+    """The tasks of a sweep, which its plan alone decides: first batches, then jobs that are trained alone.
 
     Attributes:
         refused: jobs that no network can be trained with, and why.
         sizes: jobs of a batch, for each kind of batches.
-        kinds: tasks that need equally much, by their places, and whether they are batches; last jobs trained alone.
     """
 
     def __init__(self, planned: PlannedSweep, known: Mapping[str, Any] | None = None) -> None:
-        """Build one problem for each combination of settings on which it may depend what is trained together.
+        """Build a problem for each combination of settings by which jobs may not belong together.
 
-        What `sweep.json` says of a sweep that has begun is `known`: its batches stay as they are. No data is drawn.
+        `known` is the `sweep.json` of a sweep that has begun, whose batches stay as they are. No data is drawn.
         """
         self.refused: list[tuple[Numbers, str]] = []
         groups: dict[str, list[Numbers]] = {}
@@ -82,7 +81,6 @@ class Tasks(list[Task]):
             groups.setdefault(key, []).append(numbers)
             first.setdefault(key, problem)
         self.sizes: list[int] = []
-        self.kinds: list[tuple[bool, range]] = []
         sizes = iter((known or {}).get("batches", ()))
         for key, found in groups.items():
             if (total := sum(map(len, found))) == 1:
@@ -94,33 +92,25 @@ class Tasks(list[Task]):
             self._cut("jobs", alone, 1)
 
     def _cut(self, folder: str, found: Sequence[Numbers], size: int) -> None:
-        numbers, before = np.sort(np.concatenate(found)), len(self)
+        numbers = np.sort(np.concatenate(found))
         parts = (numbers[k : k + size] for k in range(0, len(numbers), size))
         self.extend(Task(f"{folder}/{part[0]:06d}", part) for part in parts)
-        self.kinds.append((folder == "batches", range(before, len(self))))
 
 
-def alike(planned: PlannedSweep) -> Sequence[Numbers]:
-    """Return the jobs that differ only in what networks trained together may differ in, by their first one."""
-    free = [
-        all(_is_free(axis.key) for axis in group) and not structural
-        for group, structural in zip(planned.groups, planned.structural, strict=True)
-    ]
+def alike(planned: PlannedSweep) -> Numbers:
+    """Return groups (g, n) of jobs whose settings differ only where networks that are trained together may differ."""
+    structured = zip(planned.groups, planned.structural, strict=True)
+    free = [not structural and all(_is_free(axis.key) for axis in group) for group, structural in structured]
     if not all(_is_free(let.key) for let in planned.lets):
         free = [False] * len(free)
-    steps = [
-        np.arange(size) * stride * planned.seeds for size, stride in zip(planned.sizes, planned.strides, strict=True)
-    ]
-    within = np.zeros(1, np.int64)
-    for step in (step for step, one in zip(steps, free, strict=True) if one):
-        within = (within[:, None] + step).ravel()
-    within = (within[:, None] + np.arange(planned.seeds)).ravel()
-    starts = itertools.product(*(step for step, one in zip(steps, free, strict=True) if not one))
-    return [int(sum(start)) + within for start in starts]
+    numbers = np.arange(len(planned)).reshape(*planned.sizes, planned.seeds)
+    order = sorted(range(len(free)), key=free.__getitem__)  # those that are free last
+    groups = math.prod(size for size, one in zip(planned.sizes, free, strict=True) if not one)
+    return numbers.transpose(*order, len(free)).reshape(groups, -1)
 
 
 def _is_free(key: str) -> bool:
-    """Whether networks whose numbers differ here are always trained together, if they are with equal ones."""
+    """Whether networks whose numbers differ here are trained together whenever networks with equal numbers are."""
     return key in ("seed", "optimizer.lr", "architecture.slope") or key.startswith("initialization.")
 
 
@@ -179,7 +169,7 @@ def train(planned: PlannedSweep, task: Task, directory: Path) -> str:
 
 
 def _obtain(plan: Plan) -> None:
-    """Train a run, or go on with it; one that has lost files, as when its folder was deleted meanwhile, begins anew."""
+    """Train a run, or go on with it; a run that has lost files, as when its folder was deleted, begins anew."""
     torn = not is_run(plan.directory) and any(files.exists(plan.directory / name) for name in RUN_FILES)
     try:
         if not torn:

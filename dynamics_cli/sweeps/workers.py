@@ -48,17 +48,17 @@ def run_in_processes(
 ) -> Iterator[tuple[int, str]]:
     """Call with each of some arguments, in any order; yield the place of each as it ends, and why it failed or "".
 
-    A call whose process is killed is done once more in another one, where training goes on from its last checkpoint.
+    A call whose process is killed is repeated in another process, where training goes on from its last checkpoint.
 
     Args:
         todo: the arguments.
         call: a function of a module, which trains.
-        executor: where it runs; by default processes of one thread each, one per core.
+        executor: where it runs; by default processes of a single thread, as many as cores.
         workers: number of those processes.
-        look: called between two looks at what runs.
+        look: called between two looks at the running calls.
 
     Raises:
-        Interrupted: SIGINT or SIGTERM came; what was done is kept, and the same call goes on from there.
+        Interrupted: SIGINT or SIGTERM came; results are kept, and the same call goes on from there.
         RunError: the executor is broken.
 
     """
@@ -94,7 +94,7 @@ def run_in_processes(
 
 
 def _answer(future: Future[str | int], *, mortal: bool) -> str | int | None:
-    """Return what a worker says of its task; None where the process of a `mortal` executor died, or was never asked."""
+    """Return the answer of a worker; None where the process of a `mortal` executor died, or was never asked."""
     try:
         return future.result()
     except (BrokenExecutor, CancelledError) as error:
@@ -108,7 +108,7 @@ def _answer(future: Future[str | int], *, mortal: bool) -> str | int | None:
 
 
 class _Processes(ExitStack):
-    """Executors of one process each, so that a killed process is that of its task; on leaving all are killed.
+    """Executors of a single process, so that a killed process belongs to a known task; on leaving all are killed.
 
     A user's executor takes their place.
     """
@@ -123,7 +123,7 @@ class _Processes(ExitStack):
         self.callback(self._stopped.close)
 
     def begin(self, call: Call, arguments: tuple[Any, ...]) -> tuple[Future[str | int], Executor]:
-        """Give a task to an executor; return what it will say, and the executor.
+        """Give a task to an executor; return its future answer, and the executor.
 
         Raises:
             RunError: the user's executor is broken.
@@ -134,7 +134,7 @@ class _Processes(ExitStack):
             idle = self._idle()
             with _held_back():
                 return idle.submit(_serve, call, *arguments), idle
-        except RuntimeError as error:  # also that of a pool one of whose processes died
+        except RuntimeError as error:  # also of a pool whose process died
             if self._given is None and isinstance(error, BrokenExecutor):
                 return self.begin(call, arguments)
             raise RunError(f"{_BROKEN}: {error}") from error
@@ -149,7 +149,7 @@ class _Processes(ExitStack):
         return self.free.pop()
 
     def interrupt(self) -> None:
-        """Let the processes save and end what they do; they also do so when this one dies."""
+        """Let the processes save and end; they also do so when this process dies."""
         self._stopped.close()
 
 
@@ -201,7 +201,7 @@ def _begin(stop: Connection) -> None:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """Take no notice; a function, since what is ignored by the system would stay so in processes started from here."""
+    """Take no notice; a function, since a signal that the system ignores stays ignored in child processes."""
 
 
 def _obey(stop: Connection) -> None:

@@ -123,8 +123,9 @@ def write(tmp_path: Path) -> Write:
         if losses:
             writer.append_losses(list(range(len(losses))), losses)
         for iteration, parameters in states.items():
-            arrays = {name: np.asarray(value, dtype=np.float32) for name, value in parameters.items()}
-            writer.append_snapshot(iteration, arrays, (measures or {}).get(iteration, {}))
+            arrays = {name: np.asarray([value], dtype=np.float32) for name, value in parameters.items()}
+            numbers = {name: np.asarray([value], float) for name, value in (measures or {}).get(iteration, {}).items()}
+            writer.append_snapshots([iteration], arrays, numbers)
         if status is not None:
             last = losses[-1] if losses else float("nan")
             writer.finish(status, iterations=max(len(losses) - 1, 0), final_loss=last, seconds=1.0)

@@ -199,9 +199,8 @@ def _write_run(directory: Path, config_file: Path, *, finish: bool) -> None:
         for i in range(6):
             weights = np.sin(np.arange(8.0) + i).reshape(4, 2).astype(np.float32)
             writer.append_losses([i], [1 / (i + 1)])
-            writer.append_snapshot(
-                i, {"hidden_weight": weights, "output_weight": weights[:, 0]}, {"weight_norm": float(i)}
-            )
+            parameters = {"hidden_weight": weights[None], "output_weight": weights[None, :, 0]}
+            writer.append_snapshots([i], parameters, {"weight_norm": np.array([float(i)])})
             if i in (3, 4):
                 writer.checkpoint({"w": weights}, {"iteration": i})
         if finish:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.runs import RunWriter
@@ -33,6 +35,14 @@ def config() -> RunConfig:
     )
 
 
+def append_snapshot(
+    writer: RunWriter, i: int, parameters: Mapping[str, np.ndarray], measures: Mapping[str, ArrayLike] | None = None
+) -> None:
+    """Record one state."""
+    numbers = {name: np.asarray([value], np.float64) for name, value in (measures or {}).items()}
+    writer.append_snapshots([i], {name: array[None] for name, array in parameters.items()}, numbers)
+
+
 class Toy:
     """A deterministic stand-in for training, written as the training loop is."""
 
@@ -49,7 +59,7 @@ class Toy:
     @classmethod
     def snapshot(cls, writer: RunWriter, i: int) -> None:
         weights = cls.weights(i)
-        writer.append_snapshot(i, {"hidden_weight": weights, "output_weight": weights[:, 0]}, {"norm": cls.loss(i)})
+        append_snapshot(writer, i, {"hidden_weight": weights, "output_weight": weights[:, 0]}, {"norm": cls.loss(i)})
 
     @classmethod
     def train(cls, directory: Path, config: RunConfig, resume: bool = False, stop: int | None = None) -> None:

@@ -1,9 +1,8 @@
-"""Faults under every change of a run directory: kills, and errors of the operating system."""
+"""Errors of the operating system under every change of a run directory."""
 
 from __future__ import annotations
 
 import errno
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -20,59 +19,30 @@ _NEED_ROOM = ("create", "write_at", "make_directory")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing reaches the disk after it."""
-
-
 class Faults:
-    """Counts the changes made through `files`, and fails or dies at one of them.
+    """Counts the changes made through `files`, and lets one of them fail.
 
-    `when` is `before`, `half` (a write that stops in the middle) or `after`; `how` is `kill` or an errno. A `lasting`
-    error meets everything after it, too: on a full disk what needs room, on a broken one all changes.
+    `when` is `before`, `half` (a write that stops in the middle) or `after`; `code` is an errno. A `lasting` error
+    meets all later changes, too; on a full disk those that need room.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, self.at, self.when, self.how, self.dead = 0, -1, "before", "kill", False
-        self.lasting = False
-        self.log: list[str] = []
-        self.last = ""  # the change at which the last kill came
+        self.plan(-1)
         for name in CHANGING:
             monkeypatch.setattr(files, name, self._wrap(name, getattr(files, name)))
 
-    def plan(self, at: int, when: str = "before", how: Any = "kill", lasting: bool = False) -> None:
-        self.count, self.at, self.when, self.how, self.dead, self.lasting = 0, at, when, how, False, lasting
-        self.log = []
-
-    def dies(self, action: Callable[[], object]) -> bool:
-        """Do something, and tell whether the planned kill came in the middle of it; no fault is planned after that."""
-        try:
-            action()
-        except Killed:
-            return True
-        finally:
-            last = self.log[-1] if self.log else ""
-            self.plan(-1)
-            self.last = last
-        return False
+    def plan(self, at: int, when: str = "before", code: int = errno.EIO, lasting: bool = False) -> None:
+        self.count, self.at, self.when, self.code, self.lasting = 0, at, when, code, lasting
 
     def _fail(self) -> None:
-        if self.how == "kill":
-            self.dead = True
-            raise Killed
-        raise OSError(self.how, "injected", "somewhere")
-
-    def _meets_lasting(self, name: str) -> bool:
-        return self.lasting and 0 <= self.at < self.count and (name in _NEED_ROOM or self.how not in _FULL)
+        raise OSError(self.code, "injected", "somewhere")
 
     def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*args: Any) -> Any:
-            if self.dead:
-                raise Killed
-            now = self.count == self.at
-            if self._meets_lasting(name):
+            now, later = self.count == self.at, self.lasting and 0 <= self.at < self.count
+            if later and (name in _NEED_ROOM or self.code not in _FULL):
                 self._fail()
             self.count += 1
-            self.log.append(name)
             if now and self.when == "before":
                 self._fail()
             if now and self.when == "half" and name == "write_at":
@@ -88,5 +58,4 @@ class Faults:
                 self._fail()
             return result
 
-        assert list(inspect.signature(real).parameters)
         return wrapped

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import errno
-import shutil
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from dynamics_cli.errors import RunError
 from dynamics_cli.runs import CorruptRunError
 from dynamics_cli.runs.store.arrays import ArrayWriter, Header, check_array, decode_header, read_array
 
@@ -121,19 +117,6 @@ def test_the_array_of_another_owner_is_refused(tmp_path: Path) -> None:
             read()
 
 
-def test_a_row_count_that_hides_rows_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "losses.npy"
-    with closing(ArrayWriter(path, (), "float64")) as writer:
-        for _ in range(17):
-            writer.append(np.zeros(2000))
-    data = bytearray(path.read_bytes())
-    assert data[76] == ord("3")  # of 34000
-    data[76] ^= 2
-    path.write_bytes(data)
-    with pytest.raises(CorruptRunError, match="do not fit their checksum"):
-        check_array(path, "")
-
-
 def test_reopening_keeps_the_rows_of_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "w.npy"
     checksums = write(path, (), [4, 10])
@@ -170,7 +153,7 @@ def test_every_flipped_bit_of_a_finished_array_is_found(tmp_path: Path) -> None:
             changed[position] ^= 1 << bit
             path.write_bytes(changed)
             with pytest.raises(CorruptRunError):
-                check_array(path, "", 4, checksum)
+                check_array(path, "")  # before the run has ended, too
     for content in (original[:-1], original + b"\0", original[: len(original) // 2], b""):
         path.write_bytes(content)
         with pytest.raises(CorruptRunError):
@@ -202,42 +185,3 @@ def test_a_half_copied_array_says_so(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(CorruptRunError):
         read_array(path)
-
-
-def test_a_failed_append_leaves_the_array_as_it_was(tmp_path: Path, faults: Any) -> None:
-    path = tmp_path / "w.npy"
-    with closing(ArrayWriter(path, (2,), "float64")) as writer:
-        writer.append(rows_of((2,), 0, 2))
-        for at, when in ((0, "before"), (0, "half"), (1, "before"), (1, "half"), (1, "after")):
-            faults.plan(at, when, errno.ENOSPC)
-            with pytest.raises(RunError, match=r"disk full while writing .*; free space and continue with --resume"):
-                writer.append(rows_of((2,), 2, 5))
-            faults.plan(-1)
-            writer.cut(2)
-            np.testing.assert_array_equal(read_array(path), rows_of((2,), 0, 2))
-            assert check_array(path, "") == writer.rows == 2
-        writer.append(rows_of((2,), 2, 5))
-        assert check_array(path, "", 5) == 5
-        writer.cut(2)
-        assert check_array(path, "", 2) == 2
-
-
-@pytest.mark.parametrize("keep", [0, 1, 2, 3])
-def test_reopening_killed_at_every_step_reads_as_a_prefix(tmp_path: Path, faults: Any, keep: int) -> None:
-    start, case, ends = tmp_path / "start", tmp_path / "case", [0, 3, 7, 9]
-    start.mkdir()
-    checksums = write(start / "w.npy", (2,), ends[1:])
-    rows, steps = ends[keep], 0
-    for when in ("before", "half", "after"):
-        for at in range(9):
-            shutil.rmtree(case, ignore_errors=True)
-            shutil.copytree(start, case)
-            faults.plan(at, when)
-            if not faults.dies(lambda: ArrayWriter.reopen(case / "w.npy", rows, checksums[keep]).close()):
-                break
-            with suppress(CorruptRunError):  # of a header torn in its middle
-                assert check_array(case / "w.npy", "") in (rows, 9)
-            ArrayWriter.reopen(case / "w.npy", rows, checksums[keep]).close()
-            assert check_array(case / "w.npy", "", rows, checksums[keep]) == rows
-            steps += 1
-    assert steps == 6

@@ -169,18 +169,6 @@ def test_every_damage_of_every_file(runs: dict[str, Path], state: str) -> None:
     assert counts["refused"] > 3000
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_an_array_of_another_run(runs: dict[str, Path], state: str, tmp_path: Path) -> None:
-    """It fits its checksum, and does not name this run."""
-    run = tmp_path / state
-    shutil.copytree(runs[state], run)
-    for name in ("losses", "trajectory/hidden_weight", "measures/train_accuracy"):
-        shutil.copy(runs[f"{state}-other"] / f"{name}.npy", run / f"{name}.npy")
-    assert {found.file.name for found in verify_run(run)} >= {"losses.npy", "hidden_weight.npy"}
-    with pytest.raises(DynError, match=r"losses\.npy.*belongs to another run"):
-        _ = load_run(run).losses
-
-
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_flipped_bit_of_a_finished_run_is_told_when_it_is_reused(
     runs: dict[str, Path], tmp_path: Path, resume: bool

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from dynamics_cli.runs import CorruptRunError, list_runs, load_run
-from dynamics_cli.runs.info import check_info
+from dynamics_cli.runs.info import RunInfo
 from dynamics_cli.runs.store.arrays import ArrayWriter, Header, crc_of_text
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
-from dynamics_cli.runs.store.sealed import seal, unseal
+from dynamics_cli.runs.store.sealed import check_entries, seal, unseal
 
 GOOD: dict[str, Any] = {
     "status": "complete", "name": "toy", "hash": None, "messages": [], "iterations": 3, "final_loss": None,
@@ -31,9 +31,9 @@ def change(run: Path, **entries: Any) -> None:
 
 
 def wrong_entry(info: dict[str, Any]) -> str | None:
-    """Return the entry that `check_info` names, if any."""
+    """Return the entry that `check_entries` names, if any."""
     try:
-        check_info(Path("run.json"), info)
+        check_entries(Path("run.json"), info, RunInfo)
     except CorruptRunError as error:
         named = re.match(r"its entry '(\w+)' is not one that dyn writes \(.+\)$", error.problem)
         assert named is not None
@@ -53,6 +53,8 @@ def test_what_is_written_is_right(finished: Path) -> None:
         ("iterations", -1), ("iterations", 1.0), ("iterations", True), ("iterations", 2**63), ("final_loss", "x"),
         ("final_loss", True), ("seconds", []), ("seconds", 10**400), ("rows", []), ("rows", {"losses": -1}),
         ("rows", {"losses": 1.5}), ("rows", {"../x": 1}), ("rows", {"measures/../x": 1}), ("rows", {"x": 1}),
+        ("rows", {"/precious": 3}),
+        ("rows", {"trajectory/../../precious": 3}), ("rows", {"measures/": 3}), ("rows", {"trajectory/a/b": 3}),
         ("rows", {"losses": 3}), ("rows", {"loss_iterations": 3}), ("rows", {"measures/norm": 1}), ("replicas", {}),
         ("replicas", [1]), ("replica_losses", ["x"]), ("replica_losses", []), ("replica_iterations", [1, 2]),
         ("replica_statuses", [3]), ("versions", []), ("provenance", "x"),

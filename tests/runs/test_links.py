@@ -59,7 +59,12 @@ def test_what_is_deleted_or_written_is_the_link(finished: Path, victim: Path, co
     (finished / ".losses.npy.99.tmp").symlink_to(victim / "losses.npy")
     with pytest.raises(OSError, match="symbolic"):
         files.create(finished / ".losses.npy.99.tmp")
+    (finished / "times.npy").symlink_to(victim / "losses.npy")
     layout.clear_run(finished)
+    (finished / "trajectory").symlink_to(victim)
+    with pytest.raises(UsageError, match="is not a run, and holds trajectory: dyn will not overwrite it"):
+        RunWriter.create(finished, config)
+    (finished / "trajectory").unlink()
     RunWriter.create(finished, config).close()
     (finished / "measures").rmdir()
     (finished / "measures").symlink_to(victim)

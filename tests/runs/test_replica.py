@@ -11,6 +11,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs import Run, RunWriter
 from dynamics_cli.runs.replica import replicas_of
+from tests.runs.conftest import append_snapshot
 
 STEPS = [0, 1, 2, 3]
 LOSSES = np.array([[4.0, 8.0], [2.0, 4.0], [1.0, 2.0], [1.0, 1.0]])  # (L, R); replica 0 halts at iteration 2
@@ -25,7 +26,7 @@ def together(tmp_path: Path, config: RunConfig) -> Path:
     with RunWriter.create(directory, config, info) as writer:
         writer.append_losses(STEPS, LOSSES)
         for k, step in enumerate((0, 3)):
-            writer.append_snapshot(step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
+            append_snapshot(writer, step, {"hidden_weight": WEIGHTS[k]}, {"norm": [k, 10.0 * k]})
         writer.finish(
             "complete", iterations=3, final_loss=1.0, seconds=0.1,
             replica_losses=[1.0, None], replica_iterations=[2, 3], replica_statuses=["complete", "diverged"],
@@ -53,13 +54,12 @@ def test_each_replica_reads_as_a_run(together: Path, config: RunConfig) -> None:
     assert repr(second) == "<Run together[1]: diverged, 3 iterations>"
 
 
-def test_a_replica_holds_none_itself(together: Path) -> None:
-    with pytest.raises(RunError, match="holds a single run"):
-        replicas_of(replicas_of(Run(together))[0])
-
-
-def test_they_have_an_order(together: Path) -> None:
-    assert [run.replica for run in replicas_of(Run(together))] == [0, 1]
+def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
+    replicas = replicas_of(Run(together))
+    assert [run.replica for run in replicas] == [0, 1]
+    for single in (replicas[0], Run(finished)):
+        with pytest.raises(RunError, match="holds a single run, not replicas"):
+            replicas_of(single)
 
 
 def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
@@ -74,8 +74,3 @@ def test_replicas_that_recorded_nothing_have_no_losses(tmp_path: Path, config: R
     RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}]}).close()
     (only,) = replicas_of(Run(tmp_path / "run"))
     assert (len(only.losses), len(only.loss_iterations), only.iterations) == (0, 0, 0)
-
-
-def test_a_single_run_holds_no_replicas(finished: Path) -> None:
-    with pytest.raises(RunError, match="holds a single run, not replicas"):
-        replicas_of(Run(finished))

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import math
 import os
 import resource
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, RunWriter, check_space, clear_run, load_run, verify_run
 from dynamics_cli.runs.store import files
+from tests.runs.conftest import append_snapshot
 
 
 def arrays_of(directory: Path) -> dict[str, bytes]:
@@ -45,12 +48,6 @@ def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
     assert verify_run(finished) == []
 
 
-def test_numpy_reads_an_unfinished_run(unfinished: Path, toy: Any) -> None:
-    np.testing.assert_array_equal(np.load(unfinished / "losses.npy"), [toy.loss(i) for i in range(8)])
-    assert np.load(unfinished / "trajectory" / "iterations.npy").tolist() == [0, 3, 6]
-    assert np.load(unfinished / "trajectory" / "hidden_weight.npy", mmap_mode="r").shape == (4, 4, 2)
-
-
 @pytest.mark.parametrize("stop", [0, 3, 6, 9])
 def test_an_interrupted_run_that_goes_on_equals_an_uninterrupted_one(
     tmp_path: Path, finished: Path, config: RunConfig, toy: Any, stop: int
@@ -77,7 +74,7 @@ def test_a_killed_run_goes_back_to_its_checkpoint(unfinished: Path, toy: Any) ->
         with pytest.raises(ValueError, match=r"5\.\.5 do not increase after 5"):
             writer.append_losses([5], [1.0])
         with pytest.raises(ValueError, match="do not increase after 6"):
-            writer.append_snapshot(6, {})
+            append_snapshot(writer, 6, {})
 
 
 def test_a_damaged_checkpoint_costs_one_checkpoint(unfinished: Path) -> None:
@@ -173,17 +170,18 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
     weights = np.zeros((4, 2), np.float32)
     with RunWriter.create(tmp_path / "run", config) as writer:
         with pytest.raises(ValueError, match="hidden_weight is float64 in a run in float32"):
-            writer.append_snapshot(0, {"hidden_weight": weights.astype(np.float64)})
-        for name in ("../w", "", ".hidden", "a/b", "iterations"):
+            append_snapshot(writer, 0, {"hidden_weight": weights.astype(np.float64)})
+        for name in ("../w", "/w", "..", "", ".hidden", "a/b", "a\\b", "a\0b", "x" * 300, "iterations"):
             with pytest.raises(ValueError, match=r"cannot name an array|no parameter can be called"):
-                writer.append_snapshot(0, {name: weights})
-        with pytest.raises(ValueError, match="cannot name an array"):
-            writer.append_snapshot(0, {}, {"a b": 1.0})
-        writer.append_snapshot(0, {"w": weights, "count": np.array([1])}, {"m": [1.0, 2.0]})
+                append_snapshot(writer, 0, {name: weights})
+        for name in ("a b", "../w", "x" * 300):
+            with pytest.raises(ValueError, match="cannot name an array"):
+                append_snapshot(writer, 0, {}, {name: 1.0})
+        append_snapshot(writer, 0, {"w": weights, "count": np.array([1])}, {"m": [1.0, 2.0]})
         for parameters in ({"w": weights}, {"w": weights[:1], "count": np.array([1])}):
             with pytest.raises(ValueError, match="instead of"):
-                writer.append_snapshot(1, parameters, {"m": [1.0, 2.0]})
-        writer.append_snapshot(1, {"w": weights, "count": np.array([2])}, {"m": [3.0, 4.0]})
+                append_snapshot(writer, 1, parameters, {"m": [1.0, 2.0]})
+        append_snapshot(writer, 1, {"w": weights, "count": np.array([2])}, {"m": [3.0, 4.0]})
         writer.append_losses([0, 2], [1.0, math.inf], [0.0, 0.5])
         with pytest.raises(ValueError, match="instead of"):
             writer.append_losses([3], [1.0])
@@ -206,13 +204,6 @@ def test_what_is_recorded_is_checked(tmp_path: Path, config: RunConfig) -> None:
     assert verify_run(tmp_path / "run") == []
 
 
-def test_replicas_are_one_more_axis(tmp_path: Path, config: RunConfig) -> None:
-    with RunWriter.create(tmp_path / "run", config) as writer:
-        writer.append_losses([0, 1], np.ones((2, 3)))
-        writer.append_losses([2], np.ones((1, 3)))
-        assert np.load(tmp_path / "run" / "losses.npy").shape == (3, 3)
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -223,28 +214,20 @@ def test_replicas_are_one_more_axis(tmp_path: Path, config: RunConfig) -> None:
         (errno.EIO, "cannot write"),
     ],
 )
-def test_a_failing_disk_is_told_and_nothing_is_lost(
-    finished: Path, config: RunConfig, toy: Any, faults: Any, code: int, message: str
+def test_a_failing_disk_is_told(
+    tmp_path: Path, config: RunConfig, toy: Any, faults: Any, code: int, message: str
 ) -> None:
-    tmp_path = finished.parent
-    for at in range(0, 200, 7):
-        run = tmp_path / f"run-{at}"
-        faults.plan(at, "half", code)
-        with pytest.raises(RunError, match=message):
-            toy.train(run, config)
-        faults.plan(-1)
-        if not (run / "run.json").exists():
-            toy.train(run, config)
-        elif load_run(run).status != "complete":
-            toy.train(run, config, resume=True)
-        assert arrays_of(run) == arrays_of(finished)
+    """Nothing is lost then: tests/training/test_crash_matrix.py."""
+    faults.plan(21, "half", code)
+    with pytest.raises(RunError, match=message):
+        toy.train(tmp_path / "run", config)
 
 
 def test_a_writer_survives_a_full_disk_that_is_freed(tmp_path: Path, config: RunConfig, toy: Any, faults: Any) -> None:
     with RunWriter.create(tmp_path / "run", config) as writer:
         toy.snapshot(writer, 0)
-        for at in range(8):
-            faults.plan(at, "before", errno.ENOSPC)
+        for at, when in product(range(8), ("before", "half")):
+            faults.plan(at, when, errno.ENOSPC)
             with pytest.raises(RunError, match="disk full"):
                 toy.snapshot(writer, 1)
             faults.plan(-1)
@@ -288,7 +271,7 @@ def test_a_directory_that_is_not_writable(tmp_path: Path, config: RunConfig) -> 
 
 def test_too_little_room_is_refused(tmp_path: Path) -> None:
     check_space(tmp_path / "not" / "there", 1)
-    with pytest.raises(RunError, match=r"needs about 1048576\.00 GiB, and .* GiB are free .* record less"):
+    with pytest.raises(RunError, match=r"needs about 1\.0 PiB, and .* are free .* record less"):
         check_space(tmp_path / "not" / "there", 2**50)
 
 
@@ -317,15 +300,18 @@ def test_memory_and_open_files_stay_flat(tmp_path: Path, config: RunConfig) -> N
             nonlocal step
             for _ in range(blocks):
                 writer.append_losses(np.arange(step, step + 1000), np.zeros(1000))
-                writer.append_snapshot(step, {"w": np.zeros((4, 2), np.float32)})
+                append_snapshot(writer, step, {"w": np.zeros((4, 2), np.float32)})
                 step += 1000
 
-        record(20)
-        opened = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
         tracemalloc.start()
-        record(500)
-        current, peak = tracemalloc.get_traced_memory()
+        record(250)
+        gc.collect()  # also of what the failures of other tests hold
+        opened, (before, _) = len(os.listdir("/proc/self/fd")), tracemalloc.get_traced_memory()  # noqa: PTH208
+        tracemalloc.reset_peak()
+        record(250)  # four million bytes
+        gc.collect()
+        after, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert len(os.listdir("/proc/self/fd")) == opened  # noqa: PTH208
-    assert current < 20_000
-    assert peak < 100_000
+    assert after - before < 20_000
+    assert peak - before < 200_000

@@ -10,7 +10,7 @@ import pytest
 
 from dynamics_cli.config import ConfigError, load_config, run_directory_name
 from dynamics_cli.errors import DynError, InputError
-from dynamics_cli.runs import CorruptRunError, RunWriter, load_run, runs_root
+from dynamics_cli.runs import runs_root
 from dynamics_cli.runs.store.sealed import seal, unseal
 
 from .conftest import CONFIG, dyn, tree
@@ -81,58 +81,6 @@ def test_a_place_that_the_user_names_is_taken_as_it_is(place: Path, tmp_path: Pa
     assert {name.split("/")[0] for name in tree(tmp_path) - before} == {"elsewhere"}
     assert dyn("train", "toy.yaml", "--out", "a\\..\\b", "--quiet").exit_code == 0
     assert (place / "a\\..\\b" / "run.json").is_file()  # one folder of an odd name
-
-
-def test_links_inside_a_run_are_deleted_not_followed(place: Path, tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / "hidden_weight.npy").write_bytes(b"kept")
-    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
-    for name in ("plots", "measures"):
-        path = place / "run" / name
-        if path.is_dir():
-            path.rmdir()
-        path.symlink_to(precious)
-    (place / "run" / "times.npy").symlink_to(precious / "hidden_weight.npy")
-    assert dyn("train", "toy.yaml", "--out", "run", "--force", "--quiet").exit_code == 0
-    assert (precious / "hidden_weight.npy").read_bytes() == b"kept"
-    assert tree(precious) == {"hidden_weight.npy"}
-    assert not (place / "run" / "times.npy").is_symlink()
-
-
-def test_a_link_in_place_of_a_folder_is_not_written_through(place: Path, tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (place / "run").mkdir()
-    (place / "run" / "trajectory").symlink_to(precious)
-    result = dyn("train", "toy.yaml", "--out", "run", "--quiet")
-    assert result.exit_code == 2
-    assert "is not a run, and holds trajectory: dyn will not overwrite it" in result.stderr
-    assert tree(precious) == set()
-
-
-@pytest.mark.parametrize(
-    "name", ["../../precious", "/precious", "trajectory/../../precious", "measures/", "trajectory/a/b", "x"]
-)
-def test_a_run_that_names_arrays_elsewhere(name: str, place: Path) -> None:
-    """Even one whose checksum is right: a reader that trusts it opens any file."""
-    assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0
-    info = place / "run" / "run.json"
-    content, _ = unseal(info.read_bytes())
-    info.write_bytes(seal({**content, "rows": {**content["rows"], name: 3}}))
-    with pytest.raises(CorruptRunError, match="its entry 'rows' is not one that dyn writes"):
-        load_run(place / "run")
-
-
-@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", "..", "", "a\0b", "x" * 300])
-def test_parameters_and_measures_are_files_of_a_run(name: str, place: Path) -> None:
-    import numpy as np
-
-    with RunWriter.create(place / "run", load_config("toy.yaml")) as writer:
-        for arrays in ({name: np.zeros(2, np.float32)}, {}):
-            with pytest.raises(ValueError, match="cannot name an array"):
-                writer.append_snapshot(0, arrays, {} if arrays else {name: 1.0})
-    assert not [path for path in tree(place) if path.endswith(".npy")]
 
 
 def test_pictures_are_named_after_panels_and_measures(place: Path, tmp_path: Path) -> None:

@@ -91,15 +91,6 @@ def test_data_and_initial_weights(sample: str, harm: Harm, place: Path) -> None:
     assert not harm.done
 
 
-def test_weights_of_objects(harm: Harm, place: Path) -> None:
-    path = npz(place / "weights.npz", hidden_weight=objects(harm), output_weight=objects(harm))
-    naive(path)
-    assert harm.done
-    result = dyn("train", "toy.yaml", "--set", "initialization={kind: file, path: weights.npz}")
-    assert result.exit_code == 3
-    assert "Object arrays cannot be loaded" in result.stderr
-
-
 @pytest.fixture
 def run(place: Path) -> Path:
     assert dyn("train", "toy.yaml", "--out", "run", "--quiet").exit_code == 0

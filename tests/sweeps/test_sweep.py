@@ -14,7 +14,6 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, info, load_run
-from dynamics_cli.runs.replica import replicas_of
 from dynamics_cli.runs.store.locks import run_lock
 from dynamics_cli.runs.writer import RunWriter
 from dynamics_cli.sweeps.directory import verify_sweep
@@ -39,11 +38,6 @@ def sweep_of(directory, overrides=(), grid=(), **options):
     return jobs, run_sweep(jobs, out=directory, **options)
 
 
-def run_of(sweep, result):
-    path = sweep.path / result.path
-    return load_run(path) if result.replica is None else replicas_of(load_run(path))[result.replica]
-
-
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -60,10 +54,10 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
     jobs, sweep = sweep_of(
         tmp_path / "s", overrides, ["initialization.scale=0.1,0.5", "optimizer.lr=0.01,0.03"], seeds=2
     )
-    assert len({result.path for result in sweep.results}) == 1
-    backend = load_run(sweep.path / sweep.results[0].path).info["backend"]
-    for job, result in zip(jobs, sweep.results, strict=True):
-        together = run_of(sweep, result)
+    (path,) = {row["path"] for row in sweep.rows}
+    backend = load_run(path).info["backend"]
+    for job, row in zip(jobs, sweep.rows, strict=True):
+        together = sweep.run(row)
         assert together.config == job.config.model_copy(
             update={"device": together.config.device, "backend": together.config.backend}
         )
@@ -74,7 +68,8 @@ def test_each_replica_is_the_run_it_would_be_alone(tmp_path, overrides):
         for name, values in alone.parameters.items():
             np.testing.assert_allclose(together.parameters[name], values, rtol=1e-3, atol=2e-5)
         assert together.final_loss == pytest.approx(alone.final_loss, rel=2e-5, abs=1e-9)
-        assert result.measures == pytest.approx({k: v[-1] for k, v in alone.measures.items()})
+        for name, values in alone.measures.items():
+            assert row[name] == pytest.approx(values[-1])
 
 
 def test_replicas_halt_one_by_one(tmp_path):
@@ -83,14 +78,14 @@ def test_replicas_halt_one_by_one(tmp_path):
         ["optimizer.stop_below=0.05", "optimizer.iterations=3000", "architecture.activation=linear"],
         ["optimizer.lr=0.02,0.0005,3.0"],
     )
-    fast, slow, wild = (run_of(sweep, result) for result in sweep.results)
+    fast, slow, wild = map(sweep.run, sweep.rows)
     assert fast.status == slow.status == "complete"
     assert fast.iterations < slow.iterations == 3000
     assert fast.final_loss <= 0.05 < slow.final_loss
     assert fast.losses[-1] == pytest.approx(fast.final_loss, rel=1e-5)
     assert (fast.losses[:-1] > 0.05).all()
     assert fast.loss_iterations[-1] == fast.iterations
-    assert (wild.status, sweep.results[2].status) == ("diverged", "diverged")
+    assert (wild.status, sweep.rows[2]["status"]) == ("diverged", "diverged")
     assert np.isfinite(wild.losses[:-1]).all()
 
 
@@ -101,11 +96,11 @@ def test_the_table_has_every_setting_and_number(tmp_path):
     with sweep.table.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == len(jobs) == 12
-    for row, job, result in zip(rows, jobs, sweep.results, strict=True):
+    for row, job, of_api in zip(rows, jobs, sweep.rows, strict=True):
         assert (int(row["job"]), int(row["seed"])) == (job.number, job.config.seed)
         assert (int(row["architecture.width"]), row["loss.reduction"]) == tuple(job.settings.values())
-        assert float(row["final_loss"]) == result.final_loss
-        assert float(row["train_accuracy"]) == result.measures["train_accuracy"]
+        for name in ("final_loss", "train_accuracy"):
+            assert float(row[name]) == of_api[name]
     assert sweep.results.counts() == {"complete": 12, "diverged": 0, "failed": 0}
 
 
@@ -115,7 +110,7 @@ def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(loop.TrainingLoop, "run", lambda self: pytest.fail("trained again"))
     _, again = sweep_of(tmp_path / "s", [], ["architecture.width=4,8,9"], seeds=2)
     assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.npy")} == before
-    assert [r.final_loss for r in again.results] == [r.final_loss for r in first.results]
+    assert again.rows == first.rows
     with pytest.raises(UsageError, match="holds another sweep"):
         sweep_of(tmp_path / "s", [], ["architecture.width=4,8"], seeds=2)
 
@@ -125,7 +120,7 @@ def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
     grid = [f"dataset={points}}},{points}, x_test: [[1.0]], y_test: [1.0]}}"]
     with ThreadPoolExecutor(1) as executor:
         _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, executor=executor)
-    assert [sorted(result.measures) for result in sweep.results] == [[], [], ["test_loss"], ["test_loss"]]
+    assert ["test_loss" in row for row in sweep.rows] == [False, False, True, True]
 
 
 def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alike(tmp_path):
@@ -138,8 +133,10 @@ def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alik
     with ThreadPoolExecutor(1) as executor:
         _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], executor=executor)
     _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=2)
-    assert [(r.path, r.final_loss) for r in here.results] == [(r.path, r.final_loss) for r in there.results]
-    assert [(r.path, r.status) for r in here.results] == [(f"jobs/00000{k}", "complete") for k in range(2)]
+    assert here.table.read_bytes() == there.table.read_bytes()
+    assert [(row["path"], row["status"]) for row in here.rows] == [
+        (tmp_path / f"here/jobs/00000{k}", "complete") for k in range(2)
+    ]
 
 
 def test_an_interrupted_sweep_goes_on_with_the_same_bits(tmp_path, monkeypatch):

@@ -60,7 +60,7 @@ def test_a_worker_needs_a_directory_and_a_number(tmp_path):
     assert sweep.results.counts() == {"complete": 4, "diverged": 0, "failed": 0}
     columns = np.load(tmp_path / "s/columns.npz")
     assert columns["architecture.width"].tolist() == [2, 2, 3, 3]
-    assert columns["final_loss"].tolist() == [result.final_loss for result in sweep.results]
+    assert columns["final_loss"].tolist() == [row["final_loss"] for row in sweep.rows]
     assert columns["status"].tolist() == ["complete"] * 4
     whole = (tmp_path / "s/columns.npz").read_bytes()
     (tmp_path / "s/columns.npz").write_bytes(whole[:-1])
@@ -83,7 +83,7 @@ def test_a_sweep_of_any_size_takes_no_batch_of_another(tmp_path, points, seeds):
     assert "another run" in verify_sweep(tmp_path)[0].problem
     again = run_sweep(of[0], out=tmp_path).results
     assert again.counts()["failed"] == len(own.results.tasks[0].numbers)
-    assert "holds a run of another config" in again.first_failed().message
+    assert "holds a run of another config" in again.first_failure()
 
 
 def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
@@ -93,7 +93,7 @@ def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
     assert train(planned, both, tmp_path) == ""
     results = Results(planned, tasks, tmp_path)
     assert results.read(both)
-    assert [result.path for result in results] == ["jobs/000000", "jobs/000001"]
+    assert results.columns["path"].tolist() == ["jobs/000000", "jobs/000001"]
 
 
 def test_two_sweeps_are_compared_by_their_common_jobs(tmp_path):
@@ -144,7 +144,7 @@ def test_batches_are_cut_by_predicted_time_without_drawing_data(monkeypatch):
     planned = api.plan_sweep(BASE, {"initialization.scale": "0.1:1:17", "optimizer.lr": "0.1:1:17"},
                              overrides=LARGE, seeds=16)  # fmt: skip
     tasks = Tasks(planned)
-    each = needs(planned, tasks[0]).seconds
+    each = needs(planned, tasks[0].numbers).seconds
     assert len(planned) / len(tasks) == pytest.approx(BATCH_SECONDS / each, rel=0.5)
     assert all(len(task.numbers) * each <= BATCH_SECONDS or len(task.numbers) == 1 for task in tasks)
     assert prospect(planned).seconds == pytest.approx(each * len(planned))

@@ -1,1 +1,1 @@
-"""What a run directory is made of: files, append-only arrays with checksums, sealed JSON, locks, checkpoints."""
+"""The parts of a run directory: files, append-only arrays with checksums, sealed JSON, locks, checkpoints."""

@@ -211,7 +211,7 @@ class ArrayWriter:
     def cut(self, rows: int, checksum: int | None = None) -> None:
         """Keep the first `rows` rows, and nothing in the file behind them.
 
-        They must have this checksum; without one, as after an append and in checkpoints of formats 1 and 2, all
+        They must have this checksum. Without a checksum, as after an append and in checkpoints of formats 1 and 2, all
         acknowledged rows must have that of the header.
 
         Raises:

@@ -1,7 +1,7 @@
 """The checkpoint of a run: the state of its stepper, and how many rows of each array belong to it.
 
 One `.npz` file (that `np.load` opens too) whose archive comment is the CRC-32 of all bytes before it. The checkpoint
-before the last one is kept, so that one damaged file costs minutes, not the run.
+before the last checkpoint is kept, so that a damaged file costs minutes, not the run.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def save_checkpoint(
     checksums: Mapping[str, int],
     owner: str | None = None,
 ) -> None:
-    """Write a checkpoint in one indivisible step and keep the one before.
+    """Write a checkpoint in one indivisible step and keep the checkpoint before.
 
-    `owner` identifies the run: a checkpoint of another one is not taken for one of this run.
+    `owner` identifies the run: checkpoints of other runs are refused.
 
     Raises:
         ValueError: an array of Python objects.
@@ -71,7 +71,7 @@ def save_checkpoint(
     current, previous = directory / layout.CHECKPOINT, directory / layout.PREVIOUS_CHECKPOINT
     fresh = directory / f".{layout.CHECKPOINT}.new.tmp"
     with files.os_errors_as_run_errors(current):
-        files.write_atomic(fresh, data)  # on the disk before the one before last goes
+        files.write_atomic(fresh, data)  # on the disk before the last checkpoint but one goes
         if files.exists(current):
             files.replace(current, previous)
         files.replace(fresh, current)
@@ -79,7 +79,7 @@ def save_checkpoint(
 
 
 def read_checkpoint(path: Path, owner: str | None = None) -> Checkpoint:
-    """Read one checkpoint file.
+    """Read a checkpoint file.
 
     Raises:
         FileNotFoundError: there is none.

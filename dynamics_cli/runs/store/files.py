@@ -2,7 +2,7 @@
 
 Modules that write runs call these functions as `files.name(...)` and touch no file otherwise; data files and pictures
 share the last step of all writing, `replacing`. Errors of the operating system pass through;
-`os_errors_as_run_errors` turns them into the one message that a user reads.
+`os_errors_as_run_errors` turns them into the message that a user reads.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ _REMEDY = ContextVar("remedy", default=RESUME)
 
 @contextlib.contextmanager
 def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[None]:
-    """Turn an error of the operating system while writing at or below `path` into a `RunError` that says what to do.
+    """Turn an error of the operating system while writing at or below `path` into a `RunError` that says the way out.
 
-    What is written is a run, which can be resumed (see `continued_by`), unless there is other `advice` (which may be
-    empty).
+    The file is of a run, which can be resumed (see `continued_by`), unless there is other `advice` (perhaps empty).
     """
     try:
         yield
@@ -50,7 +49,7 @@ def os_errors_as_run_errors(path: Path, advice: str | None = None) -> Iterator[N
 
 @contextlib.contextmanager
 def continued_by(remedy: str) -> Iterator[None]:
-    """Let messages say what continues a run that cannot be written, where it is not `--resume`; "" for nothing."""
+    """Let messages name the way to continue a run that cannot be written, instead of `--resume`; "" for none."""
     token = _REMEDY.set(remedy)
     try:
         yield
@@ -129,7 +128,7 @@ def replace(source: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete one file; it may be missing."""
+    """Delete a file; it may be missing."""
     path.unlink(missing_ok=True)
 
 
@@ -139,7 +138,7 @@ def make_directory(path: Path) -> None:
 
 
 def remove_directory(path: Path) -> None:
-    """Delete an empty directory; one that is missing, or still holds something, is left as it is."""
+    """Delete a directory if it is there and empty."""
     try:
         path.rmdir()
     except OSError as error:
@@ -178,7 +177,7 @@ def read(path: Path) -> bytes:
 def ensure_named(status: os.stat_result, path: Path) -> None:
     """Raise `FileNotFoundError` unless `path` still is a name of the open file that has this status.
 
-    Writing to a file that was deleted or moved succeeds, and what was written is lost.
+    Writing to a file that was deleted or moved succeeds, and the written bytes are lost.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if os.path.samestat(status, path.stat()):
@@ -228,12 +227,12 @@ def used(directory: Path, without: tuple[str, ...] = ()) -> tuple[int, float]:
 TEMPORARY = (".", ".tmp")
 """First and last characters of the names of files that are not finished yet."""
 _TEMPORARY = re.compile(r"\..+\.([0-9]+|new)\.tmp", re.DOTALL)
-"""What such a name is: a hidden `.tmp` of somebody else is not ours to delete."""
+"""Such names; a hidden `.tmp` of somebody else is not ours to delete."""
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a free name beside `path`; what is there when the block ends well becomes `path` in one step.
+    """Yield a free name beside `path`; the file of that name becomes `path` in one step when the block ends well.
 
     After an error it is deleted. Its contents are synced by the block, if they must survive a power cut.
     """
@@ -242,14 +241,14 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to tell
+        with contextlib.suppress(OSError):  # the first error is told
             remove_tree(temporary)
         raise
     sync_directory(path.parent)
 
 
 def write_atomic(path: Path, data: Buffer) -> None:
-    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or the new ones."""
+    """Give `path` the contents `data`: after a kill or a power cut it holds the old contents or the new contents."""
     with replacing(path) as temporary, create(temporary) as handle:
         write_at(handle, data, 0)
         sync(handle)
@@ -279,7 +278,7 @@ def save_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -
 
 
 def remove_temporaries(directory: Path, of: str = "") -> None:
-    """Delete what interrupted atomic writes left in a directory, `of` one file or of all."""
+    """Delete the unfinished files of interrupted atomic writes in a directory, `of` a single file or of all."""
     for name in names(directory):
         if _TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
             remove_tree(directory / name)
@@ -290,7 +289,7 @@ def refuse_others(directory: Path, ours: re.Pattern[str], folders: Sequence[str]
 
     Links are passed over: of a link its name alone is deleted.
 
-    Raises UsageError: there is one; it is named.
+    Raises UsageError: there is such a file; it is named.
     """
     places = (directory / name for name in folders)
     for folder, _, found in (walked for place in places if not place.is_symlink() for walked in os.walk(place)):

@@ -1,4 +1,4 @@
-"""Names inside a run directory, where run directories are, what makes a directory one, and emptying it."""
+"""Names inside a run directory, where run directories are, how a directory is recognised as a run, and emptying it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LOSS_ITERATIONS = "loss_iterations"
 TIMES = "times"
 """Array of the times of the recorded losses (L,), where time is not iterations x step."""
 LOSS_GROUP = (LOSS_ITERATIONS, TIMES, LOSSES)
-"""The arrays of recorded losses, the acknowledging one last."""
+"""The arrays of recorded losses, the acknowledging array last."""
 SNAPSHOT_ITERATIONS = f"{TRAJECTORY}/iterations"
 """Array of the iterations of the snapshots (K,); written last of a snapshot, which acknowledges it."""
 
@@ -51,7 +51,7 @@ CHECKSUM_SUFFIX = ".crc"
 """Of the checksums of an array in runs of formats 1 and 2."""
 
 RUN_FILES = (
-    INFO,  # first: without it a half-deleted run does not read as one
+    INFO,  # first: without it a half-deleted run does not read as a run
     CHECKPOINT,
     PREVIOUS_CHECKPOINT,
     *(name + suffix for name in (LOSSES, LOSS_ITERATIONS, TIMES) for suffix in (ARRAY_SUFFIX, CHECKSUM_SUFFIX)),
@@ -59,9 +59,9 @@ RUN_FILES = (
     MEASURES,
     PLOTS,
     PARTS,
-    CONFIG,  # last: by it what is left is recognised as ours
+    CONFIG,  # last: by it the remaining files are recognised as ours
 )
-"""What a run directory holds besides its lock, in the order of deletion."""
+"""Files and folders of a run directory besides its lock, in the order of deletion."""
 
 IN_FOLDERS = re.compile(
     rf"({TRAJECTORY}|{MEASURES})/[^/]+\.(npy|crc)|{PLOTS}/[^/]+\.(png|pdf|svg|gif|mp4)|{PARTS}/[^/]+-[0-9a-f]{{12}}/.+\.pyc?",
@@ -131,7 +131,7 @@ def snapshot_arrays(directory: Path) -> list[str]:
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a directory is a run of ours, perhaps a damaged one: by its `run.json`, or else by its `config.yaml`."""
+    """Whether a directory is a run of ours, perhaps damaged: by its `run.json`, or else by its `config.yaml`."""
     try:
         text = files.read(directory / INFO)
         if all(word in text for word in (b'"format"', b'"status"', b'"config_sha256"')):
@@ -145,7 +145,7 @@ def is_run(directory: Path) -> bool:
 
 
 def clear_run(directory: Path) -> None:
-    """Delete what a run holds, for `--force`; the lock, which the caller holds, and files that are not ours stay.
+    """Delete the files of a run, for `--force`; the lock, which the caller holds, and files that are not ours stay.
 
     A directory that does not exist, or holds nothing of the names that a run uses, is left as it is.
 
@@ -169,7 +169,7 @@ def clear_run(directory: Path) -> None:
 
 
 def links(directory: Path) -> list[Path]:
-    """Return what is a link among the files and folders that a run is made of; nothing is written or deleted there."""
+    """Return the links among the files and folders of a run; nothing is written or deleted there."""
     inside = (f"{folder}/{name}" for folder in (TRAJECTORY, MEASURES) for name in files.names(directory / folder))
     return [directory / name for name in (*RUN_FILES, LOCK, *inside) if (directory / name).is_symlink()]
 
@@ -185,7 +185,7 @@ def plots_folder(directory: Path) -> Path:
 
 
 def refuse_links(directory: Path) -> None:
-    """Raise `CorruptRunError` when a part of a run is a link: what it points to may be anything."""
+    """Raise `CorruptRunError` when a part of a run is a link, whose target may be anything."""
     for link in links(directory):
         raise CorruptRunError(link, "it is a link, where a run holds its own files", "put the file itself there")
 

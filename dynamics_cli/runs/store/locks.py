@@ -94,7 +94,7 @@ def is_locked(directory: Path) -> bool:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # no lock file, or one that we may not read: then we could not know its holder
+    except OSError:  # no lock file, or we may not read it: then its holder is unknown
         return False
     return False
 

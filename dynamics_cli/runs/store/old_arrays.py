@@ -50,7 +50,7 @@ def check_old_array(
     if header.rows < least or rows not in (None, header.rows):
         wanted = f"at least {least}" if rows is None else rows
         raise CorruptRunError(path, f"it counts {header.rows} rows instead of {wanted}")
-    # Records run ahead of the number: after a kill by one block, after a cut back to the checkpoint by any number.
+    # Records run ahead of the rows: after a kill by a block, after a cut back to the checkpoint by many.
     if header.rows not in (least, *ends[-2:]):
         raise CorruptRunError(path, f"it counts {header.rows} rows and has checksums of {ends[-1]}")
     if rows is not None and (rows, size) != (ends[-1], header.offset + rows * header.row_bytes):
@@ -89,7 +89,7 @@ def _check_blocks(path: Path, owner: str | None, rows: int) -> None:
 
 
 def _blocks(path: Path, owner: str | None, seal: str | None = None) -> list[tuple[int, int]]:
-    """Return the rows after each block, and the CRC-32 of the block; what follows a torn record is left out."""
+    """Return the rows after each block, and the CRC-32 of the block; records behind a torn record are left out."""
     sums = path.with_suffix(layout.CHECKSUM_SUFFIX)
     with unreadable_as_corrupt(sums):
         data = files.read(sums)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from dynamics_cli.errors import RunError
 from dynamics_cli.runs.errors import CorruptRunError, unreadable_as_corrupt
 from dynamics_cli.runs.store import files
@@ -25,9 +27,9 @@ def seal(content: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
 
 
 def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
-    """Read what `seal` wrote; return the contents without their checksum, and whether they fit it byte for byte.
+    """Read the text that `seal` returned: its contents without the checksum, and whether they fit it byte for byte.
 
-    Raises ValueError: it is not a JSON object, with what is wrong in words.
+    Raises ValueError: it is not a JSON object, with the reason in words.
     """
     try:
         content = json.loads(data.decode(errors="surrogatepass"))
@@ -46,7 +48,7 @@ def unseal(data: bytes) -> tuple[dict[str, Any], bool]:
 def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
     """Read a sealed file whose entry `format` is a version from 1 to `newest`; return it without its checksum.
 
-    `usable` tells what can be done when it is damaged.
+    `usable` names the way out of damage.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -71,6 +73,21 @@ def read_sealed(path: Path, newest: int, usable: str = "") -> dict[str, Any]:
     if not intact or version not in range(1, newest + 1):
         raise CorruptRunError(path, "it does not fit its checksum; was it edited?", usable)
     return content
+
+
+def check_entries(path: Path, content: Mapping[str, Any], model: type[BaseModel], usable: str = "") -> None:
+    """Compare the entries of a sealed file with the model of the entries that dyn writes.
+
+    A file can fit its checksum although dyn has not written it. `usable` names the way out then.
+
+    Raises CorruptRunError: an entry does not fit the model; the entry is named.
+    """
+    try:
+        model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        problem = f"its entry {first['loc'][0]!r} is not one that dyn writes ({first['msg']})"
+        raise CorruptRunError(path, problem, usable) from error
 
 
 def _text(content: Mapping[str, Any], indent: int | None) -> str:
