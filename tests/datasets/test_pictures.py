@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_cli.datasets.files.pictures import MAX_BYTES, PictureError, open_pictures
 from dynamics_cli.errors import InputError
-from tests.fuzz.mutate import encrypted
+from tests.fuzz.strategies import encrypted
 
 from .conftest import folder_of, zip_of
 
