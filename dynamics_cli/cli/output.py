@@ -1,4 +1,4 @@
-"""What commands print: data on stdout, messages and progress on stderr, JSON that any program can read."""
+"""Output of commands: data on stdout, messages and progress on stderr, JSON that any program can read."""
 
 from __future__ import annotations
 

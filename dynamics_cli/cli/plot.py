@@ -63,7 +63,9 @@ Examples:
 @click.option(
     "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
 )
-@click.option("--theory", is_flag=True, help="Draw what theories predict beside the run; panels only if asked for too.")
+@click.option(
+    "--theory", is_flag=True, help="Draw the predictions of theories beside the run; panels only if asked for too."
+)
 @click.option(
     "--anyway", multiple=True, metavar="THEORY",
     help="With --theory: draw this one although its assumptions fail; can be repeated.",
@@ -81,7 +83,7 @@ def plot(
 
     RUN is a directory, the (start of the) name or hash of a run or a sweep below outputs, or `latest`; DIR:k is replica
     k of runs trained together, SWEEP:k job k of a sweep. Of a sweep phase diagrams and curves are drawn. Which panels
-    there are depends on what the run is: --list says. Of several RUNs the loss, and each measure that all of them have,
+    there are depends on the run: --list says. Of several RUNs the loss, and each measure that all of them have,
     are drawn into one picture.
     """
     from dynamics_cli import api
@@ -92,8 +94,8 @@ def plot(
     columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
     sweep = sweep_directory(runs[0]) if len(runs) == 1 else None
     if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
-        what = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
-        raise click.UsageError(f"{what}: --at, --animate and --theory go with a run")
+        why = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
+        raise click.UsageError(f"{why}: --at, --animate and --theory go with a run")
     if odd := [text for text in where if "=" not in text]:
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
     if anyway and not theory:
@@ -101,7 +103,7 @@ def plot(
     drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(run_of_job(runs[0]), whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
-        emit_either(offered, text_table(["panel", "what it shows"], offered.cells()), as_json=as_json)
+        emit_either(offered, text_table(["panel", "shows"], offered.cells()), as_json=as_json)
         return
     from dynamics_cli.plotting.style import save
 
@@ -135,7 +137,7 @@ def plot(
 def _draw_theories(
     predicted: Sequence[Prediction], folder: Path, formats: Sequence[str], message: Callable[[str], None]
 ) -> list[Path]:
-    """Draw what can be predicted, tell which assumptions fail, and return the files."""
+    """Draw the predictions, name the assumptions that fail, and return the files."""
     from dynamics_cli.analysis import draw_prediction
     from dynamics_cli.plotting.style import save
 

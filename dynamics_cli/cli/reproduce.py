@@ -18,7 +18,7 @@ from dynamics_cli.text import text_table
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
 
-    Outcome = FigureResult | DynError
+    Reproduced = FigureResult | DynError
 
 NOT_REPRODUCED = 5
 SOME_FAILED = 6
@@ -69,7 +69,7 @@ def reproduce(
         from dynamics_cli.reproduction.claims import rewrite
 
         rewrite(notes, {})  # refuses a file that cannot take the claims before anything is trained
-    results: dict[str, Outcome] = {}
+    results: dict[str, Reproduced] = {}
     for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options={"variant": variant, **options}):
         results[figure] = outcome
         _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
@@ -99,7 +99,7 @@ def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | N
     return [one.id for one in listed]
 
 
-def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Outcome]]:
+def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Reproduced]]:
     """Reproduce one figure after the other, with a bar for every run that is trained."""
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
@@ -109,7 +109,7 @@ def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> It
     return reproduce_figures(chosen, progress=watch, messages=partial(say, quiet=silent), **options)
 
 
-def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> None:
+def _report(figure: str, outcome: Reproduced, *, as_json: bool, alone: bool) -> None:
     """Print a figure as soon as it is done.
 
     Raises DynError: the only figure asked for has failed.
@@ -132,14 +132,14 @@ def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> Non
     emit("")
 
 
-def _document(figure: str, outcome: Outcome) -> dict[str, Any]:
+def _document(figure: str, outcome: Reproduced) -> dict[str, Any]:
     """Return a figure as `--json` shows it; one that failed has no files, and its message under `error`."""
     if isinstance(outcome, DynError):
         return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
     return outcome.as_dict()
 
 
-def _summarize(results: dict[str, Outcome]) -> None:
+def _summarize(results: dict[str, Reproduced]) -> None:
     """Print one line for each of several figures."""
     from dynamics_cli.reproduction.claims import summary
 
@@ -150,7 +150,7 @@ def _summarize(results: dict[str, Outcome]) -> None:
     emit(text_table(["figure", "outcome"], rows))
 
 
-def _leave(results: dict[str, Outcome], *, strict: bool) -> None:
+def _leave(results: dict[str, Reproduced], *, strict: bool) -> None:
     """Exit with the code of the worst that happened."""
     failed = [figure for figure, outcome in results.items() if isinstance(outcome, DynError)]
     missed = [figure for figure, out in results.items() if not isinstance(out, DynError) and not out.reproduced]

@@ -21,7 +21,7 @@ Digit = Annotated[int, Field(ge=0, le=9)]
 
 
 class Digits(Dataset):
-    """What data sets made of MNIST's handwritten digits share: rows of 784 pixels, ordered by class."""
+    """Common part of data sets of MNIST's handwritten digits: rows of 784 pixels, ordered by class."""
 
     random = False
 
@@ -225,7 +225,7 @@ def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArra
     """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, so that brightness alone tells the classes apart.
 
     Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of the scale are used
-    fully, and what an image shows stays the same up to one part in 255. The paper states the two ranges only.
+    fully, and the image stays the same up to one part in 255. The paper states the two ranges only.
 
     Args:
         images: pixels (n, ...), one image a row.
