@@ -125,15 +125,13 @@ def test_completion_script(name: str, dyn: Dyn) -> None:
         ("dyn tr", ["plain,train"]),
         ("dyn list fi", ["plain,figures"]),
         ("dyn reproduce boursier2022-fig2", ["plain,boursier2022-fig2"]),
-        (
-            "dyn train boursier2022/ortho",
-            ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow", "plain,boursier2022/orthonormal"],
-        ),
+        ("dyn train boursier2022/ortho",
+         ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow", "plain,boursier2022/orthonormal"]),
         ("dyn train toy", ["file,toy"]),
         ("dyn show toy-", ["plain,toy-run"]),
         ("dyn train toy.yaml --dry", ["plain,--dry-run"]),
     ],
-)
+)  # fmt: skip
 def test_completions(words: str, completions: list[str], shell: Dyn, place: Path) -> None:
     (place / "outputs/runs/toy-run").mkdir(parents=True)
     env = {"_DYN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

@@ -87,14 +87,12 @@ def test_path(dyn: Dyn) -> None:
         (["add", "mnist", "nowhere"], "Path 'nowhere' does not exist"),
         (["fetch", "mnist", "--mirror", "http://example.org/"], "a mirror's address must begin with https://"),
         (["fetch", "mnist", "--mirror", "https://[::1/"], "https://[::1/: it is not an address: Invalid IPv6 URL"),
-        (
-            ["fetch", "mnist", "--mirror", "https://a:99999/"],
-            "https://a:99999/: it is not an address: Port out of range",
-        ),
+        (["fetch", "mnist", "--mirror", "https://a:99999/"],
+         "https://a:99999/: it is not an address: Port out of range"),
         (["fetch", "mnist", "--mirror", "https:///mnist"], "and the name of a host"),
         (["lst"], "no command 'lst' (did you mean 'list'?)"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage(arguments: list[str], message: str, dyn: Dyn) -> None:
     answer = dyn("data", *arguments)
     assert answer.code == 2

@@ -195,17 +195,14 @@ CONVOLUTIONS = [
     ("changed", "overrides", "told"),
     [
         ({}, [], ""),
-        (
-            {"versions": {"numpy": "1.0", "llvmlite": "0.1"}},
-            [],
-            "numpy 1.0 (was {numpy}), llvmlite 0.1 (was {llvmlite})",
-        ),
+        ({"versions": {"numpy": "1.0", "llvmlite": "0.1"}}, [],
+         "numpy 1.0 (was {numpy}), llvmlite 0.1 (was {llvmlite})"),
         ({"variable": "NUMBA_CPU_NAME"}, [], "NUMBA_CPU_NAME generic (was not set)"),
         ({"features": {"a": True, "b": False}}, [], "cpu features +a -"),
         ({"threads": 3}, [], ""),
         ({"threads": 3}, CONVOLUTIONS, "threads 3 (was {threads})"),
     ],
-)
+)  # fmt: skip
 def test_resuming_in_another_environment_says_so(
     changed: dict[str, Any], overrides: list[str], told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,65 +36,43 @@ NEEDS_MANY = (
     "'transformer', 'two_layer' or 'vgg16' with outputs >= 2"
 )
 CASES: list[tuple[dict[str, Any], list[str]]] = [
-    (
-        points(x=[[1], [2, 3], [4, 5, 6]], y=[1, 2, 3]),
-        ["dataset.x[1]: has 2 coordinates, the first 1; all need the same"],
-    ),
+    (points(x=[[1], [2, 3], [4, 5, 6]], y=[1, 2, 3]),
+     ["dataset.x[1]: has 2 coordinates, the first 1; all need the same"]),
     (points(y=[1]), ["dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"]),
     (points(x_test=[[1, 2]]), ["dataset.y_test: is missing; x_test needs labels"]),
     (points(y_test=[1]), ["dataset.x_test: is missing; y_test needs inputs"]),
     (points(x_test=[[1]], y_test=[1]), ["dataset.x_test[0]: has 1 coordinate, those of x 2; all need the same"]),
-    (
-        points(x_test=[[1, 2]], y_test=[1, 2]),
-        ["dataset.y_test: has 2 labels, but x_test has 1 sample; there must be one label per sample"],
-    ),
+    (points(x_test=[[1, 2]], y_test=[1, 2]),
+     ["dataset.y_test: has 2 labels, but x_test has 1 sample; there must be one label per sample"]),
     (points(x_test=[[1, 2]], y_test=[1]), []),
     (orthonormal(), []),
     (orthonormal(n=4), ["dataset.n: must be at most dim = 3, not 4: no more vectors are orthonormal"]),
     (orthonormal(y=[1]), ["dataset.y: has 1 label, but n is 2; there must be one label per sample"]),
-    (
-        orthonormal() | {"loss": {"kind": "hinge"}},
-        ["dataset.y: is missing; Gaussian labels do not suit the loss hinge"],
-    ),
+    (orthonormal() | {"loss": {"kind": "hinge"}},
+     ["dataset.y: is missing; Gaussian labels do not suit the loss hinge"]),
     (orthonormal(y=[1, -1]) | {"loss": {"kind": "hinge"}}, []),
-    (
-        {"dataset": {"kind": "file", "path": "d.txt"}},
-        ["dataset.path: must name a .npz or a .csv file, not 'HERE/d.txt'"],
-    ),
+    ({"dataset": {"kind": "file", "path": "d.txt"}},
+     ["dataset.path: must name a .npz or a .csv file, not 'HERE/d.txt'"]),
     ({"dataset": {"kind": "file", "path": "d.CSV"}}, []),
-    (
-        {"dataset": {"kind": "file", "path": "d.CSV", "test_path": "d.CSV", "test_fraction": 0.5}},
-        ["dataset.test_fraction: cannot be given together with test_path"],
-    ),
-    (
-        {"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu"}},
-        ["architecture.slope: is missing; leaky_relu needs a number >= 0"],
-    ),
-    (
-        {"architecture": {"kind": "two_layer", "width": 3, "slope": 0.1}},
-        ["architecture.slope: belongs to activation leaky_relu, not to relu"],
-    ),
+    ({"dataset": {"kind": "file", "path": "d.CSV", "test_path": "d.CSV", "test_fraction": 0.5}},
+     ["dataset.test_fraction: cannot be given together with test_path"]),
+    ({"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu"}},
+     ["architecture.slope: is missing; leaky_relu needs a number >= 0"]),
+    ({"architecture": {"kind": "two_layer", "width": 3, "slope": 0.1}},
+     ["architecture.slope: belongs to activation leaky_relu, not to relu"]),
     ({"architecture": {"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.1}}, []),
     (sgd(), ["optimizer.iterations: is missing; exactly one of iterations and epochs must be given"]),
     (sgd(iterations=3, epochs=3), ["optimizer.epochs: exactly one of iterations and epochs must be given, not both"]),
     (sgd(epochs=3, replacement=True), []),
-    (
-        {"optimizer": {"kind": "adam", "lr": 0.1, "epochs": 3, "replacement": True}},
-        ["optimizer.replacement: needs a batch_size: a full batch is not drawn"],
-    ),
+    ({"optimizer": {"kind": "adam", "lr": 0.1, "epochs": 3, "replacement": True}},
+     ["optimizer.replacement: needs a batch_size: a full batch is not drawn"]),
     ({"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]), [f"{NEEDS_MANY}; two_layer has one output"]),
-    (
-        DEEP | {"architecture": {"kind": "residual", "width": 3}, "loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
-        [f"{NEEDS_MANY}; residual has one output"],
-    ),
-    (
-        DEEP | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
-        ["architecture.outputs: must be the number of classes, >= 2, for the loss cross_entropy, not 1"],
-    ),
-    (
-        DEEP | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 3}, "loss": {"kind": "logistic"}},
-        ["architecture.outputs: must be 1 for the loss logistic, not 3"],
-    ),
+    (DEEP | {"architecture": {"kind": "residual", "width": 3}, "loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
+     [f"{NEEDS_MANY}; residual has one output"]),
+    (DEEP | {"loss": {"kind": "cross_entropy"}} | points(y=[0, 1]),
+     ["architecture.outputs: must be the number of classes, >= 2, for the loss cross_entropy, not 1"]),
+    (DEEP | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 3}, "loss": {"kind": "logistic"}},
+     ["architecture.outputs: must be 1 for the loss logistic, not 3"]),
     *[
         case
         for kind in ({"kind": "convolutional", "convolutions": [[2, 1, 1, 0]]}, {"kind": "vgg16"})
@@ -117,10 +95,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ],
     (DEEP, []),
     ({"loss": {"kind": "logistic"}} | points(y=[1, 0]), ["dataset.y[1]: must be -1 or 1 for the loss logistic, not 0"]),
-    (
-        {"loss": {"kind": "exponential"}} | points(x_test=[[1, 2]], y_test=[0.5]),
-        ["dataset.y_test[0]: must be -1 or 1 for the loss exponential, not 0.5"],
-    ),
+    ({"loss": {"kind": "exponential"}} | points(x_test=[[1, 2]], y_test=[0.5]),
+     ["dataset.y_test[0]: must be -1 or 1 for the loss exponential, not 0.5"]),
     (
         DEEP
         | {"architecture": {"kind": "fully_connected", "widths": [4], "outputs": 2}, "loss": {"kind": "cross_entropy"}}
@@ -142,16 +118,12 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ],
     ),
     ({"architecture": DEEP["architecture"]}, ["initialization.kind: balanced needs architecture.kind two_layer"]),
-    (
-        DEEP | {"initialization": {"kind": "dominated", "scale": 1}},
-        ["initialization.kind: dominated needs architecture.kind two_layer"],
-    ),
-    (
-        DEEP | {"initialization": {"kind": "unbalanced", "scale": 1, "output_value": 1}},
-        ["initialization.output_value: needs architecture.kind two_layer"],
-    ),
+    (DEEP | {"initialization": {"kind": "dominated", "scale": 1}},
+     ["initialization.kind: dominated needs architecture.kind two_layer"]),
+    (DEEP | {"initialization": {"kind": "unbalanced", "scale": 1, "output_value": 1}},
+     ["initialization.output_value: needs architecture.kind two_layer"]),
     (DEEP | {"initialization": {"kind": "unbalanced", "scale": 1}}, []),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("changes", "messages"), CASES)

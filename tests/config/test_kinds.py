@@ -41,34 +41,22 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     (modes(), []),
     (deep(), []),
     (modes(z=[[1.0], [1.0]]), ["initialization.z: must have lists of the same lengths as y"]),
-    (
-        modes(y=[[1.0], [1.0], [1.0]], z=[[1.0], [1.0], [1.0]]),
-        ["initialization.y: must have one list for each of 2 classes, not 3"],
-    ),
+    (modes(y=[[1.0], [1.0], [1.0]], z=[[1.0], [1.0], [1.0]]),
+     ["initialization.y: must have one list for each of 2 classes, not 3"]),
     (deep(activation="linear"), ["architecture.activation: must be relu for the initialization independent_modes"]),
     (deep(bias=True), ["architecture.bias: must be false for the initialization independent_modes"]),
     (deep(widths=[3, 4]), ["architecture.widths: must be 3, the number of neurons in initialization.y"]),
-    (
-        modes(y=[[1.0], [1.0]], z=[[1.0], [1.0]]),
-        ["architecture.width: must be 2, the number of neurons in initialization.y"],
-    ),
+    (modes(y=[[1.0], [1.0]], z=[[1.0], [1.0]]),
+     ["architecture.width: must be 2, the number of neurons in initialization.y"]),
     (GAN, []),
-    (
-        GAN | {"dataset": {"kind": "mixture", "layout": "grid", "modes": 8}},
-        ["dataset.modes: must be a square number for the layout grid, not 8"],
-    ),
-    (
-        GAN | {"loss": {"kind": "exponential"}},
-        ["loss.kind: must be logistic (cross-entropy of the discriminator) or hinge for architecture.kind gan"],
-    ),
-    (
-        GAN | {"dataset": {"kind": "points", "x": [[1.0, 2.0]], "y": [1.0]}},
-        ["dataset.kind: must be mixture for architecture.kind gan"],
-    ),
-    (
-        GAN | {"optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 5}},
-        ["optimizer.kind: must be adam with a batch_size for architecture.kind gan"],
-    ),
+    (GAN | {"dataset": {"kind": "mixture", "layout": "grid", "modes": 8}},
+     ["dataset.modes: must be a square number for the layout grid, not 8"]),
+    (GAN | {"loss": {"kind": "exponential"}},
+     ["loss.kind: must be logistic (cross-entropy of the discriminator) or hinge for architecture.kind gan"]),
+    (GAN | {"dataset": {"kind": "points", "x": [[1.0, 2.0]], "y": [1.0]}},
+     ["dataset.kind: must be mixture for architecture.kind gan"]),
+    (GAN | {"optimizer": {"kind": "adam", "lr": 1e-3, "iterations": 5}},
+     ["optimizer.kind: must be adam with a batch_size for architecture.kind gan"]),
     (flow(), []),
     (flow(spacing="geometric", first=0.1), []),
     (flow(spacing="geometric"), ["optimizer.first: is missing; geometric spacing needs the time of the first point"]),
@@ -82,7 +70,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
             "initialization.output_weight: has 1 entries, architecture.width is 2",
         ],
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("changes", "told"), CASES)

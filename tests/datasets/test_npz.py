@@ -59,12 +59,10 @@ def test_long_headers_and_comments(tmp_path: Path) -> None:
         ({"x.npy": X + b"more", "y.npy": Y}, "plain arrays (x.npy goes on after an array of shape (3, 3))"),
         ({"x.npy": of(np.array(["a"])), "y.npy": Y}, "x holds <U1, numbers are needed"),
         ({"x.npy": of(np.array([1j])), "y.npy": Y}, "x holds complex128, numbers are needed"),
-        (
-            {"x.npy": of(np.array([{}]), allow_pickle=True), "y.npy": Y},
-            "plain arrays (Object arrays cannot be loaded when allow_pickle=False)",
-        ),
+        ({"x.npy": of(np.array([{}]), allow_pickle=True), "y.npy": Y},
+         "plain arrays (Object arrays cannot be loaded when allow_pickle=False)"),
     ],
-)
+)  # fmt: skip
 def test_members_that_are_no_numbers(members: dict[str, bytes], told: str, tmp_path: Path) -> None:
     assert told in refusal(tmp_path / "a.npz", archive(members))
 
