@@ -68,46 +68,13 @@ def test_path(dyn: Dyn) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert Path(answer.out.strip()).name == "mnist_subset.npz"
     assert dyn("data", "path", "mnist-subset", "--json").json == {"name": "mnist-subset", "path": answer.out.strip()}
-    for name, how in (("mnist", "`dyn data fetch mnist`"), ("dogs-vs-cats", "`dyn data add dogs-vs-cats PATH`")):
-        answer = dyn("data", "path", name)
-        assert answer.code == 4
-        assert answer.out == ""
-        assert answer.err.startswith(f"Error: {name} is not in ")
-        assert how in answer.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["path", "mnst"], "no data set 'mnst' (did you mean 'mnist'?); there are mnist-subset, mnist, dogs-vs-cats"),
-        (["fetch", "cifar"], "no data set 'cifar'; there are mnist-subset, mnist, dogs-vs-cats"),
-        (["fetch", "dogs-vs-cats"], "dogs-vs-cats cannot be downloaded, only mnist can: download train.zip from"),
-        (["add", "mnist-subset", "."], "mnist-subset cannot be added, only mnist and dogs-vs-cats can: it is embedded"),
-        (["remove", "mnist-subset"], "mnist-subset is a part of dyn and cannot be removed"),
-        (["add", "mnist", "nowhere"], "Path 'nowhere' does not exist"),
-        (["fetch", "mnist", "--mirror", "http://example.org/"], "a mirror's address must begin with https://"),
-        (["fetch", "mnist", "--mirror", "https://[::1/"], "https://[::1/: it is not an address: Invalid IPv6 URL"),
-        (["fetch", "mnist", "--mirror", "https://a:99999/"],
-         "https://a:99999/: it is not an address: Port out of range"),
-        (["fetch", "mnist", "--mirror", "https:///mnist"], "and the name of a host"),
-        (["lst"], "no command 'lst' (did you mean 'list'?)"),
-    ],
-)  # fmt: skip
-def test_wrong_usage(arguments: list[str], message: str, dyn: Dyn) -> None:
-    answer = dyn("data", *arguments)
-    assert answer.code == 2
-    assert message in answer.err
-    assert answer.out == ""
 
 
 def test_offline_is_respected(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     first = dyn("data", "fetch", "mnist", "--offline")
     monkeypatch.setenv("DYN_OFFLINE", "1")
-    second = dyn("data", "fetch", "mnist")
-    assert first.code == second.code == 4
-    assert "the network may not be used (offline)" in first.err
-    assert first.err == second.err
-    assert "`dyn data add mnist PATH`" in first.err
+    assert dyn("data", "fetch", "mnist") == first
+    assert first.code == 4
 
 
 def test_pets_are_added_listed_and_forgotten(dyn: Dyn, pets: Path, data_home: Path) -> None:
@@ -159,12 +126,6 @@ def test_an_incomplete_set_is_shown(dyn: Dyn, data_home: Path) -> None:
     (data_home / "mnist" / "train-labels-idx1-ubyte").write_bytes(bytes(60008))
     assert entry(dyn, "mnist")["state"] == "incomplete"
     assert "mnist is incomplete in" in dyn("data", "path", "mnist").err
-
-
-def test_a_directory_without_mnist_is_told(dyn: Dyn, tmp_path: Path) -> None:
-    answer = dyn("data", "add", "mnist", tmp_path)
-    assert answer.code == 3
-    assert f"{tmp_path}: holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz" in answer.err
 
 
 def test_a_place_that_cannot_be_written(dyn: Dyn, pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
