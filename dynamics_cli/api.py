@@ -150,18 +150,13 @@ def train(
 
     loaded = load_config(config, overrides, **settings)
     if measures is not None:
-        loaded = _measuring(loaded, measures)
+        from dynamics_cli.recording.measures import measure_of
+
+        given = [measure_of(measure) if callable(measure) else measure for measure in measures]
+        record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
+        loaded = loaded.model_copy(update={"record": record})
     plan = plan_run(loaded, None if out is None else Path(out))
     return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
-
-
-def _measuring(config: RunConfig, measures: Sequence[Any]) -> RunConfig:
-    """Return a config that records the given measures."""
-    from dynamics_cli.recording.measures import measure_of
-
-    given = [measure_of(one) if callable(one) else one for one in measures]
-    record = type(config.record).model_validate({**dict(config.record), "measures": given})
-    return config.model_copy(update={"record": record})
 
 
 def plan(

@@ -15,7 +15,6 @@ from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.analysis import Prediction
-    from dynamics_cli.plotting.time_axis import LogAxes
 
 EXAMPLES = """\b
 Examples:
@@ -74,10 +73,9 @@ Examples:
 @quiet_option
 @json_option
 def plot(
-    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str | None, x: str | None,
-    y: str | None, color: str | None, where: tuple[str, ...], contours: bool, log: LogAxes | None,
-    x_scale: str | None, formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool,
-    anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
+    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], formats: tuple[str, ...],
+    out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool,
+    as_json: bool, **drawing: Any,
 ) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
 
@@ -91,7 +89,8 @@ def plot(
     from dynamics_cli.runs.store import layout
     from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
-    columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
+    columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}
+    where: tuple[str, ...] = drawing.pop("where")
     sweep = sweep_directory(runs[0]) if len(runs) == 1 else None
     if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
         why = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
@@ -119,7 +118,7 @@ def plot(
     files += _draw_theories(predicted, folder, formats, message)
     if panels or iterations or columns or not (animate or theory):
         settings = dict(text.split("=", 1) for text in where)
-        asked = api.Drawing(panels, iterations, measure, columns, settings, contours, log, x_scale)
+        asked = api.Drawing(panels, iterations, columns=columns, where=settings, **drawing)
         for stem, figure in api.pictures(drawn, asked, message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path | list):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,13 +63,20 @@ def reproduce(
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
     figures one that fails does not stop the others; the exit code is then 6.
     """
+    from dynamics_cli.reproduction.reproduce import reproduce_figures
+
     chosen = chosen_figures(figures, paper, variant, everything=everything)
     if notes is not None:
         from dynamics_cli.reproduction.claims import rewrite
 
         rewrite(notes, {})  # refuses a file that cannot take the claims before anything is trained
     results: dict[str, Reproduced] = {}
-    for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options={"variant": variant, **options}):
+    silent = quiet or as_json
+    done = reproduce_figures(
+        chosen, variant=variant, messages=partial(say, quiet=silent),
+        progress=lambda name, total: TrainingBar(total, label=name, shown=not silent), **options,
+    )  # fmt: skip
+    for figure, outcome in done:
         results[figure] = outcome
         _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
     if as_json:
@@ -97,16 +103,6 @@ def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | N
     if not listed:
         raise click.UsageError(f"no figure asked for has a variant {variant!r} (`dyn list figures`)")
     return [one.id for one in listed]
-
-
-def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Reproduced]]:
-    """Reproduce one figure after the other, with a bar for every run that is trained."""
-    from dynamics_cli.reproduction.reproduce import reproduce_figures
-
-    def watch(name: str, total: int) -> TrainingBar:
-        return TrainingBar(total, label=name, shown=not silent)
-
-    return reproduce_figures(chosen, progress=watch, messages=partial(say, quiet=silent), **options)
 
 
 def _report(figure: str, outcome: Reproduced, *, as_json: bool, alone: bool) -> None:

@@ -56,7 +56,9 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
 @click.option("--record", type=click.Choice(["light", "ends", "config"]), help="How much each job keeps.")
 @out_option("Directory of the sweep (default: one named after it below outputs/sweeps).")
-@click.option("--resume", is_flag=True, help="Go on with interrupted jobs, as the same command does anyway.")
+@click.option(
+    "--resume", is_flag=True, expose_value=False, help="Go on with interrupted jobs, as the same command does anyway."
+)
 @click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @click.option("--shard", metavar="K/N", help="Train one of N parts; the command without --shard completes the table.")
 @click.option("--status", is_flag=True, help="Only say how far it is.")
@@ -70,9 +72,8 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @quiet_option
 @json_option
 def sweep(
-    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, resume: bool, dry_run: bool,
-    shard: str | None, engine: str, scheduler: str | None, status: bool, script_only: bool, quiet: bool, as_json: bool,
-    **planned: Any,
+    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, dry_run: bool, shard: str | None,
+    engine: str, scheduler: str | None, status: bool, quiet: bool, as_json: bool, **planned: Any,
 ) -> None:  # fmt: skip
     """Train a config over a grid and several seeds.
 
@@ -82,6 +83,7 @@ def sweep(
     """
     planned["messages"] = partial(say, quiet=quiet)
     of_slurm = {name: planned.pop(name) for name in ("array", "partition", "time", "mem")}
+    script_only = planned.pop("script_only")
     if engine != "slurm" and (script_only or any(of_slurm.values())):
         raise click.UsageError("--script-only, --array, --partition, --time and --mem go with --engine slurm")
     if (engine == "dask") != (scheduler is not None):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,7 +25,14 @@ _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": 
 
 def explain(error: ValidationError, source: Written) -> list[Mistake]:
     """Return the problems of `error` with the lines of `source`; values already complained about are left out."""
-    told = {path: message for path, message in _messages(error, source.data) if not source.is_broken(path)}
+    told: dict[KeyPath, str] = {}
+    for detail in error.errors(include_url=False, include_context=False)[:MAX_EXPLAINED]:
+        path, takes_list = _path(detail["loc"])
+        if takes_list is not None and takes_list != isinstance(value_at(_without_places(path), source.data), list):
+            continue  # the other alternative of the union has the error that matters
+        path, message = _message(detail, path, source.data)
+        if not source.is_broken(path):
+            told[path] = message
     lists: Counter[KeyPath] = Counter()
     problems = []
     for path, message in told.items():
@@ -58,15 +64,6 @@ def _without_places(path: KeyPath) -> KeyPath:
     return path
 
 
-def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    details = error.errors(include_url=False, include_context=False)
-    for detail in details[:MAX_EXPLAINED]:
-        path, takes_list = _path(detail["loc"])
-        if takes_list is not None and takes_list != isinstance(value_at(_without_places(path), data), list):
-            continue  # the other alternative of the union is the one to talk about
-        yield _message(detail, path, data)
-
-
 def _path(loc: tuple[int | str, ...]) -> tuple[KeyPath, bool | None]:
     """Return where in `data` pydantic's `loc` is, without the alternatives of unions that it passes.
 
@@ -83,7 +80,9 @@ def _path(loc: tuple[int | str, ...]) -> tuple[KeyPath, bool | None]:
     return path, takes_list
 
 
-def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple[KeyPath, str]:
+def _message(  # noqa: PLR0911 - one return a mistake
+    detail: ErrorDetails, path: KeyPath, data: dict[str, Any]
+) -> tuple[KeyPath, str]:
     node = node_at(path, data)
     found = detail["input"]
     match detail["type"]:
@@ -95,7 +94,11 @@ def _message(detail: ErrorDetails, path: KeyPath, data: dict[str, Any]) -> tuple
             return (*path, "kind"), f"is missing; allowed are {listing(kinds(path, data))}"
         case "union_tag_invalid":
             kind, path = (found, path) if isinstance(found, str) else (found["kind"], (*path, "kind"))
-            return path, _unknown_kind(kind, kinds(path[:-1] if path[-1] == "kind" else path, data))
+            allowed = kinds(path[:-1] if path[-1] == "kind" else path, data)
+            if not isinstance(kind, str):
+                return path, f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
+            close = did_you_mean(kind, allowed)
+            return path, f"unknown kind {kind!r}; allowed are {listing(allowed)}{close}{OTHERS}"
     if isinstance(found, str) and found in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
     message = f"must be {describe(node or {}, found)}, not {show(found)}"
@@ -126,12 +129,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _unknown_kind(kind: object, allowed: list[str]) -> str:
-    if not isinstance(kind, str):
-        return f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
-    return f"unknown kind {kind!r}; allowed are {listing(allowed)}{did_you_mean(kind, allowed)}{OTHERS}"
 
 
 def _unknown_key(path: KeyPath, data: dict[str, Any]) -> str:

@@ -41,7 +41,8 @@ def list_data() -> Table:
 
 
 def _entries() -> list[Entry]:
-    return [_subset(), _mnist(), _dogs_vs_cats()]
+    subset = Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
+    return [subset, _mnist(), _dogs_vs_cats()]
 
 
 def find_data(name: str) -> Path:
@@ -103,10 +104,6 @@ def _named(name: str) -> Entry:
     if name not in entries:
         raise UsageError(f"no data set {name!r}{did_you_mean(name, entries)}; there are {', '.join(entries)}")
     return entries[name]
-
-
-def _subset() -> Entry:
-    return Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
 
 
 def _mnist() -> Entry:
