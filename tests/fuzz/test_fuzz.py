@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +18,7 @@ from dynamics_cli.errors import DynError, InputError, RunError
 from tests.fuzz.rooms import ROOMS, Room, attack, opened, refused
 from tests.fuzz.strategies import grown
 
+ROOT = Path(__file__).parents[2]
 long = pytest.mark.long
 
 
@@ -81,6 +84,22 @@ def test_harm_is_told(harm, told: str | None) -> None:
         with pytest.raises((AssertionError, MemoryError, KeyError), match=told):
             attack(room, len(room.fixed) == 0)
     bytearray(10**9)  # the limits are those of the attack
+
+
+HANGING = """
+import signal, time
+from tests.fuzz import rooms
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGPROF])  # as in C code, which no alarm reaches
+rooms.WALL = 0.1
+with rooms.watched(9.0):
+    time.sleep(60)
+"""
+
+
+def test_a_process_that_hangs_in_c_code_ends_and_says_where() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGING], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'File "<string>", line 7' in done.stderr
 
 
 def test_an_empty_or_wrong_refusal_is_a_failure() -> None:
