@@ -153,7 +153,7 @@ def cell(value: Any) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number of six digits at most; a dash where there is none."""
+    """Return a number of six digits at most; a dash for None."""
     return "-" if value is None else f"{value:.6g}"
 
 

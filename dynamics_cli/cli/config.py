@@ -40,7 +40,7 @@ def config() -> None:
 def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> None:
     """Check configs without running them.
 
-    FILES are YAML or JSON files, or names of bundled configs; the exit code is 3 when one is wrong. Data files are
+    FILES are YAML or JSON files, or names of bundled configs; the exit code is 3 when a config is wrong. Data files are
     looked for, not read: `dyn train --dry-run` reads them too.
     """
     from dynamics_cli.config import ConfigError

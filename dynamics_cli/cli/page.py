@@ -31,7 +31,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="The file (default: one in outputs/pages).",
+    help="The file (default: in outputs/pages).",
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
 @click.option("--runs", is_flag=True, help="Embed the runs of figures.")

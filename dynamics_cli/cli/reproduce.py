@@ -61,7 +61,7 @@ def reproduce(
     """Reproduce figures of papers and check their claims.
 
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
-    figures one that fails does not stop the others; the exit code is then 6.
+    figures a failed figure does not stop the others; the exit code is then 6.
     """
     from dynamics_cli.reproduction.reproduce import reproduce_figures
 
@@ -129,7 +129,7 @@ def _report(figure: str, outcome: Reproduced, *, as_json: bool, alone: bool) -> 
 
 
 def _document(figure: str, outcome: Reproduced) -> dict[str, Any]:
-    """Return a figure as `--json` shows it; one that failed has no files, and its message under `error`."""
+    """Return a figure as `--json` shows it; a failed figure has no files, and its message under `error`."""
     if isinstance(outcome, DynError):
         return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
     return outcome.as_dict()

@@ -55,7 +55,7 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
 @click.option("--record", type=click.Choice(["light", "ends", "config"]), help="How much each job keeps.")
-@out_option("Directory of the sweep (default: one named after it below outputs/sweeps).")
+@out_option("Directory of the sweep (default: named after it below outputs/sweeps).")
 @click.option(
     "--resume", is_flag=True, expose_value=False, help="Go on with interrupted jobs, as the same command does anyway."
 )

@@ -45,7 +45,7 @@ def _nothing_collected() -> Iterator[None]:
 @arguments.device_option
 @click.option("--backend", metavar="NAME", help="The backend that trains: auto, torch, compiled or flow.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision of weights and data.")
-@arguments.out_option("The run directory itself (default: one named after the config below outputs/runs).")
+@arguments.out_option("The run directory itself (default: named after the config below outputs/runs).")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @arguments.force_option
 @click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")

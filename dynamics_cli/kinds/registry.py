@@ -9,7 +9,7 @@
 The source of a kind that is not bundled is part of the identity of every run that uses it: the whole file and the
 local modules that it imports, or every Python file of the installed package.
 
-`OneOf`, in the annotation of a key, says that its value is one of the kinds of a section.
+`OneOf`, in the annotation of a key, says that its value is a kind of a section.
 """
 
 from __future__ import annotations
@@ -429,7 +429,7 @@ def foreign_sources(config: object) -> dict[str, KindSource]:
 
 
 class OneOf:
-    """Says that the value of a key is one of the kinds of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
+    """Says that the value of a key is a kind of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
 
     Args:
         section: that of the kinds.
