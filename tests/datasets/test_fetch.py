@@ -115,6 +115,7 @@ def test_all_files_are_downloaded_once(
 
 EMPTY_BLOCKS = b"\0\0\0\xff\xff" * 2**15
 """Well-formed gzip out of which nothing comes."""
+BOMB = gzip.compress(bytes(2**24))
 
 
 def flipped(page: bytes) -> bytes:
@@ -148,7 +149,7 @@ FAULTS: dict[str, tuple[Callable[[bytes], Iterable[bytes]], str]] = {  # what is
     "drops": (lambda page: chain([OK], slowly(bytes_of(page))), "it sends less than 1024 bytes a second"),
     "a head in drops": (lambda page: slowly(bytes_of(HEAD + b"X: " + b"x" * 20)), "it takes too long to answer"),
     "no end": (lambda page: chain([OK], endless()), "it sends more than"),
-    "a bomb": (lambda page: [OK, gzip.compress(bytes(2**24))], "its contents have 47057 bytes"),
+    "a bomb": (lambda page: [OK, BOMB], "its contents have 47057 bytes"),
     "another file": (lambda page: [OK, flipped(page)], "its contents have 47056 bytes"),
     "elsewhere": (lambda page: [b"HTTP/1.0 302 Found\r\nLocation: ftp://127.0.0.1/file\r\n\r\n"],
                   "unknown url type: ftp"),
