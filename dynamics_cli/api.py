@@ -1,4 +1,4 @@
-"""What the commands do, as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train ...`.
+"""The commands as functions: `import dynamics_cli as dyn`, then `dyn.train(...)` is `dyn train ...`.
 
 Importing this module is light; each function imports what it needs. Lists of things are tables (see `text.Table`), and
 results that hold more than a table have one as `.rows`; `pandas.DataFrame` takes both as they are.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Which = Run | str | Path
     Drawn = Which | Sweep | Sequence[Which]
     Messages = Callable[[str], None]
-    """Told in one sentence each what a user may want to know."""
+    """Called with sentences for the user."""
     Counted = Callable[[int, int | None], None]
     """Called with how many of how many (None: not known) are done."""
 
@@ -90,7 +90,7 @@ def config_file(text: str) -> Path:
     name = text.removeprefix("./").removeprefix("configs/").removesuffix(".yaml")
     if name in known:
         return known[name]
-    from dynamics_cli.config import ConfigError, Problem
+    from dynamics_cli.config import ConfigError, Mistake
     from dynamics_cli.reproduction.catalogue import configs_of_others
 
     known = {**known, **configs_of_others()}
@@ -98,7 +98,7 @@ def config_file(text: str) -> Path:
         return known[name]
 
     hint = did_you_mean(name, known) or _similar_file(path)
-    raise ConfigError([Problem(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
+    raise ConfigError([Mistake(text, None, "", f"there is no such file, nor a bundled config of this name{hint}")])
 
 
 def _similar_file(path: Path) -> str:
@@ -136,7 +136,7 @@ def train(
         resume: continue an interrupted run.
         force: train again even when the run is there.
         wait: wait for another process that trains the same run, or raise `RunError`.
-        measures: what is recorded beside the weights, in place of what the config says: names, or functions of a state
+        measures: recorded beside the weights, in place of those of the config: names, or functions of a state
             (`kinds.State`: parameters, network, start, problem, iteration) that give a number or an array.
         progress: called now and then with the iteration reached and the last loss.
         messages: told that another process is waited for, or that a run goes on in another environment.
@@ -144,24 +144,19 @@ def train(
 
     Raises:
         ConfigError: the config is not valid; all problems at once.
-        DynError: anything else a user can mend; the subclass says what.
+        DynError: any other mistake that a user can mend.
     """
     from dynamics_cli.training.session import obtain_run, plan_run
 
     loaded = load_config(config, overrides, **settings)
     if measures is not None:
-        loaded = _measuring(loaded, measures)
+        from dynamics_cli.recording.measures import measure_of
+
+        given = [measure_of(measure) if callable(measure) else measure for measure in measures]
+        record = type(loaded.record).model_validate({**dict(loaded.record), "measures": given})
+        loaded = loaded.model_copy(update={"record": record})
     plan = plan_run(loaded, None if out is None else Path(out))
     return obtain_run(plan, resume=resume, force=force, wait=wait, progress=progress, on_wait=messages).run
-
-
-def _measuring(config: RunConfig, measures: Sequence[Any]) -> RunConfig:
-    """Return a config that records the given measures."""
-    from dynamics_cli.recording.measures import measure_of
-
-    given = [measure_of(one) if callable(one) else one for one in measures]
-    record = type(config.record).model_validate({**dict(config.record), "measures": given})
-    return config.model_copy(update={"record": record})
 
 
 def plan(
@@ -173,7 +168,7 @@ def plan(
     force: bool = False,
     **settings: Any,
 ) -> Prospect:
-    """Say what `train` would do with the same arguments, and what it would need: `dyn train --dry-run`.
+    """Return the plan of `train` for the same arguments, and its needs: `dyn train --dry-run`.
 
     Raises as `train`; RunError too where the disk has less room than the run needs.
     """
@@ -206,22 +201,22 @@ def sweep(
     """Train a config over a grid of settings and several seeds: `dyn sweep`.
 
     Args:
-        config: as `load_config` takes it; what its section `sweep` says comes first.
+        config: as `load_config` takes it; its section `sweep` comes first.
         grid: setting -> its values, a sequence or a range such as `"0.1:10:log:25"`; or texts as `--grid` takes them.
             A setting that the section sweeps too takes these values instead.
         together: settings that run together, value by value, with as many values each: `--zip`.
         let: setting -> the expression that computes it, such as `"0.1 / initialization.scale**2"`.
-        seeds: seeds per grid point, by default what the section says, or 1.
+        seeds: seeds per grid point, by default those of the section, or 1.
         overrides: for all jobs, as `load_config` takes them.
-        record: what each job keeps: `light`, the `ends` only, or all that the `config` says; by default that, unless
-            it is too much (see `record.limit_gib`).
+        record: how much each job keeps: `light`, the `ends` only, or all that the `config` says; by default that,
+            unless it is too much (see `record.limit_gib`).
         workers: processes that train; by default one per core, and none where all is done in seconds.
         shard: `(3, 50)` trains the third of fifty parts; the same call without it completes the table.
         executor: any `concurrent.futures.Executor` in place of processes here, such as that of a cluster.
         scheduler: the address of a Dask scheduler, such as `tcp://host:8786`, whose workers train.
         out: directory of the sweep; by default one named after it below `outputs/sweeps`.
         progress: called with the number of jobs that are done, and of all.
-        messages: told what a user should know, that no worker is there, or that runs go on in another environment.
+        messages: told that no worker is there, or that runs go on in another environment.
         settings: top-level settings of all jobs; `seed` is the first one.
 
     Returns:
@@ -252,7 +247,7 @@ def sweep(
 def plan_sweep_needs(
     config: Config, grid: Mapping[str, Any] | Iterable[str] = (), *, out: str | Path | None = None, **plan: Any
 ) -> SweepProspect:
-    """Say what `sweep` would do, and what it would need: `dyn sweep --dry-run`; the arguments are those of `sweep`.
+    """Return the plan of `sweep`, and its needs: `dyn sweep --dry-run`; the arguments are those of `sweep`.
 
     Raises as `sweep`.
     """
@@ -364,7 +359,7 @@ def compare(a: Which, b: Which) -> Comparison:
 
 
 def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepComparison:
-    """Compare two sweeps, unfinished ones too, by the final numbers of the jobs that both have: `dyn compare`.
+    """Compare two sweeps, finished or not, by the final numbers of the jobs that both have: `dyn compare`.
 
     Raises as `dynamics_cli.sweeps.directory.compare_sweeps`.
     """
@@ -374,7 +369,7 @@ def compare_sweeps(a: Sweep | str | Path, b: Sweep | str | Path) -> SweepCompari
 
 
 def _sweep(which: Sweep | str | Path) -> Path:
-    """Return the directory of what can only be a sweep."""
+    """Return the directory of a sweep, where no run can be meant."""
     from dynamics_cli.sweeps.find import sweep_directory
 
     return sweep_directory(which, alone=True) or Path(str(which))
@@ -569,7 +564,7 @@ def _states(run: Run, iterations: Sequence[int], messages: Messages | None) -> l
 
 
 def predictions(run: Which, anyway: Sequence[str] = ()) -> list[Prediction]:
-    """Return what theories predict of a run, with the assumptions that it violates: `dyn plot --theory`.
+    """Return the predictions of theories for a run, with the assumptions that it violates: `dyn plot --theory`.
 
     Each has `name`, `violated`, `curves` (measured beside predicted) and `deviations`; `draw_prediction` of
     `dynamics_cli.analysis` draws it. Theories named in `anyway` predict although their assumptions fail.
@@ -633,7 +628,7 @@ def verify(*paths: str | Path) -> Table:
             below the root of outputs.
 
     Returns:
-        One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, what is still usable.
+        One row for each: its `path`, whether it is `intact`, and the `findings`: file, problem, the usable rest.
 
     Raises RunError: there is no such file, nor a run of this name.
     """
@@ -682,7 +677,7 @@ def _everything() -> list[Path]:
     return [*runs, *sweeps, *list_figures(root / "figures")]
 
 
-# --- what there is
+# --- lists
 
 
 def list_figures(paper: str | None = None) -> Table:
@@ -733,13 +728,18 @@ def list_architectures() -> Table:
 
 
 def _with_keys(section: str) -> Table:
-    from dynamics_cli.config.describe import described_keys, list_kinds
+    from dynamics_cli.config.describe import key_rows, list_kinds
     from dynamics_cli.kinds import get_kind
 
-    return Table(
-        {"kind": one["kind"], "description": one["what"], "keys": described_keys(get_kind(section, one["kind"]))}
-        for one in list_kinds(section)
-    )
+    def keys(kind: str) -> list[dict[str, Any]]:
+        rows = key_rows(get_kind(section, kind))
+        return [
+            {"name": row["name"], "description": " ".join(row["what"].split()), "required": row["required"]}
+            for row in rows
+        ]
+
+    kinds = list_kinds(section)
+    return Table({"kind": row["kind"], "description": row["what"], "keys": keys(row["kind"])} for row in kinds)
 
 
 def list_runs(
@@ -769,7 +769,7 @@ def list_runs(
 
 
 def list_sweeps(root: str | Path | None = None) -> Table:
-    """Return the sweeps that are kept, unfinished ones too: path, status, jobs, how many ended in which way.
+    """Return the sweeps that are kept, finished or not: path, status, jobs, how many ended in which way.
 
     `root` is where they are; by default `outputs/sweeps`.
     """
@@ -783,7 +783,7 @@ def list_sweeps(root: str | Path | None = None) -> Table:
 
 
 def describe_sweep(which: Sweep | str | Path) -> dict[str, Any]:
-    """Return how far a sweep is: settings, jobs by how they ended, failures by message, what runs: `dyn show SWEEP`.
+    """Return how far a sweep is: settings, jobs by how they ended, failures by message, running jobs: `dyn show SWEEP`.
 
     Raises RunError: it is not a sweep, or it is damaged.
     """
@@ -803,7 +803,7 @@ def fetch_data(
     progress: Callable[[str, int, int | None], None] | None = None,
     messages: Messages | None = None,
 ) -> Path:
-    """Download a data set (mnist) and return where it is; what is here is not downloaded again.
+    """Download a data set (mnist) and return where it is; a file that is here is not downloaded again.
 
     Args:
         name: of the data set.
@@ -831,7 +831,7 @@ def add_data(name: str, path: str | Path, *, progress: Counted | None = None, me
         path: of mnist a directory with the four IDX files, which are copied; of dogs-vs-cats train.zip or the folder
             that it unpacks to, whose place is remembered.
         progress: called with the number of images that were read, and of all.
-        messages: told that another process is waited for, and what was found.
+        messages: told that another process is waited for, and how many images there are.
 
     Raises:
         UsageError: there is none of this name that can be added.

@@ -14,7 +14,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LEAST = 14
 """Characters that columns keep which give way."""
 _IN_NUMBER, _HOLD = re.compile(r"(?<=\d) (?=\d|(?:s|min|h|days|B|[KMGTP]iB)\b)"), "\0"
-"""The space in `60 000` and `5.2 h`, and what stands for it while lines are broken."""
+"""The space in `60 000` and `5.2 h`, and the character in its place while lines are broken."""
 _HTML_ROWS, _HTML_CHARACTERS = 50, 200
 """Rows of a table, and characters of a cell, that a notebook shows."""
 
@@ -148,12 +148,12 @@ def pairs(items: Mapping[str, str], *, width: int | None = None) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a cell of a table shows it: floats with six digits, a dash for what is not there."""
+    """Return a value as a cell of a table shows it: floats with six digits, a dash for None."""
     return number(value) if value is None or isinstance(value, float) else str(value)
 
 
 def number(value: float | None) -> str:
-    """Return a number of six digits at most; a dash where there is none."""
+    """Return a number of six digits at most; a dash for None."""
     return "-" if value is None else f"{value:.6g}"
 
 

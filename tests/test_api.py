@@ -240,14 +240,12 @@ def test_sweeps_go_by_the_starts_of_their_names_and_latest() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["--panel", "losses", "--x", "optimizer.lr"],
-            "the panel losses has its own axes; --where KEY=VALUE narrows it",
-        ),
+        (["--panel", "losses", "--x", "optimizer.lr"],
+         "the panel losses has its own axes; --where KEY=VALUE narrows it"),
         (["--where", "optimizer.lr"], "must have the form COLUMN=VALUE"),
         (["--contours"], "contours need numbers and 8 x 8 cells"),
     ],
-)
+)  # fmt: skip
 def test_options_of_pictures_of_a_sweep_that_do_not_fit(arguments: list[str], said: str) -> None:
     grid = {"optimizer.lr": [0.01, 0.02], "architecture.width": [2, 4]}
     dyn.sweep(TOY, grid, overrides={"optimizer.iterations": 5})

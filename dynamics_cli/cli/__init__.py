@@ -1,7 +1,7 @@
 """The command line: `dyn`.
 
-Each command is one module that parses, calls and prints. Modules load when their command is asked for, and what is
-heavy (torch, matplotlib, numpy, pydantic) only inside the command bodies, so that `dyn --help` answers at once.
+Each command is one module that parses, calls and prints. Modules load when their command is asked for, and heavy
+libraries (torch, matplotlib, numpy, pydantic) only inside the command bodies, so that `dyn --help` answers at once.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Directory(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or fail with what is wrong with it."""
+        """Return the path, or fail with the reason why it is none."""
         if "\0" in os.fspath(value):
             self.fail("a name cannot hold a null character", param, ctx)
         return super().convert(value, param, ctx)
@@ -39,7 +39,7 @@ set_option = click.option(
     help="Change one setting, e.g. optimizer.lr=0.01; the value is YAML. Can be repeated.",
 )  # fmt: skip
 device_option = click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to compute (default: what the config says)."
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to compute (default: as the config says)."
 )
 status_option = click.option(
     "--status", "statuses", multiple=True, metavar="STATUS", help="Only runs of this status; can be repeated."
@@ -114,5 +114,5 @@ def complete_figure(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def _begun(names: Any, incomplete: str) -> list[CompletionItem]:
-    """Return the names that begin with what is typed; none where nothing is."""
+    """Return the names that begin with the typed text; none where nothing is typed."""
     return [CompletionItem(name) for name in names if incomplete and name.startswith(incomplete)]

@@ -32,7 +32,7 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="All figures of all papers.")
 @click.option(
     "--null", "nulls", multiple=True, metavar="NAME",
-    help="untrained, early, shuffled, larger, smaller, or one of the figure; repeatable; all by default.",
+    help="untrained, early, shuffled, larger, smaller, or a null of the figure; repeatable; all by default.",
 )  # fmt: skip
 @click.option("--seeds", is_flag=True, help="Check the claims in five disjoint sets of seeds too.")
 @arguments.device_option

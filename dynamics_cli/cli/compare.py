@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -52,7 +52,11 @@ def compare(run_a: str, run_b: str, plot: Path | None, as_json: bool) -> None:
         emit_json(found.as_dict())
         return
     emit(f"A  {found.a.path}\nB  {found.b.path}\n")
-    emit(_settings_text(found) + "\n")
+    shown = [
+        ["-" if value is None else shorten(str(value), SHOWN) for value in both] for both in found.settings.values()
+    ]
+    rows = [[key, *values] for key, values in zip(found.settings, shown, strict=True)]
+    emit((text_table(["setting", "A", "B"], rows) if rows else "the settings are the same") + "\n")
     final = [[name.replace("_", " "), cell(a), cell(b)] for name, (a, b) in found.final.items()]
     emit(text_table(["final", "A", "B"], final) + "\n")
     emit(_differences_text(found))
@@ -73,15 +77,6 @@ def _show_sweeps(found: SweepComparison, *, as_json: bool) -> None:
         for name, one in found.numbers.items()
     ]  # fmt: skip
     emit(text_table(["final", "jobs", "median A", "median B", "max relative difference", "at job of A"], finals))
-
-
-def _settings_text(found: Comparison) -> str:
-    def text(value: Any) -> str:
-        return "-" if value is None else shorten(str(value), SHOWN)
-
-    if not found.settings:
-        return "the settings are the same"
-    return text_table(["setting", "A", "B"], [[key, text(a), text(b)] for key, (a, b) in found.settings.items()])
 
 
 def _differences_text(found: Comparison) -> str:

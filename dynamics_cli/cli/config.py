@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from dynamics_cli.cli.arguments import complete_config, json_option, read_config, set_option
-from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_json
 
 if TYPE_CHECKING:
-    from dynamics_cli.config import Problem
+    from dynamics_cli.config import Mistake
 
 EXAMPLES = """\b
 Examples:
@@ -28,7 +28,7 @@ Example:
 """
 
 
-@click.group("config", cls=Group, epilog=EXAMPLES)
+@click.group("config", cls=CommandGroup, epilog=EXAMPLES)
 def config() -> None:
     """Check config files, or print their JSON Schema."""
 
@@ -40,7 +40,7 @@ def config() -> None:
 def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> None:
     """Check configs without running them.
 
-    FILES are YAML or JSON files, or names of bundled configs; the exit code is 3 when one is wrong. Data files are
+    FILES are YAML or JSON files, or names of bundled configs; the exit code is 3 when a config is wrong. Data files are
     looked for, not read: `dyn train --dry-run` reads them too.
     """
     from dynamics_cli.config import ConfigError
@@ -57,7 +57,7 @@ def check(files: tuple[str, ...], overrides: tuple[str, ...], as_json: bool) -> 
         raise ConfigError(problems)
 
 
-def _problems(file: str, overrides: tuple[str, ...]) -> list[Problem]:
+def _problems(file: str, overrides: tuple[str, ...]) -> list[Mistake]:
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError
     from dynamics_cli.config.load import load_sweep

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dynamics_cli.cli.arguments import json_option, quiet_option
-from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import CountBar, emit, emit_either, emit_json, say
 from dynamics_cli.text import size, text_table
 
@@ -23,7 +23,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 name_argument = click.argument("name", shell_complete=_complete)
 
 
-@click.group("data", cls=Group, epilog="Example: dyn data list")
+@click.group("data", cls=CommandGroup, epilog="Example: dyn data list")
 def data() -> None:
     """Get data sets, and see which are here.
 
@@ -34,7 +34,7 @@ def data() -> None:
 @data.command("list", epilog="Example: dyn data list --json")
 @json_option
 def list_(as_json: bool) -> None:
-    """List data sets, missing ones included."""
+    """List data sets, here or missing."""
     from dynamics_cli.datasets.files.catalogue import list_data
 
     found = list_data()
@@ -59,7 +59,7 @@ def list_(as_json: bool) -> None:
 def fetch(name: str, mirrors: tuple[str, ...], offline: bool, quiet: bool) -> None:
     """Download data set NAME (mnist) from public mirrors.
 
-    What arrives is used only if its SHA-256 is that of the original files; what is here is not downloaded again.
+    A file is used only if its SHA-256 is that of the original; a file that is here is not downloaded again.
     """
     from dynamics_cli import api
 
@@ -109,7 +109,7 @@ def path(name: str, as_json: bool) -> None:
 @name_argument
 @quiet_option
 def remove(name: str, quiet: bool) -> None:
-    """Delete what dyn keeps of data set NAME.
+    """Delete the files that dyn keeps of data set NAME.
 
     That is downloads, copies, decoded images and the remembered place. Files of your own that were added with
     `dyn data add` stay where they are.

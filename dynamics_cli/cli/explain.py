@@ -1,4 +1,4 @@
-"""`dyn explain`: what a kind or a section does."""
+"""`dyn explain`: the description of a kind or a section."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.command(epilog="\b\nExamples:\n  dyn explain architecture.fully_connected\n  dyn explain record")
 @click.argument("kind", shell_complete=_complete)
 def explain(kind: str) -> None:
-    """Explain a kind or a section: what it does, its keys, an example.
+    """Explain a kind or a section: its purpose, its keys, an example.
 
     KIND is `section.kind`, or the kind alone where only one section has it; `dyn list kinds` lists them. A section,
     such as `record`, `sweep` or `dataset`, is explained with all its keys, and `config` with those of a whole config.

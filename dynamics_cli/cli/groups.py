@@ -15,7 +15,7 @@ from dynamics_cli.errors import did_you_mean
 PROGRAM = "dyn"
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group that lists its commands as they were added; a wrong name is answered with the closest right one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -32,8 +32,8 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class RootGroup(Group):
-    """The program itself: commands are imported when asked for; what goes wrong is one message and an exit code."""
+class RootGroup(CommandGroup):
+    """The program itself: commands are imported when asked for; an error is one message and an exit code."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, str], **keywords: Any) -> None:
         """Hold the table: name of a command -> `module:attribute`."""

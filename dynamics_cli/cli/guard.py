@@ -23,7 +23,7 @@ AGAIN_SECONDS = 1.0
 
 
 def guarded(run: Callable[[], Any]) -> int:
-    """Return the exit code of `run` after telling what went wrong; a bug passes through, with its traceback.
+    """Return the exit code of `run` after printing its error; a bug passes through, with its traceback.
 
     SIGTERM ends a command as SIGINT does, with temporary files removed, and with an exit code of its own.
     """
@@ -44,7 +44,7 @@ def guarded(run: Callable[[], Any]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
         _show_traceback()
-        _say(str(error.__cause__ or error) or "interrupted")  # click raises Abort from what says more
+        _say(str(error.__cause__ or error) or "interrupted")  # click raises Abort from an error that says more
         return 128 + stop.number
     except OSError as error:
         if (text := _explained(error)) is None:
@@ -110,7 +110,7 @@ def _say(text: str) -> None:
 
 
 def _explained(error: OSError) -> str | None:
-    """Return what the user can do about an error of the operating system; None for a bug of ours."""
+    """Return the remedy for an error of the operating system; None for a bug of ours."""
     try:
         Path.cwd()
     except OSError:

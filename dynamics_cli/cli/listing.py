@@ -1,4 +1,4 @@
-"""`dyn list`: what there is."""
+"""`dyn list`: figures, papers, configs, kinds, runs and sweeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
-from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_either, emit_json, run_table, say
 from dynamics_cli.text import Table, duration, fitted, pairs, text_table
 
@@ -18,18 +18,18 @@ Examples:
 """
 
 
-@click.group("list", cls=Group, epilog=EXAMPLES)
+@click.group("list", cls=CommandGroup, epilog=EXAMPLES)
 def list_() -> None:
     """List figures, papers, configs, kinds of parts, runs, or sweeps."""
 
 
 @list_.command(epilog="Example: dyn list figures --paper boursier2022")
-@click.option("--paper", metavar="KEY", help="Only those of one paper.")
+@click.option("--paper", metavar="KEY", help="Only figures of one paper.")
 @json_option
 def figures(paper: str | None, as_json: bool) -> None:
     """List the figures that can be reproduced.
 
-    The time is what each takes on two CPU cores, training included. A variant is the same figure of other runs, such as
+    The time is that of two CPU cores, training included. A variant is the same figure of other runs, such as
     `flow`, gradient flow itself: `dyn reproduce FIGURE --variant NAME`.
     """
     from dynamics_cli import api
@@ -130,7 +130,7 @@ def runs(root: Path | None, statuses: tuple[str, ...], sweep: str | None, as_jso
 @click.option("--root", type=click.Path(path_type=Path), metavar="DIR", help="Look in DIR (default: outputs/sweeps).")
 @json_option
 def sweeps(root: Path | None, as_json: bool) -> None:
-    """List the sweeps that are kept, unfinished ones too."""
+    """List the sweeps that are kept, finished or not."""
     from dynamics_cli import api
 
     found = api.list_sweeps(root)

@@ -1,4 +1,4 @@
-"""`dyn new`: begin a kind or a paper of one's own from a template that runs as it is."""
+"""`dyn new`: begin a kind or a paper of your own from a template that runs as it is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, say
 
 _into = click.option(
@@ -21,7 +21,7 @@ def _complete_section(ctx: click.Context, param: click.Parameter, incomplete: st
     return [CompletionItem(name) for name in SECTIONS if name.startswith(incomplete)]
 
 
-@click.group("new", cls=Group, epilog="Example: dyn new kind measure distance")
+@click.group("new", cls=CommandGroup, epilog="Example: dyn new kind measure distance")
 def new() -> None:
     """Begin a kind or a paper of your own."""
 

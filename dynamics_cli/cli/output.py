@@ -1,4 +1,4 @@
-"""What commands print: data on stdout, messages and progress on stderr, JSON that any program can read."""
+"""Output of commands: data on stdout, messages and progress on stderr, JSON that any program can read."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Bar:
         return self
 
     def begin(self, **options: Any) -> tqdm[NoReturn]:
-        """Show a new bar, after ending the one that is shown."""
+        """End the bar that is shown, and show a new bar."""
         from tqdm import tqdm
 
         self.close()

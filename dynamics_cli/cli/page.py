@@ -31,9 +31,9 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.argument("what", nargs=-1, metavar="[RUN_SWEEP_FIGURE_OR_PAPER]...", shell_complete=_complete)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="The file (default: one in outputs/pages).",
+    help="The file (default: in outputs/pages).",
 )  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="All papers: the report of what was reproduced.")
+@click.option("--all", "everything", is_flag=True, help="All papers: the report of all that was reproduced.")
 @click.option("--runs", is_flag=True, help="Embed the runs of figures.")
 @click.option("--live", is_flag=True, help="Write the file again and again while the run goes on.")
 @click.option(
@@ -49,8 +49,8 @@ def page(
     """Write one HTML file that shows everything, offline.
 
     Of a run its curves, a slider through its states, its config and where it was made; of several runs their curves
-    over one another and what differs; of a sweep its phase diagram; of figures and papers (that `dyn reproduce` made)
-    the pictures and every claim. The file needs no server and asks for nothing.
+    over one another and the settings that differ; of a sweep its phase diagram; of figures and papers (that
+    `dyn reproduce` made) the pictures and every claim. The file needs no server and asks for nothing.
     """
     if everything == bool(what):
         raise click.UsageError("say what to show: runs, sweeps, figures, papers, or --all")

@@ -15,7 +15,6 @@ from dynamics_cli.text import text_table
 
 if TYPE_CHECKING:
     from dynamics_cli.analysis import Prediction
-    from dynamics_cli.plotting.time_axis import LogAxes
 
 EXAMPLES = """\b
 Examples:
@@ -63,7 +62,9 @@ Examples:
 @click.option(
     "--animate", is_flag=True, help="Write a GIF, and an MP4 where ffmpeg is installed; panels only if asked for too."
 )
-@click.option("--theory", is_flag=True, help="Draw what theories predict beside the run; panels only if asked for too.")
+@click.option(
+    "--theory", is_flag=True, help="Draw the predictions of theories beside the run; panels only if asked for too."
+)
 @click.option(
     "--anyway", multiple=True, metavar="THEORY",
     help="With --theory: draw this one although its assumptions fail; can be repeated.",
@@ -72,16 +73,15 @@ Examples:
 @quiet_option
 @json_option
 def plot(
-    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], measure: str | None, x: str | None,
-    y: str | None, color: str | None, where: tuple[str, ...], contours: bool, log: LogAxes | None,
-    x_scale: str | None, formats: tuple[str, ...], out: Path | None, animate: bool, theory: bool,
-    anyway: tuple[str, ...], list_panels: bool, quiet: bool, as_json: bool,
+    *, runs: tuple[str, ...], panels: tuple[str, ...], iterations: tuple[int, ...], formats: tuple[str, ...],
+    out: Path | None, animate: bool, theory: bool, anyway: tuple[str, ...], list_panels: bool, quiet: bool,
+    as_json: bool, **drawing: Any,
 ) -> None:  # fmt: skip
     """Draw panels of a run or a sweep, or several runs together.
 
     RUN is a directory, the (start of the) name or hash of a run or a sweep below outputs, or `latest`; DIR:k is replica
     k of runs trained together, SWEEP:k job k of a sweep. Of a sweep phase diagrams and curves are drawn. Which panels
-    there are depends on what the run is: --list says. Of several RUNs the loss, and each measure that all of them have,
+    there are depends on the run: --list says. Of several RUNs the loss, and each measure that all of them have,
     are drawn into one picture.
     """
     from dynamics_cli import api
@@ -89,11 +89,12 @@ def plot(
     from dynamics_cli.runs.store import layout
     from dynamics_cli.sweeps.find import run_of_job, sweep_directory
 
-    columns = {name: value for name, value in (("x", x), ("y", y), ("color", color)) if value is not None}
+    columns = {name: value for name in ("x", "y", "color") if (value := drawing.pop(name)) is not None}
+    where: tuple[str, ...] = drawing.pop("where")
     sweep = sweep_directory(runs[0]) if len(runs) == 1 else None
     if (sweep is not None or len(runs) > 1) and (animate or iterations or theory):
-        what = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
-        raise click.UsageError(f"{what}: --at, --animate and --theory go with a run")
+        why = "a sweep has no states" if sweep else "several runs are drawn over all iterations"
+        raise click.UsageError(f"{why}: --at, --animate and --theory go with a run")
     if odd := [text for text in where if "=" not in text]:
         raise click.UsageError(f"--where {odd[0]!r} must have the form COLUMN=VALUE")
     if anyway and not theory:
@@ -101,7 +102,7 @@ def plot(
     drawn = list(runs) if len(runs) > 1 else sweep or named.load_run(run_of_job(runs[0]), whole=True)
     if list_panels:
         offered = api.list_panels(drawn)
-        emit_either(offered, text_table(["panel", "what it shows"], offered.cells()), as_json=as_json)
+        emit_either(offered, text_table(["panel", "shows"], offered.cells()), as_json=as_json)
         return
     from dynamics_cli.plotting.style import save
 
@@ -117,7 +118,7 @@ def plot(
     files += _draw_theories(predicted, folder, formats, message)
     if panels or iterations or columns or not (animate or theory):
         settings = dict(text.split("=", 1) for text in where)
-        asked = api.Drawing(panels, iterations, measure, columns, settings, contours, log, x_scale)
+        asked = api.Drawing(panels, iterations, columns=columns, where=settings, **drawing)
         for stem, figure in api.pictures(drawn, asked, message):
             files += save(figure, folder / stem, formats)
     if animate and not isinstance(drawn, Path | list):
@@ -135,7 +136,7 @@ def plot(
 def _draw_theories(
     predicted: Sequence[Prediction], folder: Path, formats: Sequence[str], message: Callable[[str], None]
 ) -> list[Path]:
-    """Draw what can be predicted, tell which assumptions fail, and return the files."""
+    """Draw the predictions, name the assumptions that fail, and return the files."""
     from dynamics_cli.analysis import draw_prediction
     from dynamics_cli.plotting.style import save
 

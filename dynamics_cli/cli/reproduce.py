@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from dynamics_cli.text import text_table
 if TYPE_CHECKING:
     from dynamics_cli.reproduction.reproduce import FigureResult
 
-    Outcome = FigureResult | DynError
+    Reproduced = FigureResult | DynError
 
 NOT_REPRODUCED = 5
 SOME_FAILED = 6
@@ -62,15 +61,22 @@ def reproduce(
     """Reproduce figures of papers and check their claims.
 
     Trains or reuses the runs that a figure needs, checks what the paper claims, and writes picture and JSON. Of several
-    figures one that fails does not stop the others; the exit code is then 6.
+    figures a failed figure does not stop the others; the exit code is then 6.
     """
+    from dynamics_cli.reproduction.reproduce import reproduce_figures
+
     chosen = chosen_figures(figures, paper, variant, everything=everything)
     if notes is not None:
         from dynamics_cli.reproduction.claims import rewrite
 
         rewrite(notes, {})  # refuses a file that cannot take the claims before anything is trained
-    results: dict[str, Outcome] = {}
-    for figure, outcome in _outcomes(chosen, silent=quiet or as_json, options={"variant": variant, **options}):
+    results: dict[str, Reproduced] = {}
+    silent = quiet or as_json
+    done = reproduce_figures(
+        chosen, variant=variant, messages=partial(say, quiet=silent),
+        progress=lambda name, total: TrainingBar(total, label=name, shown=not silent), **options,
+    )  # fmt: skip
+    for figure, outcome in done:
         results[figure] = outcome
         _report(figure, outcome, as_json=as_json, alone=len(chosen) == 1)
     if as_json:
@@ -99,17 +105,7 @@ def chosen_figures(figures: tuple[str, ...], paper: str | None, variant: str | N
     return [one.id for one in listed]
 
 
-def _outcomes(chosen: list[str], *, silent: bool, options: dict[str, Any]) -> Iterator[tuple[str, Outcome]]:
-    """Reproduce one figure after the other, with a bar for every run that is trained."""
-    from dynamics_cli.reproduction.reproduce import reproduce_figures
-
-    def watch(name: str, total: int) -> TrainingBar:
-        return TrainingBar(total, label=name, shown=not silent)
-
-    return reproduce_figures(chosen, progress=watch, messages=partial(say, quiet=silent), **options)
-
-
-def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> None:
+def _report(figure: str, outcome: Reproduced, *, as_json: bool, alone: bool) -> None:
     """Print a figure as soon as it is done.
 
     Raises DynError: the only figure asked for has failed.
@@ -132,14 +128,14 @@ def _report(figure: str, outcome: Outcome, *, as_json: bool, alone: bool) -> Non
     emit("")
 
 
-def _document(figure: str, outcome: Outcome) -> dict[str, Any]:
-    """Return a figure as `--json` shows it; one that failed has no files, and its message under `error`."""
+def _document(figure: str, outcome: Reproduced) -> dict[str, Any]:
+    """Return a figure as `--json` shows it; a failed figure has no files, and its message under `error`."""
     if isinstance(outcome, DynError):
         return {"figure": figure, "files": [], "claims": [], "runs": [], "error": str(outcome)}
     return outcome.as_dict()
 
 
-def _summarize(results: dict[str, Outcome]) -> None:
+def _summarize(results: dict[str, Reproduced]) -> None:
     """Print one line for each of several figures."""
     from dynamics_cli.reproduction.claims import summary
 
@@ -150,7 +146,7 @@ def _summarize(results: dict[str, Outcome]) -> None:
     emit(text_table(["figure", "outcome"], rows))
 
 
-def _leave(results: dict[str, Outcome], *, strict: bool) -> None:
+def _leave(results: dict[str, Reproduced], *, strict: bool) -> None:
     """Exit with the code of the worst that happened."""
     failed = [figure for figure, outcome in results.items() if isinstance(outcome, DynError)]
     missed = [figure for figure, out in results.items() if not isinstance(out, DynError) and not out.reproduced]

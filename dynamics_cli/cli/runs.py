@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dynamics_cli.cli.arguments import complete_run, json_option, root_option, status_option
-from dynamics_cli.cli.groups import Group
+from dynamics_cli.cli.groups import CommandGroup
 from dynamics_cli.cli.output import emit, emit_json, run_table, say
 from dynamics_cli.text import Table, size
 
@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.group("runs", cls=Group, epilog=EXAMPLES)
+@click.group("runs", cls=CommandGroup, epilog=EXAMPLES)
 def runs() -> None:
     """Delete runs."""
 
@@ -35,7 +35,7 @@ def runs() -> None:
 @status_option
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only runs unchanged for so many days.")
 @root_option
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Only list the runs that would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 def prune(
@@ -66,7 +66,7 @@ def prune(
         if not yes:
             say(run_table(found))
             _ask(f"delete {_count(found)}?")
-        # one by one: those that were shown and no others
+        # run by run: exactly the runs that were shown
         shown = [prune_runs(run["path"], statuses=statuses, older_than=older_than) for run in found]
         found = Table(run for gone in shown for run in gone)
     if as_json:

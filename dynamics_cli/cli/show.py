@@ -30,9 +30,10 @@ Examples:
 def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Show a run, a sweep or a resolved config.
 
-    Of a sweep: how far it is, failures by their messages, what is running. Of a run: status, final numbers, settings
-    and files. Of a config: every key with its value, and what is swept. RUN_OR_CONFIG is a config file or the name of a
-    bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is job k.
+    Of a sweep: how far it is, failures by their messages, running jobs. Of a run: status, final numbers, settings and
+    files. Of a config: every key with its value, and the settings that are swept. RUN_OR_CONFIG is a config file or the
+    name of a bundled config; a directory, the (start of the) name or hash of a run or a sweep, or `latest`; SWEEP:k is
+    job k.
     """
     from dynamics_cli import api
     from dynamics_cli.sweeps.find import run_of_job, sweep_directory
@@ -58,7 +59,7 @@ def show(run_or_config: str, overrides: tuple[str, ...], as_json: bool) -> None:
 
 
 def _is_run(text: str) -> bool:
-    """Whether a run is meant; files and bundled configs are known as such without what reads runs."""
+    """Whether a run is meant; files and bundled configs are told apart without importing the reader of runs."""
     if os.path.isfile(text) or text in bundled_configs():  # noqa: PTH113 - `Path.is_file` raises for a name too long
         return False
     from dynamics_cli.runs.named import stands_for_run
@@ -67,7 +68,7 @@ def _is_run(text: str) -> bool:
 
 
 def _show_config(text: str, overrides: tuple[str, ...], *, as_json: bool) -> None:
-    """Print a config, and below it what is swept; keys that are left to the sweep have their first values."""
+    """Print a config, and below it the sweep; keys that are left to the sweep have their first values."""
     from dynamics_cli import api
     from dynamics_cli.config import ConfigError, to_yaml
     from dynamics_cli.config.dump import to_plain

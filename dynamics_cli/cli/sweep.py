@@ -54,10 +54,12 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The first seed (default: that of the config).")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes for jobs that cannot be batched.")
-@click.option("--record", type=click.Choice(["light", "ends", "config"]), help="What each job keeps.")
-@out_option("Directory of the sweep (default: one named after it below outputs/sweeps).")
-@click.option("--resume", is_flag=True, help="Go on with what was interrupted, which the same command does anyway.")
-@click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
+@click.option("--record", type=click.Choice(["light", "ends", "config"]), help="How much each job keeps.")
+@out_option("Directory of the sweep (default: named after it below outputs/sweeps).")
+@click.option(
+    "--resume", is_flag=True, expose_value=False, help="Go on with interrupted jobs, as the same command does anyway."
+)
+@click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @click.option("--shard", metavar="K/N", help="Train one of N parts; the command without --shard completes the table.")
 @click.option("--status", is_flag=True, help="Only say how far it is.")
 @click.option("--engine", type=click.Choice(ENGINES), default="local", help="Where it runs (default: here).")
@@ -70,18 +72,18 @@ An expression of --let holds numbers, keys, + - * / ** and parentheses, min, max
 @quiet_option
 @json_option
 def sweep(
-    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, resume: bool, dry_run: bool,
-    shard: str | None, engine: str, scheduler: str | None, status: bool, script_only: bool, quiet: bool, as_json: bool,
-    **planned: Any,
+    *, config: str, grid: tuple[str, ...], workers: int | None, out: Path | None, dry_run: bool, shard: str | None,
+    engine: str, scheduler: str | None, status: bool, quiet: bool, as_json: bool, **planned: Any,
 ) -> None:  # fmt: skip
     """Train a config over a grid and several seeds.
 
     The grid stands in the section `sweep` of the config (keys grid, zip, let, seeds, record), in options, or in both.
-    Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips what is
-    done; a job that fails does not stop the others (exit code 6).
+    Jobs of equal shape are trained together, the others in processes of their own. The same sweep again skips jobs that
+    are done; a job that fails does not stop the others (exit code 6).
     """
     planned["messages"] = partial(say, quiet=quiet)
     of_slurm = {name: planned.pop(name) for name in ("array", "partition", "time", "mem")}
+    script_only = planned.pop("script_only")
     if engine != "slurm" and (script_only or any(of_slurm.values())):
         raise click.UsageError("--script-only, --array, --partition, --time and --mem go with --engine slurm")
     if (engine == "dask") != (scheduler is not None):
@@ -145,7 +147,7 @@ def _show_needs(found: SweepProspect, *, as_json: bool) -> None:
 
 
 def _by_slurm(array: JobArray, *, script_only: bool, as_json: bool) -> bool:
-    """Submit what is not done, or say where it stands; return whether all is done, so that the table can be written."""
+    """Submit the parts that are not done, or print the queue; return whether all are done, for the table."""
     if script_only:
         emit(array.script())
         return False

@@ -43,16 +43,16 @@ def _nothing_collected() -> Iterator[None]:
 @arguments.set_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Replace the seed of the config.")
 @arguments.device_option
-@click.option("--backend", metavar="NAME", help="What trains: auto, torch, compiled or flow.")
+@click.option("--backend", metavar="NAME", help="The backend that trains: auto, torch, compiled or flow.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision of weights and data.")
-@arguments.out_option("The run directory itself (default: one named after the config below outputs/runs).")
+@arguments.out_option("The run directory itself (default: named after the config below outputs/runs).")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @arguments.force_option
 @click.option("--no-wait", is_flag=True, help="Refuse, instead of waiting, when another process trains this run.")
 @click.option(
     "--replicas", type=click.IntRange(1), metavar="N", help="Train N seeds together, into one sweep directory."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would run, and what it would need.")
+@click.option("--dry-run", is_flag=True, help="Only print the plan and its needs.")
 @arguments.quiet_option
 @arguments.json_option
 @_nothing_collected()
@@ -63,7 +63,7 @@ def train(
     """Train the network of a config.
 
     CONFIG is a YAML or JSON file, or the name of a bundled config (`dyn list configs`). The same config is the same
-    run: one that is finished is shown again, not trained again.
+    run: a finished run is shown again, not trained again.
     """
     if resume and force:
         raise click.UsageError("--resume continues a run and --force starts over; give one of them")
@@ -136,7 +136,7 @@ def _show(run: Run, *, as_json: bool) -> None:
 
 
 def _show_prospect(plan: Plan, *, resume: bool, force: bool, as_json: bool) -> None:
-    """Print what training would do and need."""
+    """Print the plan of training and its needs."""
     from dynamics_cli.training.prospect import not_formulas, prospect
 
     found, needs = prospect(plan, resume=resume, force=force), plan.needs

@@ -1,4 +1,4 @@
-"""`dyn verify`: are the files of runs and figures what was written?"""
+"""`dyn verify`: do the files of runs and figures have the contents that were written?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Examples:
 
 \b
 Exit codes:
-  0 everything is what was written, 7 something is damaged, missing, or of a newer version of dyn
+  0 every file is intact, 7 a file is damaged, missing, or of a newer version of dyn
 """
 
 
@@ -31,8 +31,8 @@ def verify(paths: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Check runs and figures against their checksums.
 
     RUN_OR_FIGURE is the directory or the name of a run or a sweep, or the JSON beside a figure, which stands for the
-    pictures and tables that it names and for the runs that it was drawn from. Told is which file is damaged, what is
-    wrong with it, and what can still be used.
+    pictures and tables that it names and for the runs that it was drawn from. The command names each damaged file, its
+    damage, and the parts that can still be used.
     """
     from dynamics_cli import api
 

@@ -1,4 +1,4 @@
-"""Configs: their schema, how they are read and checked, and what makes two of them the same run.
+"""Configs: their schema, how they are read and checked, and when two of them are the same run.
 
 >>> from dynamics_cli.config import load_config
 >>> config = load_config({
@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from dynamics_cli.config.dump import to_yaml
-from dynamics_cli.config.errors import ConfigError, Problem
+from dynamics_cli.config.errors import ConfigError, Mistake
 from dynamics_cli.config.identity import NUMERICS_VERSION, run_directory_name, run_hash
 from dynamics_cli.config.load import load_config
 from dynamics_cli.config.schema import json_schema
@@ -25,7 +25,7 @@ from dynamics_cli.kinds import RunConfig
 __all__ = [
     "NUMERICS_VERSION",
     "ConfigError",
-    "Problem",
+    "Mistake",
     "RunConfig",
     "json_schema",
     "load_config",

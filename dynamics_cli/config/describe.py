@@ -74,7 +74,7 @@ def find_explained(name: str) -> type[Section] | str:
 
 
 def explain(kind: str) -> str:
-    """Return what a kind or a section does, its keys with types and defaults, and a config with it: `dyn explain`.
+    """Return the purpose of a kind or a section, its keys with types and defaults, and a config: `dyn explain`.
 
     Raises:
         UsageError: there is no such kind or section; the message names the closest one.
@@ -132,14 +132,6 @@ def key_rows(cls: type[Section]) -> list[dict[str, Any]]:
         what = below.get("description", "")
         rows.append({"name": key, "type": kind, "required": field.is_required(), "default": default, "what": what})
     return [row for row in rows if row["name"] != "kind"]
-
-
-def described_keys(cls: type[Kind]) -> list[dict[str, Any]]:
-    """Return name and description of the keys of a kind, and whether they must be given."""
-    return [
-        {"name": row["name"], "description": " ".join(row["what"].split()), "required": row["required"]}
-        for row in key_rows(cls)
-    ]
 
 
 def example(cls: type[Section]) -> str:

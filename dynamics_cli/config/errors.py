@@ -1,4 +1,4 @@
-"""What is wrong with a config, and where: all of it at once."""
+"""Mistakes in a config, all told at once, each with its place."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dynamics_cli.errors import InputError
 LONGEST = 1000
 """Characters that are told of a name, a key or a message; each may hold a text as long as the file."""
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Where a value stands in a config: `("dataset", "x", 0)` is `dataset.x[0]`."""
 
 
-def key_text(path: Path) -> str:
+def key_text(path: KeyPath) -> str:
     """Return `path` as people write it: `dataset.x[0]`; empty for the whole config."""
     text = ""
     for part in path:
@@ -23,8 +23,8 @@ def key_text(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong: where it was written, which key it concerns, what to do about it."""
+class Mistake:
+    """A mistake in a config: where it was written, the key, the remedy."""
 
     file: str
     """The file as the user named it, or `--set`, `<config>` (a mapping), `<settings>` (keyword arguments)."""
@@ -33,7 +33,7 @@ class Problem:
     key: str
     """The key, as `section.key`; empty when it concerns the whole file."""
     message: str
-    """What is wrong, what is allowed, and what was probably meant."""
+    """The mistake, the allowed values, and the value that was probably meant."""
 
     def __str__(self) -> str:
         where = _short(self.file) if self.line is None else f"{_short(self.file)}:{self.line}"
@@ -47,6 +47,6 @@ def _short(text: str) -> str:
 class ConfigError(InputError):
     """A config cannot be used; `problems` lists everything that is wrong with it."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Mistake]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = list(problems)

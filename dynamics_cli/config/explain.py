@@ -1,17 +1,16 @@
-"""Pydantic's errors in our words: what is wrong, what is allowed, and what was probably meant."""
+"""Pydantic's errors in words: the mistake, the allowed values, and the value that was probably meant."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dynamics_cli.config.errors import Path, Problem, key_text
-from dynamics_cli.config.schema import kinds, known_keys, node_at
-from dynamics_cli.config.source import Source
+from dynamics_cli.config.errors import KeyPath, Mistake, key_text
+from dynamics_cli.config.schema import kinds, known_keys, node_at, value_at
+from dynamics_cli.config.source import Written
 from dynamics_cli.config.text import LIMIT, describe, listing, show
 from dynamics_cli.errors import alternatives, did_you_mean
 from dynamics_cli.kinds.registry import kept_origin
@@ -24,10 +23,17 @@ OTHERS = "; `dyn --with FILE` loads others"
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 
 
-def explain(error: ValidationError, source: Source) -> list[Problem]:
+def explain(error: ValidationError, source: Written) -> list[Mistake]:
     """Return the problems of `error` with the lines of `source`; values already complained about are left out."""
-    told = {path: message for path, message in _messages(error, source.data) if not source.is_broken(path)}
-    lists: Counter[Path] = Counter()
+    told: dict[KeyPath, str] = {}
+    for detail in error.errors(include_url=False, include_context=False)[:MAX_EXPLAINED]:
+        path, takes_list = _path(detail["loc"])
+        if takes_list is not None and takes_list != isinstance(value_at(_without_places(path), source.data), list):
+            continue  # the other alternative of the union has the error that matters
+        path, message = _message(detail, path, source.data)
+        if not source.is_broken(path):
+            told[path] = message
+    lists: Counter[KeyPath] = Counter()
     problems = []
     for path, message in told.items():
         root = _without_places(path)
@@ -42,9 +48,9 @@ def explain(error: ValidationError, source: Source) -> list[Problem]:
     return problems
 
 
-def _origin(path: Path, message: str, source: Source) -> str:
+def _origin(path: KeyPath, message: str, source: Written) -> str:
     """Return where a kind that is unknown here came from, when the config is that of a run that kept its source."""
-    kind = _value(path, source.data)
+    kind = value_at(path, source.data)
     if not isinstance(kind, str) or not message.startswith("unknown kind"):
         return ""
     directory = source.origin(path).directory
@@ -52,28 +58,19 @@ def _origin(path: Path, message: str, source: Source) -> str:
     return f"; it came from {origin}: `dyn --with {directory} ...` takes the copy that the run keeps" if origin else ""
 
 
-def _without_places(path: Path) -> Path:
+def _without_places(path: KeyPath) -> KeyPath:
     while path and isinstance(path[-1], int):
         path = path[:-1]
     return path
 
 
-def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    details = error.errors(include_url=False, include_context=False)
-    for detail in details[:MAX_EXPLAINED]:
-        path, takes_list = _path(detail["loc"])
-        if takes_list is not None and takes_list != isinstance(_value(_without_places(path), data), list):
-            continue  # the other alternative of the union is the one to talk about
-        yield _message(detail, path, data)
-
-
-def _path(loc: tuple[int | str, ...]) -> tuple[Path, bool | None]:
+def _path(loc: tuple[int | str, ...]) -> tuple[KeyPath, bool | None]:
     """Return where in `data` pydantic's `loc` is, without the alternatives of unions that it passes.
 
     The second value says, in such a union (all of ours are of a list and something else), whether the error is about
     the alternative that takes a list; None outside of such a union.
     """
-    path: Path = ()
+    path: KeyPath = ()
     takes_list = None
     for part in loc:
         if isinstance(part, str) and part.startswith(("literal[", "list[", "dict[")):
@@ -83,16 +80,9 @@ def _path(loc: tuple[int | str, ...]) -> tuple[Path, bool | None]:
     return path, takes_list
 
 
-def _value(path: Path, data: object) -> object:
-    for part in path:
-        if isinstance(data, dict) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
-            data = data.get(part) if isinstance(data, dict) else data[int(part)]
-        else:
-            return None
-    return data
-
-
-def _message(detail: ErrorDetails, path: Path, data: dict[str, Any]) -> tuple[Path, str]:
+def _message(  # noqa: PLR0911 - one return a mistake
+    detail: ErrorDetails, path: KeyPath, data: dict[str, Any]
+) -> tuple[KeyPath, str]:
     node = node_at(path, data)
     found = detail["input"]
     match detail["type"]:
@@ -104,7 +94,11 @@ def _message(detail: ErrorDetails, path: Path, data: dict[str, Any]) -> tuple[Pa
             return (*path, "kind"), f"is missing; allowed are {listing(kinds(path, data))}"
         case "union_tag_invalid":
             kind, path = (found, path) if isinstance(found, str) else (found["kind"], (*path, "kind"))
-            return path, _unknown_kind(kind, kinds(path[:-1] if path[-1] == "kind" else path, data))
+            allowed = kinds(path[:-1] if path[-1] == "kind" else path, data)
+            if not isinstance(kind, str):
+                return path, f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
+            close = did_you_mean(kind, allowed)
+            return path, f"unknown kind {kind!r}; allowed are {listing(allowed)}{close}{OTHERS}"
     if isinstance(found, str) and found in kinds(path, data):
         return path, f"must be a section (a mapping), not one word (did you mean {key_text(path)}.kind?)"
     message = f"must be {describe(node or {}, found)}, not {show(found)}"
@@ -137,17 +131,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _unknown_kind(kind: object, allowed: list[str]) -> str:
-    if not isinstance(kind, str):
-        return f"must be {alternatives([repr(word) for word in allowed])}, not {show(kind)}"
-    return f"unknown kind {kind!r}; allowed are {listing(allowed)}{did_you_mean(kind, allowed)}{OTHERS}"
-
-
-def _unknown_key(path: Path, data: dict[str, Any]) -> str:
+def _unknown_key(path: KeyPath, data: dict[str, Any]) -> str:
     if path == ("extends",):
         return "can only be written in a config file"
     *above, key = path
-    section = _value(tuple(above), data)
+    section = value_at(tuple(above), data)
     kind = section.get("kind") if isinstance(section, dict) else None
     allowed = known_keys(tuple(above), kind, data) or []
     of_kind = f" of kind {kind!r}" if kind is not None and kinds(tuple(above), data) else ""

@@ -8,10 +8,10 @@ import stat
 from collections.abc import Iterator
 from functools import reduce
 from operator import getitem
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynamics_cli.config.errors import ConfigError, Path, Problem, key_text
+from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake, key_text
 from dynamics_cli.config.reader import MAPPING
 from dynamics_cli.kinds import RunConfig, Section, Sections
 from dynamics_cli.kinds.base import kinds_in
@@ -27,7 +27,7 @@ class _Part(NamedTuple):
     value: object
     """The section itself, which thereby lives as long as its `id` is asked for."""
     text: str
-    missing: list[Problem]
+    missing: list[Mistake]
     sources: dict[str, str]
 
 
@@ -41,7 +41,7 @@ def _part(config: RunConfig, key: str, value: Any, parts: Parts) -> _Part:
         return found
     if not isinstance(value, Section):  # small numbers have no `id` of their own
         return _Part(value, "" if value is None else _entry(key, value), [], {})
-    missing = [Problem(MAPPING, None, key_text(path), why) for path, why in check_files({key: value})]
+    missing = [Mistake(MAPPING, None, key_text(path), why) for path, why in check_files({key: value})]
     plain: Any = config.model_dump(include={key}, exclude_none=True)
     for path, file in () if missing else named_files({key: value}):
         *above, last = path
@@ -101,10 +101,10 @@ def run_directory_name(config: RunConfig, identity: str) -> str:
 
 def _file_hash(file: str, key: str) -> str:
     try:
-        with FilePath(file).open("rb") as stream:
+        with Path(file).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ConfigError([Problem(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]) from error
+        raise ConfigError([Mistake(MAPPING, None, key, f"{file} cannot be read: {error.strerror}")]) from error
 
 
 def _positive_zeros(value: Any) -> Any:
@@ -116,14 +116,14 @@ def _positive_zeros(value: Any) -> Any:
     return value + 0.0 if isinstance(value, float) else value
 
 
-def check_files(sections: Sections) -> Iterator[tuple[Path, str]]:
+def check_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:
     """Yield the files that sections name and that are not there."""
     for path, file in named_files(sections):
-        if why := _unusable(FilePath(file)):
+        if why := _unusable(Path(file)):
             yield path, why
 
 
-def _unusable(file: FilePath) -> str | None:
+def _unusable(file: Path) -> str | None:
     """Return why there is no ordinary file to read, None when there is one."""
     try:
         mode = file.stat().st_mode
@@ -136,7 +136,7 @@ def _unusable(file: FilePath) -> str | None:
     return None if stat.S_ISREG(mode) else f"{file} is not an ordinary file"
 
 
-def named_files(sections: Sections) -> Iterator[tuple[Path, str]]:
+def named_files(sections: Sections) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key and the name of every file that a config names."""
     for path, kind in kinds_in(sections):
         for key, file in kind.files():

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from dynamics_cli.config.errors import ConfigError, Path, Problem
+from dynamics_cli.config.errors import ConfigError, KeyPath, Mistake
 from dynamics_cli.config.explain import explain
 from dynamics_cli.config.identity import check_files
 from dynamics_cli.config.nodes import MAX_VALUES, TOO_MANY
 from dynamics_cli.config.reader import Assignment, apply, apply_settings, read_file, read_mapping
 from dynamics_cli.config.schema import SweepSection
-from dynamics_cli.config.source import Source
+from dynamics_cli.config.source import Written
 from dynamics_cli.kinds import Finding, Kind, RunConfig, Section, Sections
 from dynamics_cli.kinds.base import KEEP_UNKNOWN, kinds_in
 from dynamics_cli.kinds.registry import find_kind, one_of
@@ -82,7 +82,7 @@ def written_config(
     source: str | os.PathLike[str] | Mapping[str, object],
     overrides: Sequence[str | Assignment] = (),
     **settings: object,
-) -> Source:
+) -> Written:
     """Return a config as it is written, with all that it extends and all changes, before anything is validated.
 
     Raises:
@@ -115,7 +115,7 @@ def self_contained(
 
 def load_sweep(
     source: str | os.PathLike[str] | Mapping[str, object], overrides: Sequence[str] = ()
-) -> tuple[SweepSection | None, Source]:
+) -> tuple[SweepSection | None, Written]:
     """Return the section `sweep` of a config, None where it has none, and the config as it is written.
 
     Raises:
@@ -147,7 +147,7 @@ def _count(value: object) -> int:
     return 1
 
 
-def _make_paths_absolute(source: Source) -> None:
+def _make_paths_absolute(source: Written) -> None:
     for path, cls, keys in _written_kinds(RunConfig, source.data, ()):
         for key in cls.file_keys:
             if isinstance(written := keys.get(key), str):
@@ -155,8 +155,8 @@ def _make_paths_absolute(source: Source) -> None:
 
 
 def _written_kinds(
-    section: type[BaseModel], data: dict[str, Any], path: Path
-) -> Iterator[tuple[Path, type[Kind], dict[str, Any]]]:
+    section: type[BaseModel], data: dict[str, Any], path: KeyPath
+) -> Iterator[tuple[KeyPath, type[Kind], dict[str, Any]]]:
     """Yield every kind that is written in `data` as a mapping and is there: where, its class and its keys."""
     for key, field in section.model_fields.items():
         value, note = data.get(key), one_of(field)
@@ -172,7 +172,7 @@ def _written_kinds(
                 yield from _written_kinds(cls, item, below)
 
 
-def _validate(source: Source, check_files_exist: bool, keep_unknown: bool) -> tuple[RunConfig | None, list[Problem]]:
+def _validate(source: Written, check_files_exist: bool, keep_unknown: bool) -> tuple[RunConfig | None, list[Mistake]]:
     """Return the config, if each value is right, and everything that is wrong."""
     config, problems = None, list(source.problems)
     context = {KEEP_UNKNOWN: keep_unknown}
@@ -191,7 +191,7 @@ def check_sections(sections: Sections) -> Iterator[Finding]:
 
     Kinds below a kind, such as those of a teacher, are checked together with each other.
     """
-    above: dict[Path, Mapping[str, Any]] = {(): sections}
+    above: dict[KeyPath, Mapping[str, Any]] = {(): sections}
     for path, kind in kinds_in(sections):
         above[path] = {name: one for name, one in kind if isinstance(one, Kind)}
         own = above.get(path[:-1], {}) if len(path) > 1 else {}
@@ -217,12 +217,12 @@ def _adapters() -> dict[str, TypeAdapter[Any]]:
     return {name: TypeAdapter[Any](Annotated[field.annotation, field]) for name, field in fields}  # type: ignore[arg-type]
 
 
-def _in_order(problems: Iterable[Problem]) -> list[Problem]:
+def _in_order(problems: Iterable[Mistake]) -> list[Mistake]:
     """Sort by line within each file, files in the order in which they first appear; of many only the first are kept."""
     problems = list(dict.fromkeys(problems))
     files = list(dict.fromkeys(problem.file for problem in problems))
     ordered = sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or 0))
     if len(ordered) <= MAX_TOLD:
         return ordered
-    rest = Problem(ordered[MAX_TOLD].file, None, "", f"and {len(ordered) - MAX_TOLD} more problems")
+    rest = Mistake(ordered[MAX_TOLD].file, None, "", f"and {len(ordered) - MAX_TOLD} more problems")
     return [*ordered[:MAX_TOLD], rest]

@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from dynamics_cli.config.errors import Path, Problem, key_text
-from dynamics_cli.config.source import Origin, Source
+from dynamics_cli.config.errors import KeyPath, Mistake, key_text
+from dynamics_cli.config.source import Place, Written
 
 MAX_DEPTH = 20
 """Levels of nesting in a config; the schema needs five."""
 MAX_VALUES = 50_000
-"""Values in a config, keys included; what takes more belongs into a data file. Reading so many takes about a second."""
+"""Values in a config, keys included; larger data belong into a file. Reading so many takes about a second."""
 SPARE = 1_000
 """Values that a text with its aliases may hold beyond that: a config at the limit reads back with its defaults."""
 MAX_DIGITS = 400
@@ -106,9 +106,9 @@ def _without_tabs(text: str) -> str:
     return text.replace("\t", " ")  # a tab inside a text is written \t in valid JSON
 
 
-def read_text(text: str, file: str, directory: FilePath, has_lines: bool = True) -> Source:
+def read_text(text: str, file: str, directory: Path, has_lines: bool = True) -> Written:
     """Read one YAML (or JSON) document; `file` names it in messages, its relative paths belong to `directory`."""
-    source = Source(None, {(): Origin(file, 1 if has_lines else None, directory)})
+    source = Written(None, {(): Place(file, 1 if has_lines else None, directory)})
     line = None
     try:
         node = _compose(text)
@@ -132,21 +132,21 @@ def read_text(text: str, file: str, directory: FilePath, has_lines: bool = True)
 class _Reader:
     """Turns the nodes of one text into plain data, and notes the line of every value."""
 
-    def __init__(self, source: Source, has_lines: bool) -> None:
+    def __init__(self, source: Written, has_lines: bool) -> None:
         self._source, self._has_lines = source, has_lines
         self._of_text = source.origins[()]
         self._inside: set[int] = set()
         self._count = 0
 
-    def _note(self, path: Path, node: Node) -> None:
+    def _note(self, path: KeyPath, node: Node) -> None:
         line = node.start_mark.line + 1 if self._has_lines else None
         self._source.origins[path] = replace(self._of_text, line=line)
 
-    def _complain(self, node: Node, path: Path, message: str) -> None:
+    def _complain(self, node: Node, path: KeyPath, message: str) -> None:
         line = node.start_mark.line + 1 if self._has_lines else None
-        self._source.problems.append(Problem(self._of_text.file, line, key_text(path), message))
+        self._source.problems.append(Mistake(self._of_text.file, line, key_text(path), message))
 
-    def convert(self, node: Node, path: Path) -> Any:
+    def convert(self, node: Node, path: KeyPath) -> Any:
         """Return the plain data of `node`, noting the origin of every value below it."""
         self._note(path, node)
         self._count += 1
@@ -164,7 +164,7 @@ class _Reader:
         self._inside.discard(id(node))
         return value
 
-    def _converted(self, node: Node, path: Path) -> Any:
+    def _converted(self, node: Node, path: KeyPath) -> Any:
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, MappingNode) and kind == "map":
             return self._mapping(node, path)
@@ -175,7 +175,7 @@ class _Reader:
         tag = node.tag.replace(_TAG, "!!")
         return self._source.refuse(path, f"the YAML tag {tag!r} is not allowed: a config holds only plain values")
 
-    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
+    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         lines: dict[str, int] = {}
         for key_node, value_node in node.value:
@@ -195,7 +195,7 @@ class _Reader:
             self._note((*path, key), key_node)  # the line of the key, not that of the value
         return mapping
 
-    def _scalar(self, node: ScalarNode, kind: str, path: Path) -> Any:
+    def _scalar(self, node: ScalarNode, kind: str, path: KeyPath) -> Any:
         try:
             return _value(node.value, kind)
         except (ValueError, KeyError):  # an explicit tag that does not fit, or a number of too many digits

@@ -11,12 +11,12 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.errors import KeyPath, Mistake, key_text
 from dynamics_cli.config.nodes import MAX_DEPTH, TOO_DEEP, read_text
-from dynamics_cli.config.source import Origin, Source, merge
+from dynamics_cli.config.source import Place, Written, merge
 from dynamics_cli.config.text import SECTIONS, show
 from dynamics_cli.errors import UsageError
 from dynamics_cli.text import jsonable
@@ -35,12 +35,12 @@ _MAX_BITS = 1024
 NO_SUCH_FILE = "there is no such file"
 
 
-def read_file(path: str | os.PathLike[str]) -> Source:
+def read_file(path: str | os.PathLike[str]) -> Written:
     """Read a config file and the chain of files that it extends; nothing is validated, problems are collected."""
-    return _with_parents(_read_file(FilePath(path)), [_resolved(FilePath(path))])
+    return _with_parents(_read_file(Path(path)), [_resolved(Path(path))])
 
 
-def read_mapping(mapping: Mapping[str, object]) -> Source:
+def read_mapping(mapping: Mapping[str, object]) -> Written:
     """Take a config from a mapping; relative paths in it are relative to the working directory.
 
     Tuples and arrays (anything with `tolist`) become lists, paths become texts.
@@ -48,16 +48,16 @@ def read_mapping(mapping: Mapping[str, object]) -> Source:
     return _with_parents(plain(mapping, MAPPING), [])
 
 
-def plain(mapping: Mapping[str, object], name: str) -> Source:
+def plain(mapping: Mapping[str, object], name: str) -> Written:
     """Take plain data from a mapping, called `name` in messages, without following `extends`."""
-    source = Source({}, {(): Origin(name, None, FilePath.cwd())})
+    source = Written({}, {(): Place(name, None, Path.cwd())})
     source.data = _plain(mapping, (), source)
     return source
 
 
-def _read_file(path: FilePath) -> Source:
+def _read_file(path: Path) -> Written:
     """Read one file alone."""
-    source = Source({}, {(): Origin(str(path), None, path.absolute().parent)})
+    source = Written({}, {(): Place(str(path), None, path.absolute().parent)})
     told, line = "", None
     try:
         text = _contents(path).decode("utf-8-sig")
@@ -84,7 +84,7 @@ def _read_file(path: FilePath) -> Source:
     return source.give_up(told, line) if told else source
 
 
-def _contents(path: FilePath) -> bytes:
+def _contents(path: Path) -> bytes:
     """Return the contents of a file of reasonable size; raise ValueError for another, or for a pipe or a device."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -96,7 +96,7 @@ def _contents(path: FilePath) -> bytes:
     return data
 
 
-def _with_parents(source: Source, chain: list[FilePath]) -> Source:
+def _with_parents(source: Written, chain: list[Path]) -> Written:
     """Merge `source` over what it extends; `chain` holds the files that led here, to refuse a cycle."""
     if "extends" not in source.data:
         return source
@@ -108,7 +108,7 @@ def _with_parents(source: Source, chain: list[FilePath]) -> Source:
     else:
         origin = source.origin(("extends",))
         # shown as the child was named: relative where that was
-        named = FilePath(origin.file).parent / extends if origin.line is not None else FilePath(extends)
+        named = Path(origin.file).parent / extends if origin.line is not None else Path(extends)
         resolved = _resolved(origin.directory / extends)
         if resolved not in chain and len(chain) < MAX_CHAIN:
             parent = _read_file(named)
@@ -122,7 +122,7 @@ def _with_parents(source: Source, chain: list[FilePath]) -> Source:
     return source
 
 
-def _resolved(path: FilePath) -> FilePath:
+def _resolved(path: Path) -> Path:
     """Return `path` without links, or as it is when there can be no such file (reading it will tell why)."""
     try:
         return path.resolve()
@@ -130,7 +130,7 @@ def _resolved(path: FilePath) -> FilePath:
         return path
 
 
-def _plain(value: object, path: Path, source: Source) -> Any:
+def _plain(value: object, path: KeyPath, source: Written) -> Any:
     """Return `value` of plain types only, noting what cannot be."""
     if len(path) > MAX_DEPTH:
         return source.refuse(path, TOO_DEEP)
@@ -146,18 +146,18 @@ def _plain(value: object, path: Path, source: Source) -> Any:
             told = "an integer of so many digits is not allowed"
         case None | bool() | int() | float() | str():
             return value
-        case FilePath():
+        case Path():
             return str(value)
     return source.refuse(path, told)
 
 
-def _items(mapping: Mapping[Any, object], path: Path, source: Source) -> Iterator[tuple[str, Any]]:
+def _items(mapping: Mapping[Any, object], path: KeyPath, source: Written) -> Iterator[tuple[str, Any]]:
     for key, value in mapping.items():
         if isinstance(key, str):
             yield key, _plain(value, (*path, key), source)
         else:
             origin = source.origins[()]
-            source.problems.append(Problem(origin.file, None, key_text(path), f"a key must be a text, not {show(key)}"))
+            source.problems.append(Mistake(origin.file, None, key_text(path), f"a key must be a text, not {show(key)}"))
 
 
 SET = "--set"
@@ -180,10 +180,10 @@ class Assignment(NamedTuple):
 
     path: tuple[str, ...]
     value: Any
-    origin: Origin
+    origin: Place
 
 
-def apply(source: Source, overrides: Iterable[str | Assignment]) -> None:
+def apply(source: Written, overrides: Iterable[str | Assignment]) -> None:
     """Apply each `key=value` to `source`, the value read as YAML; problems are added to those of `source`.
 
     A mapping replaces its section. Kinds are set first, whatever the order: setting one keeps the keys beside it that
@@ -196,7 +196,7 @@ def apply(source: Source, overrides: Iterable[str | Assignment]) -> None:
         source.assign(path, deepcopy(value), origin)
 
 
-def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
+def apply_settings(source: Written, settings: Mapping[str, object]) -> None:
     """Replace top-level keys of `source`; None means that the setting was not given."""
     given = plain({key: value for key, value in settings.items() if value is not None}, SETTINGS)
     source.problems += given.problems
@@ -205,17 +205,17 @@ def apply_settings(source: Source, settings: Mapping[str, object]) -> None:
     source.broken |= given.broken
 
 
-def _assignment(text: str, source: Source) -> Assignment | None:
+def _assignment(text: str, source: Written) -> Assignment | None:
     key, equals, written = text.partition("=")
     path = tuple(part.strip() for part in key.split("."))
     if not equals or not all(path):
-        source.problems.append(Problem(SET, None, "", f"{text!r} must have the form section.key=value"))
+        source.problems.append(Mistake(SET, None, "", f"{text!r} must have the form section.key=value"))
         return None
-    reading = read_text(written, SET, FilePath.cwd(), has_lines=False)
+    reading = read_text(written, SET, Path.cwd(), has_lines=False)
     if reading.problems:
         source.problems += [
-            Problem(SET, None, key_text(path) + (f".{problem.key}" if problem.key else ""), problem.message)
+            Mistake(SET, None, key_text(path) + (f".{problem.key}" if problem.key else ""), problem.message)
             for problem in reading.problems
         ]
         return None
-    return Assignment(path, reading.data, Origin(SET, None, FilePath.cwd()))
+    return Assignment(path, reading.data, Place(SET, None, Path.cwd()))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dynamics_cli.config.errors import Path
+from dynamics_cli.config.errors import KeyPath
 from dynamics_cli.kinds import Kind, PositiveInt, Record, RunConfig, Section, all_kinds
 from dynamics_cli.kinds.registry import SECTIONS
 
@@ -22,7 +22,7 @@ Node = dict[str, Any]
 
 
 class SweepSection(Section):
-    """What `dyn sweep` varies: a section of a config file that is no part of any of its runs."""
+    """The settings that `dyn sweep` varies: a section of a config file that is no part of any of its runs."""
 
     example = """\
 sweep:
@@ -90,7 +90,7 @@ def _docstrings(cls: type[Section]) -> dict[str, str]:
 
 @cache
 def _written(module: str) -> dict[str, dict[str, str]]:
-    """Return class -> field -> the text below it, of the classes of a module; nothing of one that has no source."""
+    """Return class -> field -> the text below it, of the classes of a module; nothing without a source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, SyntaxError, KeyError):  # typed into a console
@@ -107,7 +107,7 @@ def _written(module: str) -> dict[str, dict[str, str]]:
 
 
 def _notes(node: Any) -> Iterator[Node]:
-    """Yield what `OneOf` left in a schema, wherever it stands."""
+    """Yield the notes that `OneOf` left in a schema, wherever they stand."""
     if isinstance(node, dict) and isinstance(node.get("kinds"), str):
         yield node
     for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
@@ -150,7 +150,7 @@ def json_schema() -> dict[str, Any]:
     partial["PartialRunConfig"]["properties"]["extends"] = {
         "type": "string",
         "minLength": 1,
-        "description": "A config that this one extends, relative to it: what stands here replaces what stands there.",
+        "description": "A config that this one extends, relative to it: values here replace values there.",
     }
     return {
         "$schema": DIALECT,
@@ -185,7 +185,7 @@ def _resolved(node: Node) -> Node:
 
 
 def _branches(node: Node) -> dict[str, Node]:
-    """Return the schema of each kind by name; empty for what has no kinds."""
+    """Return the schema of each kind by name; empty where a section has no kinds."""
     if "discriminator" in node:
         options = [_resolved(option) for option in node["oneOf"]]
         return {option["properties"]["kind"]["const"]: option for option in options}
@@ -197,7 +197,7 @@ def _default_kind(branches: Mapping[str, Node]) -> str | None:
     return next((kind for kind, node in branches.items() if "default" in node["properties"]["kind"]), None)
 
 
-def node_at(path: Path, data: object) -> Node | None:
+def node_at(path: KeyPath, data: object) -> Node | None:
     """Return the schema of the value at `path`, where `data` (the whole config) says which kinds hold on the way.
 
     None when the schema has nothing there. A section that has kinds comes back as the choice between them.
@@ -218,7 +218,7 @@ def node_at(path: Path, data: object) -> Node | None:
             if not values:
                 return None
             node = values[0]
-        data = _below(data, part)
+        data = value_at((part,), data)
     return _resolved(node)
 
 
@@ -231,19 +231,23 @@ def _section(node: Node, data: object) -> Node:
     return branches.get(kind, {}) if isinstance(kind, str) else {}
 
 
-def _below(data: object, part: str | int) -> object:
-    if isinstance(part, int):
-        return data[part] if isinstance(data, list) and part < len(data) else None
-    return data.get(part) if isinstance(data, Mapping) else None
+def value_at(path: KeyPath, data: object) -> object:
+    """Return the value at `path` of plain data; None where there is none."""
+    for part in path:
+        if isinstance(part, int):
+            data = data[part] if isinstance(data, list) and part < len(data) else None
+        else:
+            data = data.get(part) if isinstance(data, Mapping) else None
+    return data
 
 
-def kinds(path: Path, data: object = None) -> list[str]:
+def kinds(path: KeyPath, data: object = None) -> list[str]:
     """Return the kinds that the section at `path` has, by name; empty when it has none."""
     node = node_at(path, data)
     return [] if node is None else list(_branches(node))
 
 
-def known_keys(path: Path, kind: object = None, data: object = None) -> list[str] | None:
+def known_keys(path: KeyPath, kind: object = None, data: object = None) -> list[str] | None:
     """Return the keys of the section at `path` under `kind`; None when there is no such section or kind."""
     node = node_at(path, data)
     if node is None:

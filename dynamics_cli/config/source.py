@@ -4,75 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
-from dynamics_cli.config.errors import Path, Problem, key_text
+from dynamics_cli.config.errors import KeyPath, Mistake, key_text
 from dynamics_cli.config.schema import kinds, known_keys
 
 
 @dataclass(frozen=True)
-class Origin:
+class Place:
     """Where a value was written."""
 
     file: str
     """File as named to the user, or a word such as `--set`."""
     line: int | None
     """Line in it, from 1."""
-    directory: FilePath
-    """What relative paths written there are relative to."""
+    directory: Path
+    """The directory to which relative paths written there belong."""
 
 
 @dataclass
-class Source:
-    """Plain data (mappings, lists, texts, numbers, booleans, None), where each value comes from, and what was wrong."""
+class Written:
+    """Plain data (mappings, lists, texts, numbers, booleans, None), the place of each value, and the mistakes."""
 
     data: Any
-    origins: dict[Path, Origin]
-    problems: list[Problem] = field(default_factory=list)
-    broken: set[Path] = field(default_factory=set)
+    origins: dict[KeyPath, Place]
+    problems: list[Mistake] = field(default_factory=list)
+    broken: set[KeyPath] = field(default_factory=set)
     """Values already complained about; validation passes over them."""
     readable: bool = True
     """False when nothing could be read, so that there is nothing to validate."""
 
-    def origin(self, path: Path) -> Origin:
+    def origin(self, path: KeyPath) -> Place:
         """Return where the value at `path`, or else the closest section around it, was written."""
         while path not in self.origins:
             path = path[:-1]
         return self.origins[path]
 
-    def is_broken(self, path: Path) -> bool:
-        """Return whether the value at `path`, or what it is part of, has been complained about."""
+    def is_broken(self, path: KeyPath) -> bool:
+        """Return whether the value at `path`, or a section around it, has been complained about."""
         return any(path[:length] in self.broken for length in range(len(path) + 1))
 
-    def problem(self, path: Path, message: str) -> Problem:
+    def problem(self, path: KeyPath, message: str) -> Mistake:
         """Return a problem with the value at `path`."""
         origin = self.origin(path)
-        return Problem(origin.file, origin.line, key_text(path), message)
+        return Mistake(origin.file, origin.line, key_text(path), message)
 
-    def refuse(self, path: Path, message: str) -> None:
+    def refuse(self, path: KeyPath, message: str) -> None:
         """Note a problem with the value at `path`, which validation passes over."""
         self.problems.append(self.problem(path, message))
         self.broken.add(path)
 
-    def give_up(self, message: str, line: int | None) -> Source:
+    def give_up(self, message: str, line: int | None) -> Written:
         """Note why nothing can be read, and return itself."""
         self.data, self.readable = {}, False
-        self.problems.append(Problem(self.origins[()].file, line, "", message))
+        self.problems.append(Mistake(self.origins[()].file, line, "", message))
         return self
 
-    def assign(self, path: tuple[str, ...], value: object, origin: Origin) -> None:
+    def assign(self, path: tuple[str, ...], value: object, origin: Place) -> None:
         """Set the value at `path`, creating the sections above it; a set `kind` drops the keys it does not know.
 
         A number stands for the place of a value that a list has. Something on the way that is no section is a problem.
         """
         section: Any = self.data
-        place: Path = ()
+        place: KeyPath = ()
         for depth, part in enumerate(path):
             in_list = isinstance(section, list) and part.isdecimal() and int(part) < len(section)
             if not in_list and not isinstance(section, dict):
                 told = f"{key_text(place)} is not a section with keys"
-                self.problems.append(Problem(origin.file, None, key_text(path), told))
+                self.problems.append(Mistake(origin.file, None, key_text(path), told))
                 return
             key: Any = int(part) if in_list else part
             place = (*place, key)
@@ -92,15 +92,15 @@ class Source:
         self.origins[place] = origin
 
 
-def unknown_to_kind(path: Path, section: Mapping[str, Any], kind: object) -> list[str]:
+def unknown_to_kind(path: KeyPath, section: Mapping[str, Any], kind: object) -> list[str]:
     """Return the keys of `section` that `kind` does not know; none when the section or the kind is unknown."""
     known = known_keys(path, kind) if kinds(path) else None
     return [] if known is None else [key for key in section if key not in known]
 
 
-def merge(parent: Source, child: Source) -> Source:
+def merge(parent: Written, child: Written) -> Written:
     """Return the parent's data with the child's over it, key by key; problems of both are kept."""
-    return Source(
+    return Written(
         data=_merge_sections(parent.data, child.data, ()),
         origins={**parent.origins, **child.origins},
         problems=[*parent.problems, *child.problems],
@@ -109,7 +109,7 @@ def merge(parent: Source, child: Source) -> Source:
     )
 
 
-def _merge_sections(parent: dict[str, Any], child: dict[str, Any], path: Path) -> dict[str, Any]:
+def _merge_sections(parent: dict[str, Any], child: dict[str, Any], path: KeyPath) -> dict[str, Any]:
     merged = dict(parent)
     if "kind" in child and child["kind"] != parent.get("kind"):
         for stale in unknown_to_kind(path, parent, child["kind"]):

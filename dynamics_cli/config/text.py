@@ -1,9 +1,10 @@
-"""Words for what a config key allows and for what was found there instead."""
+"""Words for the values that a config key allows, and for a value that was found instead."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from dynamics_cli.errors import alternatives
@@ -13,7 +14,7 @@ SECTIONS = "name, dataset, architecture, initialization, loss and optimizer"
 
 
 def describe(node: dict[str, Any], found: object = None) -> str:  # noqa: PLR0911 - one return a type
-    """Return what the JSON Schema `node` allows, e.g. `an integer >= 1`; `found` decides which bounds matter."""
+    """Return the values that the JSON Schema `node` allows, `an integer >= 1`; `found` decides which bounds matter."""
     if "anyOf" in node:
         return alternatives([word for option in node["anyOf"] for word in _words(option, found)])
     if "enum" in node or "const" in node:
@@ -45,7 +46,7 @@ def listing(words: list[str]) -> str:
 
 
 def _words(node: dict[str, Any], found: object) -> list[str]:
-    """Return what is allowed as separate alternatives; an empty value is allowed silently."""
+    """Return the allowed values as separate alternatives; an empty value is allowed silently."""
     if node.get("type") == "null":
         return []
     words = [node["const"]] if "const" in node else node.get("enum")
@@ -73,22 +74,14 @@ def _text_limits(node: dict[str, Any]) -> str:
 
 
 def _plural(node: dict[str, Any]) -> str:
-    match node.get("type"):
-        case "array":
-            empty = "non-empty " if node.get("minItems") else ""
-            return f"{empty}lists of {_plural(node['items'])}"
-        case "integer":
-            return f"integers{_bounds(node, None)}"
-        case "number":
-            return f"numbers{_bounds(node, None)}"
-        case "object":
-            return "mappings"
-        case _:
-            return "texts"
+    """Return `integers >= 1` for `an integer >= 1`; of words and kinds only that they are texts or mappings."""
+    if node.get("type") not in ("array", "integer", "number"):
+        return "mappings" if node.get("type") == "object" else "texts"
+    return re.sub(r"^an? (non-empty )?(\w+)", r"\1\2s", describe(node))
 
 
 def show(found: object) -> str:  # noqa: PLR0911 - one return a type
-    """Return a short rendering of what was found, with its type where that is the point."""
+    """Return a value in short, with its type where the type is the mistake."""
     match found:
         case None:
             return "empty (null)"

@@ -25,7 +25,7 @@ initialization: {kind: unbalanced, scale: 0.1}
     p: Annotated[int, Field(ge=2)]
     """The modulus."""
     operation: Literal["add", "subtract", "multiply"] = "add"
-    """What is computed modulo p."""
+    """The operation modulo p."""
     train_fraction: Share = 0.5
     """Share of the p^2 pairs that is trained on, drawn at random; the others are held out."""
     labels: Literal["one_hot", "classes"] = "one_hot"
@@ -73,7 +73,7 @@ class Polynomial(Dataset, kind="polynomial"):
 
 
 class LowRank(Dataset):
-    """What is known of `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank` columns."""
+    """Knowledge of `W* = scale sqrt(rows columns) U V^T / ||U V^T||` for Gaussian `U`, `V` of `rank` columns."""
 
     rows: PositiveInt
     """Rows of the matrix."""
@@ -84,7 +84,7 @@ class LowRank(Dataset):
     scale: Positive = 1.0
     """Root mean square of its entries."""
     noise: NonNegative = 0.0
-    """Standard deviation of Gaussian noise on what is seen."""
+    """Standard deviation of Gaussian noise on the observations."""
 
     def check(self, sections: Sections) -> Iterator[Finding]:
         """Yield a rank that no such matrix has."""

@@ -21,14 +21,14 @@ Digit = Annotated[int, Field(ge=0, le=9)]
 
 
 class Digits(Dataset):
-    """What data sets made of MNIST's handwritten digits share: rows of 784 pixels, ordered by class."""
+    """Common part of data sets of MNIST's handwritten digits: rows of 784 pixels, ordered by class."""
 
     random = False
 
     source: Literal["auto", "subset", "full"] = "auto"
     """`subset`: the 1000 training and 200 held-out images of each digit that come with dyn; `full`: all 70 000, which
     `dyn data fetch mnist` downloads; `auto`: the subset when it holds all that is asked for, else the full set if it is
-    there. The run records which one it was."""
+    there. The run records the source."""
     per_class: PositiveInt | None = None
     """Train on the first so many images of each digit; by default on all that the source has."""
     test: bool = True
@@ -38,7 +38,7 @@ class Digits(Dataset):
     scale: Literal["unit", "raw"] = "unit"
     """Pixels from 0 to 1, or from 0 to 255 as in the files; 0 is the background."""
     center: bool = False
-    """Subtract the mean training image from all images, held-out ones included."""
+    """Subtract the mean training image from all images, held-out images included."""
     append_bias: bool = False
     """Append a constant 1 to every input, so that the last hidden weight is a bias."""
 
@@ -191,7 +191,7 @@ class DogsVsCats(Dataset, kind="dogs_vs_cats"):
         return self if self.images is not None else self.model_copy(update={"images": find_place().key})
 
     def load(self, streams: Streams) -> Samples:
-        """Return images as rows of 3 size^2 numbers from 0 to 1, training and held-out ones.
+        """Return images as rows of 3 size^2 numbers from 0 to 1, for training and held out.
 
         Rows are float32, half the memory of float64: 25 000 images of 64 x 64 pixels take 1.2 GB.
 
@@ -225,7 +225,7 @@ def light_effect(images: NDArray[np.uint8], bright: NDArray[np.bool_]) -> NDArra
     """Scale pixels 0..255 to 0..127, or to 128..255 where `bright`, so that brightness alone tells the classes apart.
 
     Each pixel value is halved and rounded down, and 128 is added to bright images: both halves of the scale are used
-    fully, and what an image shows stays the same up to one part in 255. The paper states the two ranges only.
+    fully, and the image stays the same up to one part in 255. The paper states the two ranges only.
 
     Args:
         images: pixels (n, ...), one image a row.

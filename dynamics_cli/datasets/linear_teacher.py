@@ -39,7 +39,7 @@ class Gaussians(Signed, kind="gaussians"):
     per_class: PositiveInt
     """Training points of each class."""
     mean: Coordinates
-    """Mean of the positive class; the negative one has the opposite. Coordinates left out are 0."""
+    """Mean of the positive class; that of the negative class is the opposite. Coordinates left out are 0."""
     dim: PositiveInt | None = None
     """Input dimension; by default the number of coordinates of `mean`."""
     deviation: Positive
@@ -107,7 +107,7 @@ class LinearTeacher(Signed, kind="linear_teacher"):
     dim: PositiveInt
     """Input dimension."""
     margin: NonNegative = 0.0
-    """Least distance of every point from the teacher's hyperplane; closer ones are drawn again."""
+    """Least distance of every point from the teacher's hyperplane; closer points are drawn again."""
     n_test: PositiveInt | None = None
     """Number of held-out points."""
     append_bias: bool = False

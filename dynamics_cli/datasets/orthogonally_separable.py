@@ -61,7 +61,7 @@ class OrthogonallySeparable(Dataset, kind="orthogonally_separable"):
 
 
 def _draw(rng: Generator, count: int, z: Floats, *, filtered: bool) -> tuple[Floats, Floats]:
-    """Return what is kept of `count` draws: inputs (k, dim) and labels (k,)."""
+    """Return the kept points of `count` draws: inputs (k, dim) and labels (k,)."""
     s = rng.choice([-1.0, 1.0], count)
     x = s[:, None] * np.abs(rng.standard_normal((count, len(z))))
     kept = x @ z >= 0 if filtered else np.ones(count, bool)

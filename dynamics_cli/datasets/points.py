@@ -1,4 +1,4 @@
-"""Points written in the config, or read from `.npz` and `.csv` files; orthonormal ones (Boursier et al. 2022, A. 1)."""
+"""Points of the config, or read from `.npz` and `.csv` files; orthonormal points (Boursier et al. 2022, A. 1)."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@
 - `dyn --with FILE`, and `DYN_WITH` (paths joined as in `PATH`), import a Python file; `--with RUN_DIRECTORY` imports
   the copies of such files that a run keeps.
 - Installed packages name modules by entry points of the group `dyn.kinds`. They are imported when a kind is asked for
-  that is not there, or when all kinds are listed. One that is broken is reported once, on stderr, and hides no other.
+  that is not there, or when all kinds are listed. A broken package is reported once, on stderr, and hides no other.
 
 The source of a kind that is not bundled is part of the identity of every run that uses it: the whole file and the
 local modules that it imports, or every Python file of the installed package.
 
-`OneOf`, in the annotation of a key, says that its value is one of the kinds of a section.
+`OneOf`, in the annotation of a key, says that its value is a kind of a section.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ SECTIONS = {
     "snapshots": "recording",
     "theory": "theory",
 }
-"""What has kinds, in the order of a config -> the room of the program that holds those that come with it.
+"""Section that has kinds, in the order of a config -> the room of the program that holds the bundled kinds.
 
-Folders in a room, and modules whose name begins with `_`, are not looked into. Theories that only one paper needs are
+Folders in a room, and modules whose name begins with `_`, are not looked into. Theories of a single paper are
 in `experiments/<paper>/theory/`.
 """
 GROUP = "dyn.kinds"
@@ -62,12 +62,12 @@ WITH = "DYN_WITH"
 PARTS = "parts"
 """Folder of a run directory with copies of the sources of its kinds."""
 RUN_INFO = "run.json"
-"""What a run directory says of itself, such as where its kinds came from."""
+"""The description of a run in its directory, such as where its kinds came from."""
 _PREFIX = "dyn_parts_"
 
 
 @dataclass(frozen=True)
-class Source:
+class KindSource:
     """Where foreign kinds were read from."""
 
     origin: str
@@ -89,10 +89,10 @@ class Source:
         return f"{self.origin.removesuffix('.py')}-{self.sha256[:12]}"
 
 
-_SOURCES: dict[str, Source] = {}
+_SOURCES: dict[str, KindSource] = {}
 """Name of a module that was loaded from outside -> its source."""
 _NEWEST: dict[Path, str] = {}
-"""A file that was loaded -> the module made of it last; one made of an earlier version has given up its kinds."""
+"""A file that was loaded -> the module made of it last; a module of an earlier version has given up its kinds."""
 
 
 def find_kind(section: str, name: str) -> type[Kind] | None:
@@ -177,7 +177,7 @@ def _load_path(path: Path) -> None:
         load_package(path)
     elif path.is_dir():
         for copy in sorted((path / PARTS).glob("*-*")):
-            if not copy.name.endswith(f"-{Source('', _python_files(copy, copy)).sha256[:12]}"):
+            if not copy.name.endswith(f"-{KindSource('', _python_files(copy, copy)).sha256[:12]}"):
                 raise InputError(f"--with {path}: {copy} is not the source that was used: it is damaged, or was edited")
             main = copy / f"{copy.name.rpartition('-')[0]}.py"
             if main.is_file():  # else it is the copy of a package, which is installed again, not imported from here
@@ -189,7 +189,7 @@ def _load_path(path: Path) -> None:
 def _load_file(path: Path) -> None:
     if path.suffix != ".py" or (path.exists() and not path.is_file()):  # a pipe would be waited for
         raise InputError(f"--with {path}: a Python file (.py), a run directory or a folder of papers is needed")
-    source = Source(path.name, _local_files(path))
+    source = KindSource(path.name, _local_files(path))
     name = f"{_PREFIX}{path.stem}_{source.sha256[:12]}"
     if (earlier := _NEWEST.get(path, name)) != name:
         forget(earlier)
@@ -233,8 +233,8 @@ def _importing(path: Path) -> Iterator[None]:
         raise InputError(f"--with {path}: {why}") from error
 
 
-def _check_local_modules(path: Path, source: Source) -> None:
-    """Refuse a file that was given other modules than those beside it: they would not be what its identity says."""
+def _check_local_modules(path: Path, source: KindSource) -> None:
+    """Refuse a file that was given other modules than the files beside it: its identity would name the wrong source."""
     for name, contents in list(source.files.items())[1:]:
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         place = getattr(sys.modules.get(module), "__file__", None)
@@ -247,7 +247,7 @@ def kept_origin(directory: Path, kind: str) -> str | None:
     try:
         kinds = json.loads((directory / RUN_INFO).read_bytes())["kinds"]
         return next((str(about["from"]) for name, about in kinds.items() if name.endswith(f".{kind}")), None)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run, or a damaged one, which others tell
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run, or a damaged run, of which others tell
         return None
 
 
@@ -259,7 +259,7 @@ def loaded_packages() -> list[Path]:
 def load_package(path: Path) -> ModuleType:
     """Import the package in a folder, and its module `kinds` where it has one; return the package.
 
-    One inside another package has the name that it has there.
+    A package inside another has the name that it has there.
 
     Raises:
         InputError: it cannot be imported, or another package has its name.
@@ -319,13 +319,13 @@ def _load_packages() -> None:
 
 
 def report_if_broken(point: EntryPoint, load: Callable[[], Any]) -> Any:
-    """Return what `load` gives for the entry point of somebody's package; report it on stderr when it is broken."""
+    """Return the result of `load` for the entry point of a package; report it on stderr when it is broken."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout belongs to our data
             return load()
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also what exits at import
+    except BaseException as error:  # also an exit at import
         owner = f"the package {point.dist.name}" if point.dist is not None else f"the entry point {point.value}"
         print(f"dyn: {owner} is left out, {point.value} cannot be used: {_told(error)}", file=sys.stderr)
         return None
@@ -336,12 +336,12 @@ def _told(error: BaseException) -> str:
 
 
 class KindError(RunError):
-    """A kind from outside raised an exception, or gave what cannot be used."""
+    """A kind from outside raised an exception, or gave a value that cannot be used."""
 
 
 @contextlib.contextmanager
 def blamed() -> Iterator[None]:
-    """Do what calls kinds; an exception that comes out of one from outside, or its `sys.exit()`, becomes a `KindError`.
+    """Call kinds; an exception that comes out of a kind from outside, or its `sys.exit()`, becomes a `KindError`.
 
     It names the kind, or else the module, and the line.
     """
@@ -370,15 +370,15 @@ def is_foreign(cls: type) -> bool:
     return cls.__module__.partition(".")[0] != "dynamics_cli"
 
 
-def source_of(cls: type[Kind]) -> Source | None:
-    """Return the source of a kind, None for one that is bundled.
+def source_of(cls: type[Kind]) -> KindSource | None:
+    """Return the source of a kind, None for a bundled kind.
 
     Raises:
-        InputError: it has no source that could be read, as one that was typed into a console.
+        InputError: it has no source that could be read, as a kind that was typed into a console.
     """
     module = cls.__module__
     if (text := cls.__dict__.get("source_text")) is not None:
-        return Source(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
+        return KindSource(f"function {cls.__name__}", {f"{cls.__name__}.py": text.encode()})
     if not is_foreign(cls):
         return None
     if module not in _SOURCES:
@@ -393,24 +393,24 @@ def source_of(cls: type[Kind]) -> Source | None:
     return _SOURCES[module]
 
 
-def _installed_source(module: str, path: Path) -> Source | None:
+def _installed_source(module: str, path: Path) -> KindSource | None:
     """Return all Python files of the installed package that has a module, None when no package has it."""
     for owner in metadata.packages_distributions().get(module.partition(".")[0], ()):
         distribution = metadata.distribution(owner)
         files = [file for file in distribution.files or () if file.suffix == ".py" and ".." not in file.parts]
         if path.resolve() in {Path(str(file.locate())).resolve() for file in files}:
             contents = {file.as_posix(): file.read_binary() for file in files}
-            return Source(f"{owner} {distribution.version}", contents)
+            return KindSource(f"{owner} {distribution.version}", contents)
     return None  # also of a package that is installed in place: its folder stands for it
 
 
-def _local_source(module: str, path: Path) -> Source:
+def _local_source(module: str, path: Path) -> KindSource:
     """Return all Python files of the package that a module belongs to, or a module of its own with local modules."""
     depth = module.count(".") - (path.name != "__init__.py")
     if depth < 0:
-        return Source(path.name, _local_files(path))
+        return KindSource(path.name, _local_files(path))
     root = path.parents[depth]
-    return Source(root.name, _python_files(root, root.parent))
+    return KindSource(root.name, _python_files(root, root.parent))
 
 
 def _python_files(folder: Path, root: Path) -> dict[str, bytes]:
@@ -418,7 +418,7 @@ def _python_files(folder: Path, root: Path) -> dict[str, bytes]:
     return {file.relative_to(root).as_posix(): file.read_bytes() for file in folder.rglob("*.py") if file.is_file()}
 
 
-def foreign_sources(config: object) -> dict[str, Source]:
+def foreign_sources(config: object) -> dict[str, KindSource]:
     """Return the source of every kind of a config that is not bundled, by `section.name`.
 
     Raises:
@@ -429,7 +429,7 @@ def foreign_sources(config: object) -> dict[str, Source]:
 
 
 class OneOf:
-    """Says that the value of a key is one of the kinds of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
+    """Says that the value of a key is a kind of a section: `dataset: Annotated[Dataset, OneOf("dataset")]`.
 
     Args:
         section: that of the kinds.
@@ -479,7 +479,7 @@ class OneOf:
 
 
 def one_of(field: Any) -> OneOf | None:
-    """Return what a field of a section says about kinds: the section that its value, or each of its values, names."""
+    """Return the note of a field whose value, or each of whose values, is one of the kinds of a section."""
     for note in field.metadata:
         if isinstance(note, OneOf):
             return note

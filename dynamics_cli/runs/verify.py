@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics_cli.errors import DynError, RunError
-from dynamics_cli.kinds.registry import Source
+from dynamics_cli.kinds.registry import KindSource
 from dynamics_cli.runs.errors import CorruptRunError, NotARunError
 from dynamics_cli.runs.info import read_config
 from dynamics_cli.runs.run import Run
@@ -75,7 +75,7 @@ def _copies(directory: Path, kinds: Mapping[str, Mapping[str, str]]) -> list[Fin
         except OSError as error:
             findings[folder] = Finding(folder, f"it cannot be read ({error.strerror})", "all arrays")
             continue
-        if Source(kind["from"], there).sha256 != kind["sha256"]:
+        if KindSource(kind["from"], there).sha256 != kind["sha256"]:
             findings[folder] = Finding(folder, "the copied source is not the one that the run used", "all arrays")
     return list(findings.values())
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.config import RunConfig, to_yaml
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.kinds.registry import Source, foreign_sources
+from dynamics_cli.kinds.registry import KindSource, foreign_sources
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.info import (
     FORMAT,
@@ -287,7 +287,7 @@ class RunWriter:
             raise ValueError(f"iterations {steps[0]}..{steps[-1]} do not increase after {last}")
 
 
-def keep_sources(directory: Path, sources: Mapping[str, Source]) -> dict[str, dict[str, str]]:
+def keep_sources(directory: Path, sources: Mapping[str, KindSource]) -> dict[str, dict[str, str]]:
     """Copy the sources of foreign kinds; return the entry of each in `run.json`, by `section.kind`."""
     for source in sources.values():
         for name, contents in source.files.items():

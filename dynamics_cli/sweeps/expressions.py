@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from dynamics_cli.config.source import Origin
+from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
 
 Number = int | float
@@ -41,7 +41,7 @@ class Let:
 
     key: str
     expression: str
-    origin: Origin | None = field(default=None, compare=False)
+    origin: Place | None = field(default=None, compare=False)
     """Where it was written."""
 
     def refused(self, why: str) -> UsageError:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dynamics_cli.config.nodes import read_text
 from dynamics_cli.config.reader import Assignment
-from dynamics_cli.config.source import Origin
+from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
 
 _FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count"
@@ -33,7 +33,7 @@ class Axis:
     """Whether the values are spaced geometrically."""
     leader: str | None = None
     """The key of the axis with which this axis runs together; None for an axis of its own."""
-    origin: Origin | None = field(default=None, compare=False)
+    origin: Place | None = field(default=None, compare=False)
     """Where it was written."""
 
     @property
@@ -152,6 +152,6 @@ def check_axes(axes: Sequence[Axis], seeds: int = 1) -> None:
         raise UsageError(f"{points * seeds} networks are asked for; a sweep has at most {MOST_JOBS}: take fewer seeds")
 
 
-def assignment(key: str, value: Any, origin: Origin | None) -> Assignment:
+def assignment(key: str, value: Any, origin: Place | None) -> Assignment:
     """Return the assignment of a key of a config; problems with it name the place where it was written."""
-    return Assignment(tuple(key.split(".")), value, origin or Origin("--grid", None, Path.cwd()))
+    return Assignment(tuple(key.split(".")), value, origin or Place("--grid", None, Path.cwd()))

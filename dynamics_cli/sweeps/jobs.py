@@ -21,7 +21,7 @@ from dynamics_cli.config.identity import Parts
 from dynamics_cli.config.load import SWEEP, check_sections, load_sweep, self_contained, written_config
 from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.schema import SweepSection
-from dynamics_cli.config.source import Origin
+from dynamics_cli.config.source import Place
 from dynamics_cli.errors import DynError, UsageError
 from dynamics_cli.sweeps.expressions import Computed, Let, parse_let
 from dynamics_cli.sweeps.grid import Axis, assignment, check_axes, grouped, read_axis, zipped
@@ -300,7 +300,7 @@ def planned_again(described: Mapping[str, Any]) -> PlannedSweep:
             tuple(a["values"]),
             a["log"],
             a.get("with"),
-            Origin("sweep.json", None, Path(a.get("folder", "."))),
+            Place("sweep.json", None, Path(a.get("folder", "."))),
         )
         for a in described["axes"]
     ]

@@ -23,16 +23,9 @@ from click.testing import CliRunner
 
 from dynamics_cli.cli import main
 from dynamics_cli.training import loop
+from tests.fuzz.nasty import WHOLE
 
-CONFIG = """\
-name: toy
-dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
-architecture: {kind: two_layer, width: 8}
-initialization: {kind: balanced, scale: 0.1}
-loss: {kind: mse}
-optimizer: {kind: gd, lr: 0.01, iterations: 900}
-record: {snapshots: {kind: every, interval: 100}}
-"""
+CONFIG = WHOLE.replace("iterations: 30", "iterations: 900") + "record: {snapshots: {kind: every, interval: 100}}\n"
 PAGE = 4096
 Case = dict[str, Any]
 

@@ -11,165 +11,74 @@ from dynamics_cli.runs import load_run
 
 from .conftest import CONFIG, Dyn
 
-ALLOWED = "name, seed, device, backend, dtype, dataset, architecture, initialization, loss, optimizer, record, sweep"
+BAD = CONFIG.replace("width: 8", "width: 0, wdth: 9").replace("lr: 0.01", "lr: -1").replace("kind: mse", "kind: msee")
+PYTHON = CONFIG.replace("loss: {kind: mse}", 'loss: !!python/object/apply:os.system ["touch hacked"]')
+FILE = ["--set", "dataset={kind: file, path: data.csv}"]
+NO_CONFIG = "there is no such file, nor a bundled config of this name"
+NO_PLACE = "give --out a place that can be written"
+UNKNOWN = "--set: record.measures[0]: unknown kind 'weight_nrm'; allowed are "
+MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the start of the message or all of it
+    (BAD, ["bad.yaml", "--set", "dataset.y=[1.0]"], 3,
+     "bad.yaml:3: architecture.width: must be an integer >= 1, not 0\n"
+     "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train, "
+     "activation, slope, width, outputs, train_output (did you mean 'width'?)\n"
+     "bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', 'half_mse', 'hinge', "
+     "'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others\n"
+     "bad.yaml:6: optimizer.lr: must be a number > 0, not -1\n"
+     "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample\n"),
+    (PYTHON, ["bad.yaml"], 3, "bad.yaml:5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: "),
+    ("", ["toy.yaml", "--set", "dataset={kind: file, path: no.csv}"], 3,
+     "--set: dataset.path: there is no file {place}/no.csv\n"),
+    ("1,2\n3,four\n", ["toy.yaml", *FILE], 3, "Error: {place}/data.csv:2: column 2 holds 'four', not a number\n"),
+    ("PK\3\4 no", ["toy.yaml", "--set", "dataset={kind: file, path: bad.npz}"], 3,
+     "Error: {place}/bad.npz: not a readable .npz file of plain arrays ("),
+    ("", ["toy.yaml", "--seed", 2**63], 3, f"--seed: must be an integer >= 0 and < 2^63, not {2**63}\n"),
+    ("", ["toy.yaml", "--backend", "autgrad"], 3, "--backend: must be "),
+    ("", ["no.yaml"], 3, f"no.yaml: {NO_CONFIG}\n"),
+    ("", ["tooy.yaml"], 3, f"tooy.yaml: {NO_CONFIG} (did you mean 'toy.yaml'?)\n"),
+    ("", ["boursier2022/orthogonl"], 3,
+     f"boursier2022/orthogonl: {NO_CONFIG} (did you mean 'boursier2022/orthogonal'?)\n"),
+    ("", ["."], 3, ".: is a directory, not a config file\n"),
+    ("", [""], 3, ".: is a directory, not a config file\n"),
+    ("", ["toy.yaml", "--set", "record.limit_gib=0.000001"], 3,
+     "Error: the recording needs about 0.0 GiB, record.limit_gib is 1e-06: record fewer of "),
+    ("", ["toy.yaml", "--set", "record.measures=[weight_nrm]"], 3, UNKNOWN),
+    ("", ["toy.yaml", "--set", "record.parameters=[bias]"], 3,
+     "Error: record.parameters: no parameter 'bias'; this network has hidden_weight, output_weight\n"),
+    ("", ["toy.yaml", "--out", "toy.yaml"], 2, "Error: toy.yaml is a file, not a directory; give --out another name\n"),
+    ("", ["toy.yaml", "--out", "toy.yaml/run"], 7,
+     f"Error: the run directory toy.yaml/run cannot be made (Not a directory); {NO_PLACE}\n"),
+    ("", ["toy.yaml", "--out", "/proc/no/run"], 7,
+     f"Error: the run directory /proc/no/run cannot be made (No such file or directory); {NO_PLACE}\n"),
+]  # fmt: skip
 
 
-def changed(old: str, new: str) -> str:
-    assert old in CONFIG
-    return CONFIG.replace(old, new)
-
-
-CONFIGS = {
-    "unknown key": (
-        changed("width: 8", "width: 8, wdth: 9"),
-        "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, "
-        "train, activation, slope, width, outputs, train_output (did you mean 'width'?)",
-    ),
-    "unknown section": (CONFIG + "foo: 1\n", f"bad.yaml:7: foo: unknown key; allowed are {ALLOWED}"),
-    "wrong type": (
-        changed("width: 8", 'width: "ten"'),
-        "bad.yaml:3: architecture.width: must be an integer >= 1, not the text 'ten'",
-    ),
-    "width 0": (changed("width: 8", "width: 0"), "bad.yaml:3: architecture.width: must be an integer >= 1, not 0"),
-    "negative step": (changed("lr: 0.01", "lr: -0.01"), "bad.yaml:6: optimizer.lr: must be a number > 0, not -0.01"),
-    "iterations 0": (
-        changed("iterations: 30", "iterations: 0"),
-        "bad.yaml:6: optimizer.iterations: must be an integer >= 1, not 0",
-    ),
-    "unknown kind": (
-        changed("two_layer", "two_layr"),
-        "bad.yaml:3: architecture.kind: unknown kind 'two_layr'; allowed are 'convolutional', "
-        "'diagonal_linear', 'fully_connected', 'gan', 'matrix_product', 'residual', 'transformer', 'two_layer', "
-        "'vgg16' (did you mean 'two_layer'?); `dyn --with FILE` loads others",
-    ),
-    "duplicate key": (CONFIG + "name: again\n", "bad.yaml:7: name: duplicate key (first on line 1)"),
-    "python object": (
-        changed("loss: {kind: mse}", 'loss: !!python/object/apply:os.system ["touch hacked"]'),
-        "bad.yaml:5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: "
-        "a config holds only plain values",
-    ),
-    "nan in the config": (changed("[2.0]", "[.nan]"), "bad.yaml:2: dataset.x[1][0]: must be a finite number, not nan"),
-    "x and y of different lengths": (
-        changed("y: [-1.0, 1.0]", "y: [-1.0]"),
-        "bad.yaml:2: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
-    ),
-    "missing data file": (
-        changed("points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]", "file, path: no.csv"),
-        "bad.yaml:2: dataset.path: there is no file {place}/no.csv",
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), CONFIGS.values(), ids=CONFIGS)
-def test_config(text: str, message: str, dyn: Dyn, place: Path) -> None:
-    (place / "bad.yaml").write_text(text)
-    answer = dyn("train", "bad.yaml")
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err == message.format(place=place) + "\n"
-    assert sorted(path.name for path in place.iterdir()) == ["bad.yaml", "toy.yaml"]
-
-
-def test_all_problems_at_once(dyn: Dyn, place: Path) -> None:
-    text = changed("width: 8", "width: 0").replace("lr: 0.01", "lr: -1").replace("kind: mse", "kind: msee")
-    (place / "bad.yaml").write_text(text)
-    answer = dyn("train", "bad.yaml", "--set", "dataset.y=[1.0]")
-    assert answer.code == 3
-    assert answer.err.splitlines() == [
-        "bad.yaml:3: architecture.width: must be an integer >= 1, not 0",
-        "bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', 'half_mse', "
-        "'hinge', 'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others",
-        "bad.yaml:6: optimizer.lr: must be a number > 0, not -1",
-        "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample",
-    ]
+@pytest.mark.parametrize(("text", "arguments", "code", "told"), MISTAKES)
+def test_mistakes(text: str, arguments: list[object], code: int, told: str, dyn: Dyn, place: Path) -> None:
+    for name in ("bad.yaml", "data.csv", "bad.npz"):
+        (place / name).write_text(text)
+    before = sorted(place.iterdir())
+    answer = dyn("train", *arguments)
+    told = told.replace("{place}", str(place))
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err == told if told.endswith("\n") else answer.err.startswith(told)
+    assert answer.err.count("\n") == max(1, told.count("\n"))
+    assert sorted(place.iterdir()) == before  # no code of the config ran, and nothing was begun
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("--seed", 2**63, f"--seed: must be an integer >= 0 and < 2^63, not {2**63}"),
-        ("--backend", "autgrad", "--backend: must be "),
-    ],
-)
-def test_options_are_named_as_they_were_given(option: str, value: object, message: str, dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", option, value)
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err.startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("no.yaml", "no.yaml: there is no such file, nor a bundled config of this name"),
-        ("tooy.yaml", "tooy.yaml: there is no such file, nor a bundled config of this name (did you mean 'toy.yaml'?)"),
-        (
-            "boursier2022/orthogonl",
-            "boursier2022/orthogonl: there is no such file, nor a bundled config of this name "
-            "(did you mean 'boursier2022/orthogonal'?)",
-        ),
-        (".", ".: is a directory, not a config file"),
-        ("", ".: is a directory, not a config file"),
-    ],
-)
-def test_no_such_config(name: str, message: str, dyn: Dyn) -> None:
-    answer = dyn("train", name)
-    assert (answer.code, answer.out, answer.err) == (3, "", message + "\n")
-
-
-DATA = {
-    "empty csv": ("", "{file}: the file holds no samples"),
-    "header only": ("x,y\n", "{file}: the file holds no samples"),
-    "text in a csv": ("1,2\n3,four\n", "{file}:2: column 2 holds 'four', not a number"),
-    "hole in a csv": ("1,2\n3,\n", "{file}:2: column 2 holds '', not a number"),
-    "ragged csv": ("1,2\n3,4,5\n", "{file}:2: 3 columns, the lines before have 2"),
-    "one column": ("1\n2\n", "{file}:1: one column only; needed are inputs and, last, the label"),
-    "nan in a csv": ("1,2\n3,nan\n", "{file}:2: column 2 holds 'nan'; all values must be finite"),
-    "inf in a csv": ("1,2\n-inf,3\n", "{file}:2: column 1 holds '-inf'; all values must be finite"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), DATA.values(), ids=DATA)
-def test_csv(text: str, message: str, dyn: Dyn, place: Path) -> None:
-    (place / "data.csv").write_text(text)
-    answer = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: data.csv}")
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err == "Error: " + message.format(file=place / "data.csv") + "\n"
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"x": np.ones((3, 1)), "y": np.ones(2)}, "{file}: x has 3 samples but {file}: y has 2"),
-        ({"x": np.ones((3, 1))}, "{file}: no array 'y'; the file holds x"),
-        ({"x": np.full((1, 1), np.nan), "y": np.ones(1)}, "{file}: x holds nan at (0, 0); all values must be finite"),
-    ],
-)
-def test_npz(arrays: dict[str, np.ndarray], message: str, dyn: Dyn, place: Path) -> None:
-    np.savez(place / "data.npz", **arrays)
-    answer = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: data.npz}")
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err == "Error: " + message.format(file=place / "data.npz") + "\n"
-
-
-def test_a_file_that_is_not_an_npz(dyn: Dyn, place: Path) -> None:
-    (place / "data.npz").write_bytes(b"PK\x03\x04 no")
-    answer = dyn("train", "toy.yaml", "--set", "dataset={kind: file, path: data.npz}")
-    assert answer.code == 3
-    assert answer.err.startswith(f"Error: {place}/data.npz: not a readable .npz file of plain arrays (")
-
-
-def test_a_width_that_cannot_fit_is_refused_with_the_estimate(dyn: Dyn, place: Path) -> None:
-    answer = dyn("train", "toy.yaml", "--set", "architecture.width=1000000000000", "--set", "record.parameters=none")
-    assert (answer.code, answer.out) == (3, "")
+    ("width", "size", "weights"),
     # 3e12 weights, gradients, update and margin in float32: 4 x 3e12 + 4 x 2 x 1e12 numbers of 4 bytes
-    assert answer.err.startswith("Error: the run needs about 74505.8 GiB of memory, this machine has ")
-    assert answer.err.endswith(" GiB free: the network has 3e+12 weights; take a smaller width or batch\n")
-    assert not (place / "outputs").exists()
-
-
-def test_sizes_beyond_64_bits_are_counted(dyn: Dyn, place: Path) -> None:
-    answer = dyn("train", "toy.yaml", "--dry-run", "--set", f"architecture.width={2**63 - 1}")
+    [(10**12, "74505.8", "3e+12"), (2**63 - 1, "687194767360.0", "2.77e+19")],
+)
+def test_a_width_that_cannot_fit_is_refused_with_the_estimate(
+    width: int, size: str, weights: str, dyn: Dyn, place: Path
+) -> None:
+    answer = dyn("train", "toy.yaml", "--set", f"architecture.width={width}", "--set", "record.parameters=none")
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err.endswith(" GiB free: the network has 2.77e+19 weights; take a smaller width or batch\n")
+    assert answer.err.startswith(f"Error: the run needs about {size} GiB of memory, this machine has ")
+    assert answer.err.endswith(f" GiB free: the network has {weights} weights; take a smaller width or batch\n")
+    assert not (place / "outputs").exists()
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "x/" * 3000, "run:" + "9" * 5000])
@@ -180,25 +89,6 @@ def test_names_that_no_file_has(name: str, dyn: Dyn) -> None:
         assert "there is no " in answer.err
 
 
-def test_a_recording_beyond_its_limit_is_refused_with_the_estimate(dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", "--set", "record.limit_gib=0.000001")
-    assert answer.code == 3
-    assert answer.err.startswith(
-        "Error: the recording needs about 0.0 GiB, record.limit_gib is 1e-06: record fewer of "
-    )
-
-
-def test_unknown_measures_and_parameters(dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", "--set", "record.measures=[weight_nrm]")
-    assert answer.code == 3
-    assert answer.err.startswith("--set: record.measures[0]: unknown kind 'weight_nrm'; allowed are ")
-    assert answer.err.endswith("(did you mean 'weight_norm'?); `dyn --with FILE` loads others\n")
-    answer = dyn("train", "toy.yaml", "--set", "record.parameters=[bias]")
-    assert answer.code == 3
-    told = "record.parameters: no parameter 'bias'; this network has hidden_weight, output_weight"
-    assert answer.err == f"Error: {told}\n"
-
-
 def test_cuda_asked_for_but_absent(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -207,28 +97,6 @@ def test_cuda_asked_for_but_absent(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) ->
     assert (answer.code, answer.out) == (3, "")
     told = "device: cuda is asked for, but PyTorch finds no CUDA device; use --device cpu or auto"
     assert answer.err == f"Error: {told}\n"
-
-
-@pytest.mark.parametrize(
-    ("out", "code", "message"),
-    [
-        ("toy.yaml", 2, "toy.yaml is a file, not a directory; give --out another name"),
-        (
-            "toy.yaml/run",
-            7,
-            "the run directory toy.yaml/run cannot be made (Not a directory); give --out a place that can be written",
-        ),
-        (
-            "/proc/no/run",
-            7,
-            "the run directory /proc/no/run cannot be made (No such file or directory); "
-            "give --out a place that can be written",
-        ),
-    ],
-)
-def test_an_output_directory_that_cannot_be_made(out: str, code: int, message: str, dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", "--out", out)
-    assert (answer.code, answer.out, answer.err) == (code, "", f"Error: {message}\n")
 
 
 def test_an_output_directory_that_may_not_be_written(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,15 +78,7 @@ def test_keys_that_only_one_config_has(dyn: Dyn) -> None:
     assert any(line.split() == ["optimizer.beta1", "-", "0.9"] for line in dyn("compare", "a", "b").out.splitlines())
 
 
-def test_what_is_not_a_run(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--out", "a")
-    answer = dyn("compare", "a", "toy-1")
-    told = "there is no run toy-1, neither as a path nor below outputs/runs"
-    assert (answer.code, answer.err) == (7, f"Error: {told}\n")
-
-
 def test_losses_are_drawn_into_one_picture(dyn: Dyn, place: Path) -> None:
     a, b = (dyn("train", "toy.yaml", "--seed", k, "--json").json["path"] for k in range(2))
     assert dyn("compare", a, b, "--plot", "both.svg").code == 0
     assert (place / "both.svg").read_text().count("<svg") == 1
-    assert dyn("compare", a, b, "--plot", "both.gif").code == 2

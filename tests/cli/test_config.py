@@ -67,14 +67,6 @@ def test_sections_are_explained(section: str, lines: list[str], dyn: Dyn, place:
         assert [line for line in page if line in all_kinds(section)] == list(all_kinds(section))
 
 
-def test_an_unknown_kind_is_told_where_others_come_from(dyn: Dyn) -> None:
-    unknown = dyn("explain", "los")
-    assert unknown.code == 2
-    assert "no section or kind 'los' (did you mean 'loss'?)" in unknown.err
-    checked = dyn("config", "check", "toy.yaml", "--set", "loss.kind=mine")
-    assert all("`dyn --with FILE`" in answer.err for answer in (unknown, checked))
-
-
 def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
     (place / "a.yaml").write_text(CONFIG.replace("width: 8", "width: 0"))
     (place / "b.yaml").write_text(CONFIG.replace("lr: 0.01", "lr: 0"))
@@ -99,11 +91,6 @@ def test_problems_of_all_files(dyn: Dyn, place: Path) -> None:
     ]
 
 
-def test_with_changes(dyn: Dyn) -> None:
-    answer = dyn("config", "check", "toy.yaml", "--set", "seed=-1")
-    assert (answer.code, answer.err) == (3, "--set: seed: must be an integer >= 0, not -1\n")
-
-
 def test_schema(dyn: Dyn) -> None:
     assert dyn("config", "schema").json == json_schema()
 
@@ -125,15 +112,13 @@ def test_completion_script(name: str, dyn: Dyn) -> None:
         ("dyn tr", ["plain,train"]),
         ("dyn list fi", ["plain,figures"]),
         ("dyn reproduce boursier2022-fig2", ["plain,boursier2022-fig2"]),
-        (
-            "dyn train boursier2022/ortho",
-            ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow", "plain,boursier2022/orthonormal"],
-        ),
+        ("dyn train boursier2022/ortho",
+         ["plain,boursier2022/orthogonal", "plain,boursier2022/orthogonal_flow", "plain,boursier2022/orthonormal"]),
         ("dyn train toy", ["file,toy"]),
         ("dyn show toy-", ["plain,toy-run"]),
         ("dyn train toy.yaml --dry", ["plain,--dry-run"]),
     ],
-)
+)  # fmt: skip
 def test_completions(words: str, completions: list[str], shell: Dyn, place: Path) -> None:
     (place / "outputs/runs/toy-run").mkdir(parents=True)
     env = {"_DYN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

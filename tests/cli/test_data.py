@@ -68,48 +68,13 @@ def test_path(dyn: Dyn) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert Path(answer.out.strip()).name == "mnist_subset.npz"
     assert dyn("data", "path", "mnist-subset", "--json").json == {"name": "mnist-subset", "path": answer.out.strip()}
-    for name, how in (("mnist", "`dyn data fetch mnist`"), ("dogs-vs-cats", "`dyn data add dogs-vs-cats PATH`")):
-        answer = dyn("data", "path", name)
-        assert answer.code == 4
-        assert answer.out == ""
-        assert answer.err.startswith(f"Error: {name} is not in ")
-        assert how in answer.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["path", "mnst"], "no data set 'mnst' (did you mean 'mnist'?); there are mnist-subset, mnist, dogs-vs-cats"),
-        (["fetch", "cifar"], "no data set 'cifar'; there are mnist-subset, mnist, dogs-vs-cats"),
-        (["fetch", "dogs-vs-cats"], "dogs-vs-cats cannot be downloaded, only mnist can: download train.zip from"),
-        (["add", "mnist-subset", "."], "mnist-subset cannot be added, only mnist and dogs-vs-cats can: it is embedded"),
-        (["remove", "mnist-subset"], "mnist-subset is a part of dyn and cannot be removed"),
-        (["add", "mnist", "nowhere"], "Path 'nowhere' does not exist"),
-        (["fetch", "mnist", "--mirror", "http://example.org/"], "a mirror's address must begin with https://"),
-        (["fetch", "mnist", "--mirror", "https://[::1/"], "https://[::1/: it is not an address: Invalid IPv6 URL"),
-        (
-            ["fetch", "mnist", "--mirror", "https://a:99999/"],
-            "https://a:99999/: it is not an address: Port out of range",
-        ),
-        (["fetch", "mnist", "--mirror", "https:///mnist"], "and the name of a host"),
-        (["lst"], "no command 'lst' (did you mean 'list'?)"),
-    ],
-)
-def test_wrong_usage(arguments: list[str], message: str, dyn: Dyn) -> None:
-    answer = dyn("data", *arguments)
-    assert answer.code == 2
-    assert message in answer.err
-    assert answer.out == ""
 
 
 def test_offline_is_respected(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     first = dyn("data", "fetch", "mnist", "--offline")
     monkeypatch.setenv("DYN_OFFLINE", "1")
-    second = dyn("data", "fetch", "mnist")
-    assert first.code == second.code == 4
-    assert "the network may not be used (offline)" in first.err
-    assert first.err == second.err
-    assert "`dyn data add mnist PATH`" in first.err
+    assert dyn("data", "fetch", "mnist") == first
+    assert first.code == 4
 
 
 def test_pets_are_added_listed_and_forgotten(dyn: Dyn, pets: Path, data_home: Path) -> None:
@@ -147,26 +112,21 @@ def test_broken_pets_are_named(dyn: Dyn, pets: Path, data_home: Path) -> None:
     assert entry(dyn, "dogs-vs-cats")["state"] == "missing"
 
 
-def test_a_damaged_record_is_shown(dyn: Dyn, data_home: Path) -> None:
-    (data_home / "dogs-vs-cats").mkdir(parents=True)
-    (data_home / "dogs-vs-cats" / "place.json").write_text("{")
-    assert entry(dyn, "dogs-vs-cats")["state"] == "damaged"
-    answer = dyn("data", "path", "dogs-vs-cats")
-    assert answer.code == 3
-    assert "place.json: is damaged" in answer.err
-
-
-def test_an_incomplete_set_is_shown(dyn: Dyn, data_home: Path) -> None:
-    (data_home / "mnist").mkdir(parents=True)
-    (data_home / "mnist" / "train-labels-idx1-ubyte").write_bytes(bytes(60008))
-    assert entry(dyn, "mnist")["state"] == "incomplete"
-    assert "mnist is incomplete in" in dyn("data", "path", "mnist").err
-
-
-def test_a_directory_without_mnist_is_told(dyn: Dyn, tmp_path: Path) -> None:
-    answer = dyn("data", "add", "mnist", tmp_path)
-    assert answer.code == 3
-    assert f"{tmp_path}: holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz" in answer.err
+@pytest.mark.parametrize(
+    ("file", "content", "state", "code", "told"),
+    [
+        ("dogs-vs-cats/place.json", b"{", "damaged", 3, "place.json: is damaged"),
+        ("mnist/train-labels-idx1-ubyte", bytes(60008), "incomplete", 4, "mnist is incomplete in"),
+    ],
+)
+def test_sets_that_are_damaged_or_incomplete_are_shown(
+    file: str, content: bytes, state: str, code: int, told: str, dyn: Dyn, data_home: Path
+) -> None:
+    (data_home / file).parent.mkdir(parents=True)
+    (data_home / file).write_bytes(content)
+    name = file.partition("/")[0]
+    answer = dyn("data", "path", name)
+    assert (entry(dyn, name)["state"], answer.code, told in answer.err) == (state, code, True)
 
 
 def test_a_place_that_cannot_be_written(dyn: Dyn, pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,23 +137,16 @@ def test_a_place_that_cannot_be_written(dyn: Dyn, pets: Path, monkeypatch: pytes
 
 
 @needs_shared
-def test_mnist_is_added_and_used(dyn: Dyn, tmp_path: Path) -> None:
-    config = tmp_path / "digits.yaml"
-    config.write_text(
-        "name: digits\n"
-        "dataset: {kind: mnist_pair, digits: [3, 8], per_class: 20, source: full, test_per_class: 5}\n"
-        "architecture: {kind: two_layer, width: 4}\n"
-        "initialization: {kind: balanced, scale: 0.1}\n"
-        "loss: {kind: logistic}\n"
-        "optimizer: {kind: gd, lr: 0.01, iterations: 5}\n"
-    )
-    answer = dyn("train", config)
+def test_mnist_is_added_and_used(dyn: Dyn) -> None:
+    digits = "dataset={kind: mnist_pair, digits: [3, 8], per_class: 20, source: full, test_per_class: 5}"
+    train = ["train", "toy.yaml", "--set", digits, "--set", "loss.kind=logistic"]
+    answer = dyn(*train)
     assert answer.code == 4
     assert "the full MNIST set is not in" in answer.err
     assert dyn("data", "add", "mnist", SHARED / "mnist").code == 0
     assert entry(dyn, "mnist")["state"] == "here"
     assert dyn("data", "fetch", "mnist", "--offline").out == dyn("data", "path", "mnist").out
-    assert dyn("train", config).code == 0
+    assert dyn(*train).code == 0
     assert dyn("data", "remove", "mnist").err == "mnist: 52.4 MiB freed\n"
 
 
@@ -205,16 +158,9 @@ def test_real_pets_are_added(dyn: Dyn) -> None:
 
 
 def test_runs_record_which_mnist_was_used(dyn: Dyn, tmp_path: Path) -> None:
-    config = tmp_path / "digits.yaml"
-    config.write_text(
-        "name: digits\n"
-        "dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 5, center: true}\n"
-        "architecture: {kind: two_layer, width: 4}\n"
-        "initialization: {kind: balanced, scale: 0.1}\n"
-        "loss: {kind: exponential}\n"
-        "optimizer: {kind: gd, lr: 0.01, iterations: 5}\n"
-    )
-    assert dyn("train", config, "--out", tmp_path / "run").code == 0
+    digits = "dataset={kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 5, center: true}"
+    train = ["train", "toy.yaml", "--set", digits, "--set", "loss.kind=exponential", "--set", "optimizer.lr=1e-4"]
+    assert dyn(*train, "--out", tmp_path / "run").code == 0
     assert "source: subset" in (tmp_path / "run" / "config.yaml").read_text()
     losses = np.load(tmp_path / "run" / "losses.npy")
     assert np.isfinite(losses).all()

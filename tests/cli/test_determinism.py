@@ -154,39 +154,24 @@ RUNS: dict[str, dict[str, Any]] = {
     "compiled": {"loss": {"kind": "logistic"}, "dataset": LABELLED},
     "compiled-sgd": {"optimizer": SGD},
     "span": {"dataset": {"kind": "orthonormal", "n": 3, "dim": 6}},
-    "wide": {
-        "architecture": {"kind": "two_layer", "width": 20000},
-        "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"},
-    },
+    "wide": {"architecture": {"kind": "two_layer", "width": 20000},
+     "initialization": {"kind": "balanced", "scale": 0.1, "divide_by": "sqrt_width"}},
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 5.0, "points": 50}, "dtype": "float64"},
-    "file": {
-        "dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},
-        "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 200},
-    },
+    "file": {"dataset": {"kind": "file", "path": "data.csv", "test_fraction": 0.25},
+     "optimizer": {"kind": "gd", "lr": 1e-4, "iterations": 200}},
     "autograd": {"backend": "torch", "optimizer": {"kind": "gd", "lr": 1e-3, "iterations": 40, "loss_scaled": True}},
     "autograd-sgd": {"backend": "torch", "optimizer": SGD},
     "adam": {**DEEP, "architecture": {"kind": "fully_connected", "widths": [8, 8]}, "optimizer": ADAM},
-    "deep-flow": {
-        **DEEP,
-        "architecture": {"kind": "fully_connected", "widths": [4], "activation": "linear"},
-        "optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 20},
-        "dtype": "float64",
-    },
-    "convolutional": {
-        **DEEP,
-        "dataset": {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 20, "test_per_class": 10},
-        "architecture": {"kind": "convolutional", "convolutions": [[4, 3, 1, 1], [4, 4, 2, 1]], "widths": [8]},
-        "loss": {"kind": "logistic"},
-        "optimizer": {**ADAM, "batch_size": 7},
-    },
-    "gan": {
-        **DEEP,
-        "dataset": {"kind": "mixture", "n": 60},
-        "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
-        "loss": {"kind": "hinge"},
-        "optimizer": {**ADAM, "batch_size": 7},
-    },
-}
+    "deep-flow": {**DEEP, "architecture": {"kind": "fully_connected", "widths": [4], "activation": "linear"},
+     "optimizer": {"kind": "gradient_flow", "until": 1.0, "points": 20}, "dtype": "float64"},
+    "convolutional": {**DEEP,
+     "dataset": {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 20, "test_per_class": 10},
+     "architecture": {"kind": "convolutional", "convolutions": [[4, 3, 1, 1], [4, 4, 2, 1]], "widths": [8]},
+     "loss": {"kind": "logistic"}, "optimizer": {**ADAM, "batch_size": 7}},
+    "gan": {**DEEP, "dataset": {"kind": "mixture", "n": 60},
+     "architecture": {"kind": "gan", "noise_dim": 2, "generator_widths": [8], "discriminator_widths": [8]},
+     "loss": {"kind": "hinge"}, "optimizer": {**ADAM, "batch_size": 7}},
+}  # fmt: skip
 """A run for every stepper, with every kind of optimizer and network."""
 DATA = "x1,x2,y\n" + "".join(f"{k},{k * k % 7},{k % 3}\n" for k in range(12))
 FILES = {f"{name}.json": json.dumps({"name": name, **BASE, **run}) for name, run in RUNS.items()} | {"data.csv": DATA}

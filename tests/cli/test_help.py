@@ -80,26 +80,6 @@ def test_version(dyn: Dyn) -> None:
     assert (answer.code, answer.out) == (0, f"dyn {__version__}\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["trian"], "no command 'trian' (did you mean 'train'?); there are train, sweep, plot, page, reproduce, "),
-        (["list", "figure"], "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
-        (["runs", "xyz"], "no command 'xyz'; there are prune\n"),
-        (["train"], "Missing argument 'CONFIG'"),
-        (["train", "toy.yaml", "--sed", "1"], "No such option"),
-        (["train", "toy.yaml", "--device", "gpu"], "'gpu' is not one of 'auto', 'cpu', 'cuda'"),
-        (["train", "toy.yaml", "--seed", "-1"], "-1 is not in the range x>=0"),
-    ],
-)
-def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, dyn: Dyn) -> None:
-    answer = dyn(*arguments)
-    assert answer.code == 2
-    assert message in answer.err
-    assert answer.err.startswith("Usage: dyn")
-    assert answer.out == ""
-
-
 def test_no_command_shows_the_help(dyn: Dyn) -> None:
     answer = dyn()
     assert answer.code == 2

@@ -59,16 +59,6 @@ def test_json_has_absolute_paths(dyn: Dyn, drawn: Drawn, place: Path) -> None:
     assert answer.err == ""
 
 
-def test_an_unknown_panel(dyn: Dyn, drawn: Drawn) -> None:
-    answer = dyn("plot", "here", "--panel", "los")
-    told = f"no panel 'los' (did you mean 'loss'?); this run offers {', '.join(OFFERED)}"
-    assert (answer.code, answer.out, answer.err) == (2, "", f"Error: {told}\n")
-    answer = dyn("plot", "here", "--panel", "loss", "--panel", "measures")
-    assert answer.code == 2
-    assert answer.err.startswith("Error: this run has no panel 'measures': ")
-    assert drawn == []
-
-
 def test_the_list_of_panels(dyn: Dyn, drawn: Drawn) -> None:
     found = dyn("plot", "here", "--list", "--json").json
     assert [set(panel) for panel in found] == [{"name", "description"}] * len(OFFERED)
@@ -121,17 +111,6 @@ def test_a_real_animation(dyn: Dyn, place: Path) -> None:
     assert Path("there/animation.gif").read_bytes().startswith(b"GIF89a")
 
 
-def test_what_is_not_a_run(dyn: Dyn) -> None:
-    answer = dyn("plot", "toy.yaml", "--list")
-    assert (answer.code, answer.err) == (7, "Error: toy.yaml is not a run directory (it has no run.json)\n")
-
-
-def test_a_folder_that_cannot_be_written(dyn: Dyn, drawn: Drawn) -> None:
-    answer = dyn("plot", "here", "--out", "toy.yaml")
-    assert answer.code == 7
-    assert answer.err.startswith("Error: cannot write toy.yaml/loss.png: ")
-
-
 def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     for k in range(2):
         dyn("train", "toy.yaml", "--seed", k, "--set", "record.measures=[sharpness, weight_norm]", "--out", f"run{k}")
@@ -145,8 +124,6 @@ def test_several_runs_in_one_picture(dyn: Dyn, place: Path) -> None:
     answer = dyn("plot", "run0", "other", "--panel", "sharpness")
     told = "no panel 'sharpness' of all these runs; they have loss, weight_norm"
     assert (answer.code, answer.err) == (2, f"Error: {told}\n")
-    answer = dyn("plot", "run0", "run1", "--at", 3)
-    assert (answer.code, "go with a run" in answer.err) == (2, True)
 
 
 def test_time_in_units_of_an_expression_of_the_config(dyn: Dyn) -> None:
@@ -164,21 +141,6 @@ def test_time_in_units_of_an_expression_of_the_config(dyn: Dyn) -> None:
     assert len(files) == 2
 
 
-@pytest.mark.parametrize(
-    ("expression", "told"),
-    [
-        ("-optimizer.lr", "it is -0.1 in here, and must be above 0"),
-        ("optimizer.ly", "optimizer.ly is neither swept nor written in the config"),
-        ("loss.kind", "loss.kind is 'mse', not a number"),
-        ("1 / (optimizer.lr", "not an expression"),
-    ],
-)
-def test_units_of_time_that_are_none(expression: str, told: str, dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--set", "optimizer.lr=0.1", "--out", "here")
-    answer = dyn("plot", "here", f"--x-scale={expression}")
-    assert (answer.code, told in answer.err, answer.err.count("\n")) == (2, True, 1), answer.err
-
-
 def test_one_measure_is_a_panel_and_axes_are_logarithmic_on_request(dyn: Dyn) -> None:
     dyn("train", "toy.yaml", "--set", "record.measures=[weight_norm]", "--out", "here")
     figures = {log: api.plot("here", ["weight_norm", "loss", "norms"], log=log) for log in ("x", "y", "xy", "none")}
@@ -189,13 +151,6 @@ def test_one_measure_is_a_panel_and_axes_are_logarithmic_on_request(dyn: Dyn) ->
             assert scales == ("symlog" if "x" in log else "linear", "log" if log in ("y", "xy") else "linear")
     overlay = api.plot(["here", "here"], "loss", log="x")
     assert (overlay.axes[0].get_xscale(), overlay.axes[0].get_yscale()) == ("symlog", "linear")
-    answer = dyn("plot", "here", "--panel", "function", "--log", "x")
-    assert (answer.code, answer.err.partition(";")[0]) == (
-        2,
-        "Error: the panel 'function' has no axes 'x' that could be logarithmic",
-    )
-    answer = dyn("plot", "here", "--log", "z")
-    assert (answer.code, "is not one of 'x', 'y', 'xy', 'none'" in answer.err) == (2, True)
 
 
 def test_the_classes_of_a_network_of_several_outputs_have_a_legend(dyn: Dyn) -> None:

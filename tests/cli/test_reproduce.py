@@ -84,18 +84,6 @@ def test_a_variant_is_that_of_the_figures_that_have_it(dyn: Dyn, asked: Asked) -
     dyn("reproduce", "--paper", "boursier2022", "--variant", "flow")
     dyn("reproduce", "boursier2022-fig3", "--variant", "flow")
     assert [(ids, given["variant"]) for ids, given in asked] == [(having, "flow"), (["boursier2022-fig3"], "flow")]
-    answer = dyn("reproduce", "--all", "--variant", "flwo")
-    assert answer.code == 2
-    assert "no figure asked for has a variant 'flwo' (`dyn list figures`)" in answer.err
-    assert len(asked) == 2
-
-
-def test_a_figure_without_the_variant_is_told(dyn: Dyn) -> None:
-    answer = dyn("reproduce", "boursier2022-fig5", "--variant", "flow")
-    assert (answer.code, answer.err) == (2, "Error: boursier2022-fig5 has no variant 'flow'; it has none\n")
-    answer = dyn("reproduce", "boursier2022-fig4", "--variant", "flwo")
-    expected = "Error: boursier2022-fig4 has no variant 'flwo' (did you mean 'flow'?); it has flow\n"
-    assert (answer.code, answer.err) == (2, expected)
 
 
 def test_strict_is_exit_code_5(dyn: Dyn, asked: Asked) -> None:
@@ -136,35 +124,6 @@ def test_a_table_is_printed(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
     made = result("boursier2022-fig1", [GOOD], table=(["width", "loss"], [["10", "0.5"], ["20", "0.25"]]))
     monkeypatch.setattr(reproduce, "reproduce_figures", lambda ids, **_: iter([(ids[0], made)]))
     assert "width  loss\n-----  ----\n10     0.5\n20     0.25\n" in dyn("reproduce", "boursier2022-fig1").out
-
-
-@pytest.mark.parametrize("arguments", [[], ["boursier2022-fig1", "--all"], ["--paper", "boursier2022", "--all"]])
-def test_figures_are_named_in_one_way(arguments: list[str], dyn: Dyn, asked: Asked) -> None:
-    answer = dyn("reproduce", *arguments)
-    assert answer.code == 2
-    assert "say which figures: their names, --paper KEY, or --all (`dyn list figures`)" in answer.err
-    assert asked == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["boursier2022-fgi2"], "no figure 'boursier2022-fgi2' (did you mean 'boursier2022-fig2'?)"),
-        (["boursier2022-fig1", "fig3"], "no figure 'fig3' (did you mean 'arora2019-fig3'?)"),
-        (["--paper", "boursir2022"], "no paper 'boursir2022' (did you mean 'boursier2022'?)"),
-    ],
-)
-def test_what_is_not_there(arguments: list[str], message: str, dyn: Dyn, asked: Asked) -> None:
-    answer = dyn("reproduce", *arguments)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith(f"Error: {message}")
-    assert asked == []
-
-
-def test_a_wrong_change_is_a_config_error(dyn: Dyn) -> None:
-    answer = dyn("reproduce", "boursier2022-fig3", "--set", "optimizer.lrr=1")
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err.startswith("--set: optimizer.lrr: unknown key of kind 'gd'")
 
 
 def test_a_real_figure(dyn: Dyn, place: Path) -> None:

@@ -58,14 +58,6 @@ def test_prune_spares_a_run_in_use(dyn: Dyn, two: tuple[Path, Path]) -> None:
     assert two[0].exists()
 
 
-def test_prune_wants_to_know_which(dyn: Dyn, two: tuple[Path, Path]) -> None:
-    answer = dyn("runs", "prune", "--yes")
-    assert answer.code == 2
-    assert "say which runs: RUN, --status STATUS, or --older-than DAYS (0 for all)" in answer.err
-    assert all(path.exists() for path in two)
-    assert dyn("runs", "prune", "--status", "complet", "--yes").code == 2
-
-
 def test_prune_of_nothing(dyn: Dyn) -> None:
     answer = dyn("runs", "prune", "--older-than", 0)
     assert (answer.code, answer.out, answer.err) == (0, "", "deleted 0 runs, 0 B\n")
@@ -73,8 +65,6 @@ def test_prune_of_nothing(dyn: Dyn) -> None:
 
 def test_runs_are_pruned_by_name(dyn: Dyn, place: Path) -> None:
     paths = [dyn("train", "toy.yaml", "--seed", k, "--json").json["path"] for k in range(3)]
-    assert "say which runs: RUN" in dyn("runs", "prune").err
-    assert (dyn("runs", "prune", ".", "--yes").code, Path(paths[0]).is_dir()) == (2, True)
     answer = dyn("runs", "prune", Path(paths[0]).name, paths[1], paths[1], "--yes", "--json")
     assert [run["path"] for run in answer.json["deleted"]] == paths[:2]
     assert [Path(path).exists() for path in paths] == [False, False, True]

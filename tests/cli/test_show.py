@@ -75,19 +75,3 @@ def test_a_flow_says_what_its_error_control_achieved(dyn: Dyn) -> None:
     assert 0 < flow["error_estimate"] <= flow["steps"] * 1e-6
     told = f" at tolerance 1e-06, {flow['steps']} steps and {flow['rejected']} rejected\n"
     assert told in dyn("show", "here").out
-
-
-def test_neither_a_run_nor_a_config(dyn: Dyn, place: Path) -> None:
-    answer = dyn("show", "nothing")
-    assert answer.code == 3
-    assert answer.err == "nothing: there is no such file, nor a bundled config of this name\n"
-    (place / "empty").mkdir()
-    answer = dyn("show", "empty")
-    assert (answer.code, answer.err) == (7, "Error: empty is not a run directory (it has no run.json)\n")
-
-
-def test_a_run_takes_no_changes(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--out", "here")
-    answer = dyn("show", "here", "--set", "seed=1")
-    assert answer.code == 2
-    assert "--set changes a config; a run is what it is" in answer.err

@@ -27,11 +27,8 @@ CASES: dict[str, dict[str, Any]] = {
     "adam": {**RUNS["adam"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 3, "iterations": 10**9}},
     "wide": {"architecture": {"kind": "two_layer", "width": 10**6}, "optimizer": ENDLESS},
     "many samples": {"dataset": PAIR, "architecture": {"kind": "two_layer", "width": 500}, "optimizer": ENDLESS},
-    "span": {
-        "dataset": {"kind": "orthonormal", "n": 30, "dim": 200},
-        "architecture": {"kind": "two_layer", "width": 50},
-        "optimizer": ENDLESS,
-    },
+    "span": {"dataset": {"kind": "orthonormal", "n": 30, "dim": 200},
+     "architecture": {"kind": "two_layer", "width": 50}, "optimizer": ENDLESS},
     "convolutional": {**CONVOLUTIONAL, "optimizer": ENDLESS},
     "slow convolutional": {
         "dataset": PAIR,
@@ -46,14 +43,10 @@ CASES: dict[str, dict[str, Any]] = {
         "optimizer": ENDLESS,
     },
     "flow": {"optimizer": {"kind": "gradient_flow", "until": 1e8, "points": 10**7}},
-    "flow of any network": {
-        "backend": "torch",
-        "architecture": {"kind": "fully_connected", "widths": [50, 50]},
-        "initialization": {"kind": "default_scaled"},
-        "optimizer": {"kind": "gradient_flow", "until": 1e6, "points": 50},
-    },
+    "flow of any network": {"backend": "torch", "architecture": {"kind": "fully_connected", "widths": [50, 50]},
+     "initialization": {"kind": "default_scaled"}, "optimizer": {"kind": "gradient_flow", "until": 1e6, "points": 50}},
     "gan": {**RUNS["gan"], "optimizer": {"kind": "adam", "lr": 1e-3, "batch_size": 7, "iterations": 10**9}},
-}
+}  # fmt: skip
 LIGHT = {"snapshots": {"kind": "list"}, "loss_every": 10**5, "measures": [], "parameters": "none"}
 
 

@@ -53,21 +53,6 @@ def test_failed_jobs_give_exit_code_6_and_are_counted_by_their_messages(dyn: Dyn
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["--grid", "optimizer.lr"], 2, "--grid 'optimizer.lr' must have the form key=v1,v2,... or"),
-        (["--grid", "optimizer.rl=1,2"], 3, "optimizer.rl: unknown key"),
-        (["--grid", "optimizer.lr=1,2", "--grid", "optimizer.lr=3,4"], 2, "--grid names optimizer.lr twice"),
-        (["--seeds", "0"], 2, "0 is not in the range x>=1"),
-    ],
-)
-def test_mistakes(dyn: Dyn, arguments: list[str], code: int, message: str) -> None:
-    answer = dyn("sweep", "toy.yaml", *arguments)
-    assert answer.code == code
-    assert message in answer.err
-
-
 def test_replicas(dyn: Dyn, place: Path) -> None:
     answer = dyn("train", "toy.yaml", "--replicas", 5, "--json")
     assert answer.code == 0, answer.err

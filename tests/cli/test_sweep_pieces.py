@@ -112,26 +112,6 @@ def test_a_job_array_runs_shards(dyn: Dyn, place: Path, monkeypatch: pytest.Monk
     assert (wrong.code, "must have the form N or N%M" in wrong.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["sweep", "toy.yaml", "--seeds", str(10**12)], "a sweep has at most 10000000"),
-        (["sweep", "toy.yaml", "--set", f"sweep.seeds={10**18}", *GRID[:2]], "a sweep has at most 10000000"),
-        (["train", "toy.yaml", "--replicas", str(10**9)], "a sweep has at most 10000000"),
-        (["reproduce", "boursier2022-fig5", "--seeds", str(10**12)], "not in the range"),
-        *(
-            (["sweep", "toy.yaml", "--engine", "slurm", "--script-only", option, text], f"{option} {text!r} holds")
-            for option in ("--partition", "--time", "--mem")
-            for text in ("1\nrm x", "1\r2", "1 --wrap=x", "1\x1b[2J")
-        ),
-    ],
-)
-def test_huge_counts_and_lines_in_limits_are_refused_in_one_line(dyn: Dyn, place: Path, arguments, message) -> None:
-    refused = dyn(*arguments)
-    assert (refused.code, refused.out) == (2, "")
-    assert message in refused.err.splitlines()[-1]
-
-
 def test_the_section_that_readme_shows(dyn: Dyn, place: Path) -> None:
     (section,) = (part for part in README.read_text().split("```yaml\n") if part.startswith("sweep:"))
     (place / "swept.yaml").write_text(CONFIG + section.partition("```")[0])

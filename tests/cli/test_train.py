@@ -87,15 +87,6 @@ def test_force_deletes_no_file_of_others(name: str, dyn: Dyn, place: Path) -> No
     assert dyn("train", "toy.yaml", "--out", "here", "--force").code == 0
 
 
-def test_force_refuses_a_directory_that_is_not_a_run(dyn: Dyn, place: Path) -> None:
-    (place / "mine").mkdir()
-    (place / "mine" / "config.yaml").write_text("mine")
-    answer = dyn("train", "toy.yaml", "--out", "mine", "--force")
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "Error: mine is not a run, and holds config.yaml: dyn will not overwrite it\n"
-    assert (place / "mine" / "config.yaml").read_text() == "mine"
-
-
 def test_settings_change_the_run(dyn: Dyn) -> None:
     options = ["--set", "architecture.width=5", "--set", "optimizer.iterations=7", "--seed", "3", "--dtype", "float64"]
     answer = dyn("train", "toy.yaml", *options, "--device", "cpu", "--backend", "torch", "--json")
@@ -109,14 +100,6 @@ def test_out_is_the_run_directory_itself(dyn: Dyn, place: Path) -> None:
     assert answer.json["path"] == str(place / "here/it/is")
     assert (place / "here/it/is/run.json").exists()
     assert not (place / "outputs").exists()
-
-
-def test_out_refuses_another_run(dyn: Dyn) -> None:
-    dyn("train", "toy.yaml", "--out", "here")
-    answer = dyn("train", "toy.yaml", "--out", "here", "--seed", 1)
-    assert answer.code == 2
-    told = "here holds a run of another config: give --out another directory, or --force to replace it"
-    assert answer.err == f"Error: {told}\n"
 
 
 def test_the_root_of_runs_is_dyn_outputs(dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,12 +125,6 @@ def test_classification_reports_accuracies(dyn: Dyn) -> None:
     text = dyn("train", "toy.yaml", test, "--set", "loss.kind=logistic").out
     assert "train accuracy  " in text
     assert "test accuracy  " in text
-
-
-def test_resume_and_force_exclude_each_other(dyn: Dyn) -> None:
-    answer = dyn("train", "toy.yaml", "--resume", "--force")
-    assert answer.code == 2
-    assert "--resume continues a run and --force starts over; give one of them" in answer.err
 
 
 LONG = ("train", "toy.yaml", "--out", "long")
@@ -195,17 +172,14 @@ CONVOLUTIONS = [
     ("changed", "overrides", "told"),
     [
         ({}, [], ""),
-        (
-            {"versions": {"numpy": "1.0", "llvmlite": "0.1"}},
-            [],
-            "numpy 1.0 (was {numpy}), llvmlite 0.1 (was {llvmlite})",
-        ),
+        ({"versions": {"numpy": "1.0", "llvmlite": "0.1"}}, [],
+         "numpy 1.0 (was {numpy}), llvmlite 0.1 (was {llvmlite})"),
         ({"variable": "NUMBA_CPU_NAME"}, [], "NUMBA_CPU_NAME generic (was not set)"),
         ({"features": {"a": True, "b": False}}, [], "cpu features +a -"),
         ({"threads": 3}, [], ""),
         ({"threads": 3}, CONVOLUTIONS, "threads 3 (was {threads})"),
     ],
-)
+)  # fmt: skip
 def test_resuming_in_another_environment_says_so(
     changed: dict[str, Any], overrides: list[str], told: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

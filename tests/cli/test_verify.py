@@ -89,16 +89,6 @@ def test_runs(dyn: Dyn, two: tuple[Path, Path]) -> None:
 def test_a_run_by_its_name_or_its_run_json(dyn: Dyn, two: tuple[Path, Path]) -> None:
     assert dyn("verify", two[0].name).code == 0
     assert dyn("verify", two[0] / "run.json").out == f"{two[0]}: intact\n"
-    answer = dyn("verify", "nothing")
-    assert answer.code == 7
-    assert answer.err.startswith("Error: there is no run nothing, neither as a path nor below outputs/runs")
-
-
-def test_what_to_check_must_be_said(dyn: Dyn) -> None:
-    for arguments in ([], ["--all", "here"]):
-        answer = dyn("verify", *arguments)
-        assert answer.code == 2
-        assert "say what to check: runs, figures' JSON files, or --all" in answer.err
 
 
 def test_half_copied_runs_and_runs_of_a_newer_version_say_so(dyn: Dyn, two: tuple[Path, Path], place: Path) -> None:

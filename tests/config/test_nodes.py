@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.config.nodes import LARGE, TOO_MANY, read_text
-from dynamics_cli.config.source import Source
+from dynamics_cli.config.source import Written
 
 
-def read(text: str) -> Source:
+def read(text: str) -> Written:
     return read_text(text, "a.yaml", Path())
 
 
@@ -75,20 +75,16 @@ def test_aliases_stand_for_their_values() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "a: [1, 2",
-            "a.yaml:1: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'",
-        ),
+        ("a: [1, 2",
+         "a.yaml:1: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"),
         ("a: b: c", "a.yaml:1: not valid YAML: mapping values are not allowed here"),
         (
             "a:\n\tb: 1",
             "a.yaml:2: not valid YAML: while scanning for the next token, found character '\\t' that cannot start "
             "any token (indent with spaces)",
         ),
-        (
-            "a: 1\n---\nb: 2",
-            "a.yaml:2: not valid YAML: expected a single document in the stream, but found another document",
-        ),
+        ("a: 1\n---\nb: 2",
+         "a.yaml:2: not valid YAML: expected a single document in the stream, but found another document"),
         ("a: 1\nb: \0", "a.yaml:2: not valid YAML: the character #x0000 is not allowed"),
         ('a: "\\UFFFFFFFF"', "a.yaml: not valid YAML: a text holds an escape that is no character"),
         ("a: *x", "a.yaml:1: not valid YAML: found undefined alias 'x'"),
@@ -102,7 +98,7 @@ def test_aliases_stand_for_their_values() -> None:
         ("a: !own 3", "a.yaml:1: a: the YAML tag '!own' is not allowed: a config holds only plain values"),
         ("a: " + "[" * 21 + "]" * 21, "a.yaml:1: is nested more than 20 levels deep"),
     ],
-)
+)  # fmt: skip
 def test_refused(text: str, message: str) -> None:
     assert messages(text) == [message]
 

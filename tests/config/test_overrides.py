@@ -84,23 +84,19 @@ def test_kind_of_a_section_within_a_section(base: dict[str, Any]) -> None:
         ("architecture.width.x=3", "--set: architecture.width.x: architecture.width is not a section with keys"),
         ("dataset.x.7=3", "--set: dataset.x.7: dataset.x is not a section with keys"),
         ("loss=hinge", "--set: loss: must be a section (a mapping), not one word (did you mean loss.kind?)"),
-        (
-            "loss=!!python/name:os.system",
-            "--set: loss: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values",
-        ),
+        ("loss=!!python/name:os.system",
+         "--set: loss: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values"),
         ("loss={kind: mse, kind: mse}", "--set: loss.kind: duplicate key (first on line 1)"),
         (
             "dataset.x=[[1]",
             "--set: dataset.x: not valid YAML: while parsing a flow sequence, expected ',' or ']', "
             "but got '<stream end>'",
         ),
-        (
-            "dataset.x=[[1],[2],[3]]",
-            "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label per sample",
-        ),
+        ("dataset.x=[[1],[2],[3]]",
+         "<config>: dataset.y: has 2 labels, but x has 3 samples; there must be one label per sample"),
         ("dataset.y=[1]", "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample"),
     ],
-)
+)  # fmt: skip
 def test_refused(override: str, message: str, base: dict[str, Any], problems: Problems) -> None:
     assert problems(base, override) == [message]
 

@@ -12,36 +12,54 @@ import pytest
 
 from dynamics_cli.config import load_config
 
+from .conftest import TEXT
+
 Write = Callable[..., Path]
 Problems = Callable[..., list[str]]
 NEEDED = "name, dataset, architecture, initialization, loss and optimizer"
 
 
-def test_missing_file(problems: Problems, here: Path) -> None:
-    assert problems("none.yaml") == ["none.yaml: there is no such file"]
-    assert problems(here / "none.yaml") == [f"{here}/none.yaml: there is no such file"]
+EMPTY = f"run.yaml: is empty; needed are {NEEDED}"
+NO_MAPPING = f"run.yaml:1: must be a mapping of {NEEDED}, not"
+NO_PATH = "must be the path of one config file (a text), not"
+MISTAKES = [  # files, the config that is loaded, what is told
+    ({}, "none.yaml", ["none.yaml: there is no such file"]),
+    ({}, "/no/none.yaml", ["/no/none.yaml: there is no such file"]),
+    ({"configs/a": ""}, "configs", ["configs: is a directory, not a config file"]),
+    ({}, "a\0b", ["a\0b: cannot be read: embedded null byte"]),
+    *(({"run.yaml": text}, "run.yaml", [EMPTY]) for text in ("", "\n\n", "# a comment\n", "---\n", "null", "\ufeff")),
+    ({"run.yaml": "- a\n- b\n"}, "run.yaml", [f"{NO_MAPPING} a list of 2"]),
+    ({"run.yaml": "[]"}, "run.yaml", [f"{NO_MAPPING} an empty list"]),
+    ({"run.yaml": "hello"}, "run.yaml", [f"{NO_MAPPING} the text 'hello'"]),
+    ({"run.yaml": "3"}, "run.yaml", [f"{NO_MAPPING} 3"]),
+    ({"base/parent.yaml": TEXT.replace("lr: 1.0e-3, iterations: 20000", "lr: -1"),
+      "child.yaml": "extends: base/parent.yaml\n\narchitecture: {width: 0}\n"}, "child.yaml",
+     ["child.yaml:3: architecture.width: must be an integer >= 1, not 0",
+      "base/parent.yaml:6: optimizer.lr: must be a number > 0, not -1",
+      "base/parent.yaml:6: optimizer.iterations: is missing; it must be an integer >= 1"]),
+    ({"deep/child.yaml": "name: a\nextends: none.yaml\n"}, "deep/child.yaml",
+     ["deep/child.yaml:2: extends: there is no file deep/none.yaml"]),
+    ({"parent.yaml": "a: [1\n", "child.yaml": "extends: parent.yaml\n"}, "child.yaml",
+     ["parent.yaml:2: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"]),
+    ({"c.yaml": "name: a\nextends: [a, b]\n"}, "c.yaml", [f"c.yaml:2: extends: {NO_PATH} a list of 2"]),
+    ({"c.yaml": "name: a\nextends:\n"}, "c.yaml", [f"c.yaml:2: extends: {NO_PATH} empty (null)"]),
+    ({"c.yaml": "name: a\nextends: ''\n"}, "c.yaml", [f"c.yaml:2: extends: {NO_PATH} the text ''"]),
+    ({"c.yaml": 'extends: "a\\0b"\n'}, "c.yaml", [f"c.yaml:1: extends: {NO_PATH} the text 'a\\x00b'"]),
+    ({"c.yaml": "extends: !!python/name:os.system\n" + TEXT}, "c.yaml",
+     ["c.yaml:1: extends: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values"]),
+    ({"a.yaml": "extends: b.yaml\n", "b.yaml": "extends: sub/../a.yaml\n", "sub/x": ""}, "a.yaml",
+     ["b.yaml:1: extends: extending sub/../a.yaml would go round in a circle"]),
+    ({"own.yaml": "name: x\nextends: own.yaml\n"}, "own.yaml",
+     ["own.yaml:2: extends: extending own.yaml would go round in a circle"]),
+    ({}, {"extends": "none.yaml"}, ["<config>: extends: there is no file none.yaml"]),
+]  # fmt: skip
 
 
-def test_directory(problems: Problems, here: Path) -> None:
-    (here / "configs").mkdir()
-    assert problems("configs") == ["configs: is a directory, not a config file"]
-
-
-def test_name_that_no_file_has(problems: Problems) -> None:
-    assert problems("a\0b") == ["a\0b: cannot be read: embedded null byte"]
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n", "null", "\ufeff"])
-def test_empty_file(text: str, write: Write, problems: Problems) -> None:
-    assert problems(write(text=text)) == [f"run.yaml: is empty; needed are {NEEDED}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [("- a\n- b\n", "a list of 2"), ("[]", "an empty list"), ("hello", "the text 'hello'"), ("3", "3")],
-)
-def test_top_level_that_is_no_mapping(text: str, found: str, write: Write, problems: Problems) -> None:
-    assert problems(write(text=text)) == [f"run.yaml:1: must be a mapping of {NEEDED}, not {found}"]
+@pytest.mark.parametrize(("files", "config", "told"), MISTAKES)
+def test_mistakes(files: dict[str, str], config: Any, told: list[str], write: Write, problems: Problems) -> None:
+    for name, text in files.items():
+        write(name, text)
+    assert problems(config) == told
 
 
 def test_bad_utf8(problems: Problems, here: Path) -> None:
@@ -103,61 +121,9 @@ def test_extends_chain_with_paths_relative_to_each_file(write: Write, here: Path
     assert (config.dataset.path, config.initialization.path) == (str(here / "a/d.csv"), str(here / "b/w.npz"))
 
 
-def test_problems_name_the_file_that_has_them(write: Write, problems: Problems) -> None:
-    write("base/parent.yaml", optimizer="optimizer: {kind: gd, lr: -1}")
-    child = write("child.yaml", "extends: base/parent.yaml\n\narchitecture: {width: 0}\n")
-    assert problems(child) == [
-        "child.yaml:3: architecture.width: must be an integer >= 1, not 0",
-        "base/parent.yaml:6: optimizer.lr: must be a number > 0, not -1",
-        "base/parent.yaml:6: optimizer.iterations: is missing; it must be an integer >= 1",
-    ]
-
-
-def test_missing_parent(write: Write, problems: Problems) -> None:
-    child = write("deep/child.yaml", "name: a\nextends: none.yaml\n")
-    assert problems(child) == ["deep/child.yaml:2: extends: there is no file deep/none.yaml"]
-
-
-def test_broken_parent(write: Write, problems: Problems) -> None:
-    write("parent.yaml", "a: [1\n")
-    child = write("child.yaml", "extends: parent.yaml\n")
-    assert problems(child) == [
-        "parent.yaml:2: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"
-    ]
-
-
-def test_extends_that_is_no_path(write: Write, problems: Problems) -> None:
-    for value, found in (("[a, b]", "a list of 2"), ("", "empty (null)"), ("''", "the text ''")):
-        child = write("child.yaml", f"name: a\nextends: {value}\n")
-        assert problems(child) == [f"child.yaml:2: extends: must be the path of one config file (a text), not {found}"]
-
-
-def test_extends_that_is_an_object(write: Write, problems: Problems) -> None:
-    child = write(text="extends: !!python/name:os.system\n" + write("whole.yaml").read_text())
-    assert problems(child) == [
-        "run.yaml:1: extends: the YAML tag '!!python/name:os.system' is not allowed: a config holds only plain values"
-    ]
-
-
-def test_extends_with_a_null_character(write: Write, problems: Problems) -> None:
-    child = write(text='extends: "a\\0b"\n')
-    expected = "must be the path of one config file (a text), not the text 'a\\x00b'"
-    assert problems(child) == [f"run.yaml:1: extends: {expected}"]
-
-
-def test_extends_in_a_circle(write: Write, problems: Problems) -> None:
-    write("a.yaml", "extends: b.yaml\n")
-    write("b.yaml", "extends: sub/../a.yaml\n")
-    Path("sub").mkdir()
-    assert problems("a.yaml") == ["b.yaml:1: extends: extending sub/../a.yaml would go round in a circle"]
-    write("own.yaml", "name: x\nextends: own.yaml\n")
-    assert problems("own.yaml") == ["own.yaml:2: extends: extending own.yaml would go round in a circle"]
-
-
-def test_a_mapping_may_extend_a_file(write: Write, problems: Problems) -> None:
+def test_a_mapping_may_extend_a_file(write: Write) -> None:
     write("deep/parent.yaml")
     assert load_config({"extends": "deep/parent.yaml", "seed": 5}).seed == 5
-    assert problems({"extends": "none.yaml"}) == ["<config>: extends: there is no file none.yaml"]
 
 
 def test_extends_only_in_a_file(write: Write, problems: Problems) -> None:

@@ -309,15 +309,13 @@ BROKEN = {
         "class Half(Activation, kind='half'):\n    def derivative(self, z):\n        return z\n",
         "TypeError: activation.kind 'half' does not say value$",
     ),
-    "a kind of no section": (
-        "from dynamics_cli.kinds import Kind\nclass Lost(Kind, kind='lost'): ...\n",
-        "TypeError: Lost belongs to no section",
-    ),
+    "a kind of no section": ("from dynamics_cli.kinds import Kind\nclass Lost(Kind, kind='lost'): ...\n",
+     "TypeError: Lost belongs to no section"),
     "an error": ("1 / 0\n", "it cannot be imported: ZeroDivisionError: division by zero$"),
     "an exit": ("import sys\nsys.exit(3)\n", "it cannot be imported: SystemExit: 3$"),
     "no Python": ("class\n", "it is not Python: SyntaxError"),
     "a null character": ("\0", "it is not Python"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", BROKEN)

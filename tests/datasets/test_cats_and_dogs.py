@@ -60,7 +60,7 @@ def test_other_images_and_too_many_are_refused(tmp_path: Path, monkeypatch: pyte
 def test_a_path_that_is_too_long_is_no_longer_there(tmp_path: Path) -> None:
     place = add_dogs_vs_cats(zip_of(tmp_path / "train.zip", pets()))
     assert dogs_vs_cats.is_there(place)
-    assert not dogs_vs_cats.is_there(dogs_vs_cats.Place("x" * 5000, place.key, place.names))
+    assert not dogs_vs_cats.is_there(dogs_vs_cats.Collection("x" * 5000, place.key, place.names))
     too_long = pytest.raises(InputError, match=r"nor a complete zip archive \(.*File name too long")
     with too_long, open_pictures(tmp_path / ("x" * 5000)):
         pass

@@ -56,6 +56,7 @@ def test_held_out_files_and_fractions(tmp_path):
         ("x,y\n", "the file holds no samples"),
         ("1\n2\n", "one column only"),
         ("1,2\n3,apple\n", r":2: column 2 holds 'apple', not a number"),
+        ("1,2\n3,\n", r":2: column 2 holds '', not a number"),
         ("1,2\n3\n", r":2: 1 columns, the lines before have 2"),
         ("1,2\n3,nan\n", r":2: column 2 holds 'nan'; all values must be finite"),
         ("inf,2\n3,4\n", r":1: column 1 holds 'inf'; all values must be finite"),

@@ -146,7 +146,7 @@ def test_a_damaged_record_is_told(text: str, data_home: Path) -> None:
     place = data_home / "dogs-vs-cats" / "place.json"
     place.parent.mkdir(parents=True)
     place.write_text(json.dumps(GOOD))
-    assert remembered() == dogs_vs_cats.Place(**GOOD)  # type: ignore[arg-type]
+    assert remembered() == dogs_vs_cats.Collection(**GOOD)  # type: ignore[arg-type]
     place.write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=r"is damaged .*; `dyn data add dogs-vs-cats PATH` writes it anew"):
         remembered()

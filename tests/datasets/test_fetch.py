@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,20 @@ ROOT = Path(__file__).parents[2]
 BY_HAND = "download the four files elsewhere and give their directory to `dyn data add mnist PATH`"
 
 
+HEAD = b"HTTP/1.0 200 OK\r\n"
+OK = HEAD + b"\r\n"
+
+
+def whole(page: bytes) -> list[bytes]:
+    return [HEAD, b"Content-Length: %d\r\n\r\n" % len(page), page]
+
+
 class Mirror:
-    """A server on this machine that gives `pages`, or does what `behave` says, and counts what it is asked for."""
+    """A server on this machine that sends what `behave` makes of its `pages`, and notes the names asked for."""
 
     def __init__(self, pages: dict[str, bytes]) -> None:
         self.pages, self.asked = pages, list[str]()
-        self.behave: Callable[[http.server.BaseHTTPRequestHandler, bytes], None] | None = None
+        self.behave: Callable[[bytes], Iterable[bytes]] = whole
         mirror = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -41,13 +50,10 @@ class Mirror:
                 page = mirror.pages.get(name)
                 if page is None:
                     self.send_error(404)
-                elif mirror.behave is not None:
-                    mirror.behave(self, page)
                 else:
-                    self.send_response(200)
-                    self.send_header("Content-Length", str(len(page)))
-                    self.end_headers()
-                    self.wfile.write(page)
+                    with contextlib.suppress(OSError):  # the other side has hung up
+                        for piece in mirror.behave(page):
+                            self.wfile.write(piece)
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Say nothing."""
@@ -107,100 +113,50 @@ def test_all_files_are_downloaded_once(
     assert mirrors[0].asked[4:] == [f"{toy_files[2].name}.gz"]
 
 
-def short_answer(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(page)))
-    handler.end_headers()
-    handler.wfile.write(page[: len(page) // 2])
+EMPTY_BLOCKS = b"\0\0\0\xff\xff" * 2**15
+"""Well-formed gzip out of which nothing comes."""
+BOMB = gzip.compress(bytes(2**24))
 
 
-def cut_without_length(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    handler.wfile.write(page[: len(page) // 2])
+def flipped(page: bytes) -> bytes:
+    content = gzip.decompress(page)
+    return gzip.compress(content[:-1] + bytes([content[-1] ^ 1]))
 
 
-def a_web_page(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    handler.wfile.write(b"<html>please log in</html>")
+def slowly(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        yield piece
+        time.sleep(0.1)
 
 
-def broken(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_error(503)
+def bytes_of(data: bytes) -> list[bytes]:
+    return [data[k : k + 1] for k in range(len(data))]
 
 
-def nonsense(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.wfile.write(b"what?\r\n\r\n")
+def endless() -> Iterator[bytes]:
+    yield gzip.compress(b"", mtime=0)[:10]
+    while True:
+        yield EMPTY_BLOCKS
 
 
-def silent(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    time.sleep(1)
+FAULTS: dict[str, tuple[Callable[[bytes], Iterable[bytes]], str]] = {  # what is sent for a page, and what is told
+    "half of it": (lambda page: [*whole(page)[:2], page[: len(page) // 2]], "the connection ended after"),
+    "half of it, no length": (lambda page: [OK, page[: len(page) // 2]], "it is a damaged gzip file"),
+    "a web page": (lambda page: [OK, b"<html>please log in</html>"], "its contents have 26 bytes and SHA-256 "),
+    "an error": (lambda page: [b"HTTP/1.0 503 Service Unavailable\r\n\r\n"], "it answers 503 Service Unavailable"),
+    "nonsense": (lambda page: [b"what?\r\n\r\n"], "what?"),
+    "silence": (lambda page: chain([OK], slowly([b""] * 10)), "timed out"),
+    "drops": (lambda page: chain([OK], slowly(bytes_of(page))), "it sends less than 1024 bytes a second"),
+    "a head in drops": (lambda page: slowly(bytes_of(HEAD + b"X: " + b"x" * 20)), "it takes too long to answer"),
+    "no end": (lambda page: chain([OK], endless()), "it sends more than"),
+    "a bomb": (lambda page: [OK, BOMB], "its contents have 47057 bytes"),
+    "another file": (lambda page: [OK, flipped(page)], "its contents have 47056 bytes"),
+    "elsewhere": (lambda page: [b"HTTP/1.0 302 Found\r\nLocation: ftp://127.0.0.1/file\r\n\r\n"],
+                  "unknown url type: ftp"),
+}  # fmt: skip
 
 
-def dripping_head(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    with contextlib.suppress(OSError):
-        for byte in b"HTTP/1.0 200 OK\r\nX: " + b"x" * 20:
-            handler.wfile.write(bytes([byte]))
-            time.sleep(0.1)
-
-
-def dripping(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    with contextlib.suppress(OSError):  # the other side has hung up
-        for k in range(len(page)):
-            handler.wfile.write(page[k : k + 1])
-            time.sleep(0.1)
-
-
-def endless(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    empty_blocks = gzip.compress(b"", mtime=0)[:10] + b"\0\0\0\xff\xff" * 2**15  # well-formed, and nothing comes out
-    try:
-        while True:
-            handler.wfile.write(empty_blocks)
-            empty_blocks = b"\0\0\0\xff\xff" * 2**15
-    except OSError:
-        pass  # the other side has hung up
-
-
-def bomb(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    handler.wfile.write(gzip.compress(bytes(2**24)))
-
-
-def another_file(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    content = bytearray(gzip.decompress(page))
-    content[-1] ^= 1
-    handler.send_response(200)
-    handler.end_headers()
-    handler.wfile.write(gzip.compress(content))
-
-
-def elsewhere(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-    handler.send_response(302)
-    handler.send_header("Location", "ftp://127.0.0.1/file")
-    handler.end_headers()
-
-
-FAULTS = [
-    (short_answer, "the connection ended after"), (cut_without_length, "it is a damaged gzip file"),
-    (a_web_page, "its contents have 26 bytes and SHA-256 "), (broken, "it answers 503 Service Unavailable"),
-    (nonsense, "what?"),
-    (silent, "timed out"), (dripping, "it sends less than 1024 bytes a second"),
-    (dripping_head, "it takes too long to answer"),
-    (endless, "it sends more than"), (bomb, "its contents have 47057 bytes"),
-    (another_file, "its contents have 47056 bytes"),
-    (elsewhere, "unknown url type: ftp"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("fault", "message"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
+@pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
 def test_a_bad_mirror_is_passed_over(
     fault: Any, message: str, mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes]
 ) -> None:
@@ -306,13 +262,7 @@ fetch_mnist(mirrors=[sys.argv[1]], files=files, scheme="http", on_wait=lambda me
 def test_two_processes_at_once_download_once(
     mirrors: list[Mirror], toy_files: list[IdxFile], toy_contents: dict[str, bytes], data_home: Path
 ) -> None:
-    def slowly(handler: http.server.BaseHTTPRequestHandler, page: bytes) -> None:
-        time.sleep(0.3)
-        handler.send_response(200)
-        handler.end_headers()
-        handler.wfile.write(page)
-
-    mirrors[0].behave = slowly
+    mirrors[0].behave = lambda page: slowly([OK, b"", b"", page])
     command = [sys.executable, "-c", TWO, mirrors[0].address, repr(toy_files)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     both = [subprocess.Popen(command, env=environment, stdout=-1, text=True) for _ in range(2)]

@@ -15,6 +15,9 @@ from dynamics_cli.datasets.files.archive import MAX_READ, open_archive
 from dynamics_cli.datasets.files.tables import read_npz
 from dynamics_cli.errors import InputError
 from tests.fuzz.arrays import X, Y, archive, npy, of
+from tests.fuzz.strategies import encrypted
+
+GOOD = {"x.npy": X, "y.npy": Y}
 
 
 def refusal(path: Path, content: bytes) -> str:
@@ -59,32 +62,26 @@ def test_long_headers_and_comments(tmp_path: Path) -> None:
         ({"x.npy": X + b"more", "y.npy": Y}, "plain arrays (x.npy goes on after an array of shape (3, 3))"),
         ({"x.npy": of(np.array(["a"])), "y.npy": Y}, "x holds <U1, numbers are needed"),
         ({"x.npy": of(np.array([1j])), "y.npy": Y}, "x holds complex128, numbers are needed"),
-        (
-            {"x.npy": of(np.array([{}]), allow_pickle=True), "y.npy": Y},
-            "plain arrays (Object arrays cannot be loaded when allow_pickle=False)",
-        ),
+        ({"x.npy": of(np.array([{}]), allow_pickle=True), "y.npy": Y},
+         "plain arrays (Object arrays cannot be loaded when allow_pickle=False)"),
     ],
-)
+)  # fmt: skip
 def test_members_that_are_no_numbers(members: dict[str, bytes], told: str, tmp_path: Path) -> None:
     assert told in refusal(tmp_path / "a.npz", archive(members))
 
 
-@pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_other_packings(packing: int, tmp_path: Path) -> None:
-    assert "'x.npy' is encrypted, or packed in a way that is not read here" in refusal(
-        tmp_path / "a.npz", archive({"x.npy": X, "y.npy": Y}, packing)
-    )
-
-
-def test_encrypted(tmp_path: Path) -> None:
-    content = bytearray(archive({"x.npy": X, "y.npy": Y}))
-    content[content.index(b"PK\x01\x02") + 8] |= 1
-    assert "'x.npy' is encrypted" in refusal(tmp_path / "a.npz", bytes(content))
+@pytest.mark.parametrize(
+    "content",
+    [*(archive(GOOD, packing) for packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)), encrypted(archive(GOOD))],
+)
+def test_other_packings(content: bytes, tmp_path: Path) -> None:
+    told = refusal(tmp_path / "a.npz", content)
+    assert "'x.npy' is encrypted, or packed in a way that is not read here" in told
 
 
 def test_more_than_fits_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=71))
-    told = refusal(tmp_path / "a.npz", archive({"x.npy": X, "y.npy": Y}))
+    told = refusal(tmp_path / "a.npz", archive(GOOD))
     assert told == "x takes 0.0 GiB of memory, this machine has 0.0 GiB free"
 
 

@@ -1,5 +1,5 @@
 """Fuzzing: whatever is read is taken or answered, never a traceback, never minutes, never gigabytes.
 
-Each module of inputs (`rooms.ROOMS`) makes case `i` of a seed and runs it; `cage` does so in a process with limits.
-`python -m tests.fuzz.run configs 100000 --seed 0` runs as many as you like and counts what came out.
+Each reader has a room (`rooms.ROOMS`): cases that are the same each time, and a strategy of hypothesis that draws more.
+`python -m tests.fuzz.run configs 100000 --seed 1` draws as many as you like and counts the answers.
 """

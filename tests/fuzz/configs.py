@@ -3,137 +3,103 @@
 from __future__ import annotations
 
 import os
-import random
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from hypothesis import strategies as st
+
 from dynamics_cli._bundled import bundled_configs
 from dynamics_cli.cli.arguments import read_config
-from dynamics_cli.config import RunConfig, to_yaml
+from dynamics_cli.config import to_yaml
 from dynamics_cli.errors import DynError
-from tests.fuzz import grammar, nasty
-from tests.fuzz.mutate import BYTES, damage
-from tests.fuzz.rooms import refused
+from tests.fuzz import nasty
+from tests.fuzz.rooms import Room, refused
+from tests.fuzz.strategies import BYTES, damaged, overrides, written
 
-_FIXED = [
-    *(("document", name) for name in nasty.DOCUMENTS if name not in nasty.SLOW),
-    *(("bytes", name) for name in nasty.BYTES),
-    *(("special", name) for name in nasty.SPECIAL),
-    *(("scalar", str(k)) for k in range(len(nasty.SCALARS))),
-    *(("override", str(k)) for k in range(len(nasty.SCALARS))),
-]
-FIXED = len(_FIXED)
-"""Cases that are the same for every seed, the first ones."""
-_LARGE = [("document", name) for name in (*nasty.LARGE, *nasty.SLOW)]
+SNIPPETS = [
+    *BYTES, *(f" {text} ".encode(errors="surrogatepass") for text in nasty.SCALARS if len(text) < 200),
+    b"\n- ", b"{", b"}", b"[", b"]", b": ", b", ", b"&a ", b"*a", b"<<: *a\n", b"---\n", b"|\n", b'"', b"'", b"#",
+    b"? ",
+]  # fmt: skip
+KEYS = (
+    "name", "seed", "optimizer.lr", "dataset.x", "loss", "extends", "architecture.kind", "record.parameters",
+)  # fmt: skip
+"""Keys that are set to each of the odd scalars."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A config file and what is set besides."""
+    """A config file, or the name of something that is none, and changes."""
 
-    kind: str
-    name: str = ""
-    data: bytes = b""
+    data: bytes
     overrides: tuple[str, ...] = ()
+    special: str = ""
 
 
-class Room:
-    """The reader of configs: fixed constructs first, then changed and grown configs without end."""
+def _text(text: str, *changes: str) -> Case:
+    return Case(text.encode(errors="surrogatepass"), changes)
 
-    memory = 500 * 10**6
-    seconds = 2.0
 
-    def prepare(self, place: Path) -> None:
-        self.place = place
-        self.seeds = [path.read_bytes() for path in bundled_configs().values()]
-        self.file = place / "config.yaml"
-        self.snippets = [
-            *BYTES,
-            *(f" {text} ".encode(errors="surrogatepass") for text in nasty.SCALARS if len(text) < 200),
-        ]
-        self.snippets += [
-            b"\n- ", b"{", b"}", b"[", b"]", b": ", b", ", b"&a ", b"*a", b"<<: *a\n", b"---\n", b"|\n", b'"', b"'",
-            b"#", b"? ",
-        ]  # fmt: skip
-        read_config("boursier2022/orthogonal")  # what is imported late is imported now
+def fixed() -> list[Case]:
+    """Return the constructs that readers of configs stumble over."""
+    return [
+        *(_text(make()) for name, make in nasty.DOCUMENTS.items() if name not in nasty.SLOW),
+        *(Case(make()) for make in nasty.BYTES.values()),
+        *(Case(b"", special=name) for name in nasty.SPECIAL),
+        *(_text(nasty.WHOLE.replace("0.01", text)) for text in nasty.SCALARS),
+        *(_text(nasty.WHOLE, *(f"{key}={text}" for key in KEYS)) for text in nasty.SCALARS),
+    ]
 
-    def case(self, seed: int, i: int) -> Case:
-        if i < len(_FIXED):
-            return self._fixed(*_FIXED[i])
-        rng = random.Random(f"{seed}-{i}")
-        overrides = tuple(grammar.override(rng) for _ in range(rng.choice([0, 0, 0, 1, 2])))
-        if rng.random() < 0.5:
-            data = damage(rng, rng.choice([*self.seeds, nasty.WHOLE.encode()]), self.snippets)
-            return Case("changed", data=data, overrides=overrides)
-        text = grammar.written(rng, grammar.config(rng)).encode(errors="surrogatepass")
-        if rng.random() < 0.3:
-            text = damage(rng, text, self.snippets, most=2)
-        return Case("grown", data=text, overrides=overrides)
 
-    def _fixed(self, kind: str, name: str) -> Case:
-        match kind:
-            case "document":
-                return Case(kind, name, {**nasty.DOCUMENTS, **nasty.LARGE}[name]().encode(errors="surrogatepass"))
-            case "bytes":
-                return Case(kind, name, nasty.BYTES[name]())
-            case "scalar":
-                return Case(
-                    kind, name, nasty.WHOLE.replace("0.01", nasty.SCALARS[int(name)]).encode(errors="surrogatepass")
-                )
-            case "override":
-                keys = (
-                    "name", "seed", "optimizer.lr", "dataset.x", "loss", "extends", "architecture.kind",
-                    "record.parameters",
-                )  # fmt: skip
-                value = nasty.SCALARS[int(name)]
-                return Case(kind, name, nasty.WHOLE.encode(), tuple(f"{key}={value}" for key in keys))
-        return Case(kind, name)
+def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
+    """The reader of configs: changed configs, and configs grown from the schema, well-formed and damaged."""
+    read_config("boursier2022/orthogonal")  # what is imported late is imported now
+    whole = [path.read_bytes() for path in bundled_configs().values()]
+    data = damaged([*whole, nasty.WHOLE.encode()], SNIPPETS) | written() | damaged(written(), SNIPPETS, most=2)
+    changes = st.just(()) | st.lists(overrides(), min_size=1, max_size=2).map(tuple)
+    return Room(st.builds(Case, data, changes), lambda case: _look(case, place), fixed())
 
-    def run(self, case: Case) -> str:
-        path = self._special(case.name) if case.kind == "special" else str(self._written(case.data))
-        try:
-            config = read_config(path, case.overrides)
-        except DynError as error:
-            return refused(error)
-        self._check(config)
-        return "accepted"
 
-    def _written(self, data: bytes) -> Path:
-        self.file.write_bytes(data)
-        return self.file
+def large_room(place: Path, patch: pytest.MonkeyPatch) -> Room:
+    """The largest and slowest configs alone."""
+    read_config("boursier2022/orthogonal")
+    cases = [_text({**nasty.DOCUMENTS, **nasty.LARGE}[name]()) for name in (*nasty.LARGE, *nasty.SLOW)]
+    return Room(st.nothing(), lambda case: _look(case, place), cases)
 
-    def _check(self, config: object) -> None:
-        """Look at an accepted config: it is one, and what a run would write of it reads back as the same."""
-        assert isinstance(config, RunConfig)
-        self.file.write_text(to_yaml(config))
-        assert read_config(str(self.file)) == config
 
-    def _special(self, name: str) -> str:
-        """Make something that is no config, and return what stands for it on the command line."""
-        path = self.place / "special"
-        if path.is_dir():
-            path.rmdir()
-        path.unlink(missing_ok=True)
-        make: dict[str, Callable[[], object]] = {
-            "directory": path.mkdir, "fifo": lambda: os.mkfifo(path), "socket": lambda: _socket(path),
-            "link to zero": lambda: path.symlink_to("/dev/zero"), "dangling link": lambda: path.symlink_to("nowhere"),
-            "link to itself": lambda: path.symlink_to(path), "sparse 100 MiB": lambda: _sparse(path, 100 * 2**20),
-            "sparse 1 TiB": lambda: _sparse(path, 2**40), "below a file": path.touch,
-        }  # fmt: skip
-        named = {
-            "zero": "/dev/zero", "null": "/dev/null", "full": "/dev/full", "below a file": str(path / "config.yaml"),
-            "long name": "x" * 5000 + ".yaml", "long path": "x/" * 5000 + "a.yaml", "name with null": "a\0b.yaml",
-            "name with half a character": "a\ud800b.yaml", "empty name": "",
-        }  # fmt: skip
-        make.get(name, lambda: None)()
-        return named.get(name, str(path))
+def _look(case: Case, place: Path) -> str:
+    file = place / "config.yaml"
+    file.write_bytes(case.data)
+    try:
+        config = read_config(_special(case.special, place / "special") if case.special else str(file), case.overrides)
+    except DynError as error:
+        return refused(error)
+    file.write_text(to_yaml(config))  # what a run writes of it reads back as the same
+    assert read_config(str(file)) == config
+    return "accepted"
 
-    def describe(self, case: Case) -> str:
-        shown = repr(case.data if len(case.data) < 3000 else case.data[:1500] + b" ... " + case.data[-500:])
-        sets = "".join(f"\n  --set {text[:300]!r}" for text in case.overrides)
-        return f"{case.kind} {case.name}: {shown}{sets}"
+
+def _special(name: str, path: Path) -> str:
+    """Make something that is no config, and return what stands for it on the command line."""
+    if path.is_dir():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    make: dict[str, Callable[[], object]] = {
+        "directory": path.mkdir, "fifo": lambda: os.mkfifo(path), "socket": lambda: _socket(path),
+        "link to zero": lambda: path.symlink_to("/dev/zero"), "dangling link": lambda: path.symlink_to("nowhere"),
+        "link to itself": lambda: path.symlink_to(path), "sparse 100 MiB": lambda: _sparse(path, 100 * 2**20),
+        "sparse 1 TiB": lambda: _sparse(path, 2**40), "below a file": path.touch,
+    }  # fmt: skip
+    named = {
+        "zero": "/dev/zero", "null": "/dev/null", "full": "/dev/full", "below a file": str(path / "config.yaml"),
+        "long name": "x" * 5000 + ".yaml", "long path": "x/" * 5000 + "a.yaml", "name with null": "a\0b.yaml",
+        "name with half a character": "a\ud800b.yaml", "empty name": "",
+    }  # fmt: skip
+    make.get(name, lambda: None)()
+    return named.get(name, str(path))
 
 
 def _socket(path: Path) -> None:
@@ -144,10 +110,3 @@ def _socket(path: Path) -> None:
 def _sparse(path: Path, size: int) -> None:
     with path.open("wb") as handle:
         handle.truncate(size)
-
-
-class LargeRoom(Room):
-    """Only the largest configs, one after the other, again and again."""
-
-    def case(self, seed: int, i: int) -> Case:
-        return self._fixed(*_LARGE[i % len(_LARGE)])

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-import random
 import struct
 import warnings
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
+from hypothesis import strategies as st
 from PIL import Image
 
 from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, directory, find_place, load_images
 from dynamics_cli.datasets.files.pictures import PictureError, decode_jpeg, quiet_pillow
 from dynamics_cli.errors import DynError
-from tests.fuzz.mutate import BYTES, damage, encrypted
-from tests.fuzz.rooms import refused
+from tests.fuzz.rooms import Room, refused
+from tests.fuzz.strategies import BYTES, damaged, encrypted
 
 
 def jpeg(seed: int = 0, size: tuple[int, int] = (12, 9), **more: object) -> bytes:
@@ -104,76 +104,52 @@ PLACES = [
 """Damaged notes of where the images are."""
 
 
-@dataclass(frozen=True)
-class Case:
-    kind: str
-    data: bytes
-
-
-_FIXED = [
-    *(Case("archive", data) for data in ARCHIVES),
-    *(Case("place", text.encode(errors="surrogatepass")) for text in PLACES),
+FIXED = [
+    *(("archive", data) for data in ARCHIVES),
+    *(("place", text.encode(errors="surrogatepass")) for text in PLACES),
 ]
-FIXED = len(_FIXED)
 
 
-class Room:
-    """Archives, pictures and notes, well-formed and damaged."""
+def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
+    """Archives, single pictures, notes of where they are and decoded images, well-formed and damaged."""
+    archive = place / "train.zip"
+    archive.write_bytes(GOOD[0])
+    add_dogs_vs_cats(archive)
+    load_images(find_place(), 4)
+    note = directory() / "place.json"
+    (cache,) = (directory() / "cache").glob("*-4-*")
+    good_note, cached, inside = note.read_bytes(), cache.read_bytes(), set(place.iterdir())
 
-    memory = 500 * 10**6
-    seconds = 4.0
-
-    def prepare(self, place: Path) -> None:
-        self.archive = place / "train.zip"
-        self.inside = {path.name for path in place.iterdir()} | {"train.zip", "data"}
-        self.place = place
-        self.archive.write_bytes(GOOD[0])
-        add_dogs_vs_cats(self.archive)
-        load_images(find_place(), 4)
-        self.note = directory() / "place.json"
-        self.good_note = self.note.read_bytes()
-        (self.cache,) = (directory() / "cache").glob("*-4-*")
-        self.cached = self.cache.read_bytes()
-
-    def case(self, seed: int, i: int) -> Case:
-        if i < len(_FIXED):
-            return _FIXED[i]
-        rng = random.Random(f"{seed}-{i}")
-        match rng.randrange(5):
-            case 0:
-                return Case("place", damage(rng, self.good_note, [*BYTES, b"../", b'"', b"[", b"]", b"1", b"null"]))
-            case 1:
-                return Case("cache", damage(rng, self.cached))
-            case 2:
-                return Case("archive", damage(rng, rng.choice(GOOD)))
-        return Case("picture", damage(rng, rng.choice(PICTURES)))
-
-    def run(self, case: Case) -> str:
-        self.archive.write_bytes(GOOD[0])
-        self.cache.write_bytes(case.data if case.kind == "cache" else self.cached)
-        self.note.write_bytes(case.data if case.kind == "place" else self.good_note)
-        try:
-            outcome = self._outcome(case)
-        except DynError as error:
-            outcome = refused(error)
-        except PictureError as error:
-            outcome = "refused" if str(error) else "REFUSED WITHOUT A WORD"
-        assert {path.name for path in self.place.iterdir()} <= self.inside | {"stderr.txt"}
-        assert "WITHOUT" not in outcome
-        return f"{case.kind}: {outcome}"
-
-    def _outcome(self, case: Case) -> str:
-        if case.kind == "archive":
-            self.archive.write_bytes(case.data)
-            add_dogs_vs_cats(self.archive)
-            return "accepted"
-        if case.kind == "picture":
+    def answer(kind: str, data: bytes) -> str:
+        if kind == "archive":
+            archive.write_bytes(data)
+            add_dogs_vs_cats(archive)
+        elif kind == "picture":
             with quiet_pillow():
-                assert decode_jpeg(case.data, 8).shape == (8, 8, 3)
-            return "accepted"
-        place = find_place()
-        assert load_images(place, 4).shape == (len(place.names), 4, 4, 3)
+                assert decode_jpeg(data, 8).shape == (8, 8, 3)
+        else:
+            pets = find_place()
+            assert load_images(pets, 4).shape == (len(pets.names), 4, 4, 3)
         return "accepted"
 
-    def describe(self, case: Case) -> str:
-        return f"{case.kind}: {case.data[:3000]!r}"
+    def look(case: tuple[str, bytes]) -> str:
+        kind, data = case
+        archive.write_bytes(GOOD[0])
+        cache.write_bytes(data if kind == "cache" else cached)
+        note.write_bytes(data if kind == "place" else good_note)
+        try:
+            said = answer(kind, data)
+        except DynError as error:
+            said = refused(error)
+        except PictureError as error:
+            said = "refused" if str(error) else "refused without a word"
+        assert set(place.iterdir()) == inside
+        assert "without" not in said
+        return f"{kind}: {said}"
+
+    kinds = {
+        "place": damaged([good_note], [*BYTES, b"../", b'"', b"[", b"]", b"1", b"null"]), "cache": damaged([cached]),
+        "archive": damaged(GOOD), "picture": damaged(PICTURES),
+    }  # fmt: skip
+    cases = st.one_of(*(st.tuples(st.just(kind), data) for kind, data in kinds.items()))
+    return Room(cases, look, FIXED, seconds=4.0)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import random
 import shutil
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
+from hypothesis import strategies as st
 
 from dynamics_cli.cli import main
 from dynamics_cli.config import load_config
@@ -25,9 +25,9 @@ from dynamics_cli.runs.store.arrays import ArrayWriter
 from dynamics_cli.runs.store.sealed import seal, unseal
 from dynamics_cli.text import jsonable
 from tests.fuzz import nasty
-from tests.fuzz.arrays import archive
-from tests.fuzz.mutate import BYTES, damage
-from tests.fuzz.rooms import refused
+from tests.fuzz.arrays import HEADERS, X, archive, npy
+from tests.fuzz.rooms import Room, refused
+from tests.fuzz.strategies import BYTES, damaged
 
 CODES = (2, 3, 4, 7)
 VALUES: list[Any] = [
@@ -53,84 +53,81 @@ COMMANDS = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Case:
-    """The template that is changed, what happens to which of its files, and the command that looks at it."""
+Files = dict[str, bytes]
+
+
+class Case(NamedTuple):
+    """A run directory of which one file is changed, and the command that looks at it."""
 
     template: str
     file: str
-    how: str
-    random: random.Random
+    change: bytes | np.ndarray | str | None
+    """Its bytes, the array that it holds, where a link in its place points to (`folder`: a folder), or None: gone."""
     command: list[str]
+    resealed: bool = False
+    """Whether `run.json` has the checksum of the changed config."""
 
 
-class Room:
+@st.composite
+def changes(draw: st.DrawFn, templates: dict[str, Files]) -> Case:
+    """Draw a case: a file whose bytes are changed, or its meaning with checksums that fit."""
+    template = draw(st.sampled_from(["complete", *templates]))
+    files = templates[template]
+    file, command = draw(st.sampled_from(sorted(files))), draw(st.sampled_from(COMMANDS))
+    ways: list[st.SearchStrategy[Any]] = [
+        damaged([files[file]], [*BYTES, b"NaN", b"1e999", b"null", b"[", b"{", b'"']),
+        st.none() | st.just(b"") | st.sampled_from(["folder", "itself", "/dev/zero", "/nowhere", "/"]),
+        st.sampled_from(sorted(files)).map(files.__getitem__),
+    ]
+    if file.endswith(".json"):
+        ways += [_other_meaning(files[file])] * 4
+    elif file.endswith(".npy"):
+        ways += [st.sampled_from(ARRAYS)] * 3
+    elif file == "config.yaml":
+        scalars = [f" {text}".encode(errors="surrogatepass") for text in nasty.SCALARS if len(text) < 100]
+        ways += [damaged([files[file]], [*BYTES, *scalars])] * 4
+    elif file == "checkpoint.npz":
+        ways += [_other_checkpoint()] * 4
+    return Case(template, file, draw(st.sampled_from(ways).flatmap(lambda way: way)), command, draw(st.booleans()))
+
+
+def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
     """Complete and unfinished runs, replicas, and the directory of a sweep."""
+    import matplotlib.figure  # noqa: F401 - what a command may import is in memory before the limits are set
 
-    memory = 2**30
-    seconds = 15.0
+    import dynamics_cli.analysis
+    import dynamics_cli.sweeps.pictures  # noqa: F401
 
-    def prepare(self, place: Path) -> None:
-        import matplotlib.figure  # noqa: F401 - what a command may import is in memory before the limits are set
+    config, directory = place / "toy.yaml", runs_root() / "toy"
+    config.write_text(nasty.WHOLE.replace("width: 8", "width: 4"))
+    templates: dict[str, Files] = {}
 
-        import dynamics_cli.analysis
-        import dynamics_cli.sweeps.pictures  # noqa: F401
+    def take(name: str) -> None:
+        found = {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
+        templates[name] = {name: data for name, data in found.items() if not name.endswith(("lock", "lock.json"))}
+        shutil.rmtree(directory)
 
-        config = place / "toy.yaml"
-        config.write_text(nasty.WHOLE.replace("width: 8", "width: 4"))
-        self.root = runs_root()
-        self.directory = self.root / "toy"
-        shutil.rmtree(self.root, ignore_errors=True)
-        self.templates: dict[str, dict[str, bytes]] = {}
-        for name, make in (("complete", True), ("unfinished", False)):
-            _write_run(self.directory, config, finish=make)
-            self.templates[name] = self._taken()
-        base = ["--set", "optimizer.iterations=5", "--out", str(self.directory), "--quiet"]
-        for name, options in (
-            ("replicas", ["train", str(config), "--replicas", "2"]),
-            ("sweep", ["sweep", str(config), "--grid", "seed=0,1"]),
-        ):
-            result = CliRunner().invoke(main, [*options, *base])
-            assert result.exit_code == 0, result.stderr
-            self.templates[name] = self._taken()
+    for name in ("complete", "unfinished"):
+        _write_run(directory, config, finish=name == "complete")
+        take(name)
+    for name, begin in (("replicas", ["train", "--replicas", "2"]), ("sweep", ["sweep", "--grid", "seed=0,1"])):
+        more = [str(config), "--set", "optimizer.iterations=5", "--out", str(directory), "--quiet"]
+        result = CliRunner().invoke(main, [*begin, *more])
+        assert result.exit_code == 0, result.stderr
+        take(name)
 
-    def _taken(self) -> dict[str, bytes]:
-        found = {
-            p.relative_to(self.directory).as_posix(): p.read_bytes() for p in self.directory.rglob("*") if p.is_file()
-        }
-        shutil.rmtree(self.directory)
-        return {name: content for name, content in found.items() if not name.endswith(("lock", "lock.json"))}
-
-    def case(self, seed: int, i: int) -> Case:
-        rng = random.Random(f"{seed}-{i}")
-        template = rng.choice(["complete", "complete", "unfinished", "replicas", "sweep"])
-        file = rng.choice(sorted(self.templates[template]))
-        ways = ["bytes", "bytes", "gone", "empty", "folder", "link", "another"]
-        if file.endswith(".json"):
-            ways += ["meaning"] * 12
-        elif file.endswith(".npy"):
-            ways += ["array"] * 6
-        elif file.endswith((".yaml", "checkpoint.npz")):
-            ways += ["resealed"] * 8
-        return Case(template, file, rng.choice(ways), rng, rng.choice(COMMANDS))
-
-    def run(self, case: Case) -> str:
-        shutil.rmtree(self.root, ignore_errors=True)
-        files = self.templates[case.template]
-        for name, content in files.items():
-            path = self.directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        rng = random.Random()
-        rng.setstate(case.random.getstate())
-        self._change(case, self.directory / case.file, files, rng)
-        look = _look_at_replicas if case.template == "replicas" else _look
+    def look(case: Case) -> str:
+        shutil.rmtree(runs_root(), ignore_errors=True)
+        for name, content in templates[case.template].items():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            (directory / name).write_bytes(content)
+        _change(directory, case)
         try:
-            look(self.directory)
-            outcome = "read"
+            (_look_at_replicas if case.template == "replicas" else _look)(directory)
+            answer = "read"
         except DynError as error:
-            outcome = refused(error, CODES)
-        arguments = [text.replace("RUN", str(self.directory)) for text in case.command]
+            answer = refused(error, CODES)
+        arguments = [text.replace("RUN", str(directory)) for text in case.command]
         result = CliRunner().invoke(main, arguments)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -138,58 +135,34 @@ class Room:
         assert result.exit_code == 0 or result.stderr.strip()
         if result.exit_code == 0 and "--json" in arguments:
             json.loads(result.stdout)
-        return f"{outcome}; {case.command[0]}: exit {result.exit_code}"
+        return f"{answer}; {case.command[0]}: exit {result.exit_code}"
 
-    def _change(self, case: Case, path: Path, files: dict[str, bytes], rng: random.Random) -> None:
-        content = files[case.file]
-        match case.how:
-            case "bytes":
-                path.write_bytes(damage(rng, content, [*BYTES, b"NaN", b"1e999", b"null", b"[", b"{", b'"']))
-            case "gone":
-                path.unlink()
-            case "empty":
-                path.write_bytes(b"")
-            case "folder" | "link":
-                path.unlink()
-                if case.how == "folder":
-                    path.mkdir()
-                else:
-                    path.symlink_to(rng.choice([path, "/dev/zero", "/nowhere", "/"]))
-            case "another":
-                path.write_bytes(files[rng.choice(sorted(files))])
-            case "meaning":
-                path.write_bytes(_other_meaning(rng, content))
-            case "array":
-                self._other_array(rng, path)
-            case "resealed":
-                path.write_bytes(_resealed(rng, case.file, content))
-                self._seal_config()
+    return Room(changes(templates), look, seconds=15.0, memory=2**30)
 
-    def _seal_config(self) -> None:
-        info = self.directory / "run.json"
-        if info.is_file() and (self.directory / "config.yaml").is_file():
-            content, _ = unseal(info.read_bytes())
-            digest = hashlib.sha256((self.directory / "config.yaml").read_bytes()).hexdigest()
-            info.write_bytes(seal({**content, "config_sha256": digest}))
 
-    def _other_array(self, rng: random.Random, path: Path) -> None:
-        array, info = rng.choice(ARRAYS), self.directory / "run.json"
-        name = path.relative_to(self.directory).with_suffix("").as_posix()
-        writer = ArrayWriter(path, array.shape[1:], array.dtype, f"{'ab' * 32} {name}")
-        writer.append(array)
-        writer.close()
-        if not info.is_file():
-            return
-        content, _ = unseal(info.read_bytes())
-        if isinstance(content.get("rows"), dict):
-            content["rows"][name] = len(array)
-            content.pop("crc32", None)
-            info.write_bytes(seal(content))
-
-    def describe(self, case: Case) -> str:
-        changed = self.directory / case.file
-        now = changed.read_bytes()[:3000] if changed.is_file() and not changed.is_symlink() else b""
-        return f"{case.template} {case.file} {case.how}; {' '.join(case.command)}\n{now!r}"
+def _change(directory: Path, case: Case) -> None:
+    path, info = directory / case.file, directory / "run.json"
+    match case.change:
+        case bytes(data):
+            path.write_bytes(data)
+        case np.ndarray() as array:
+            name = path.relative_to(directory).with_suffix("").as_posix()
+            writer = ArrayWriter(path, array.shape[1:], array.dtype, f"{'ab' * 32} {name}")
+            writer.append(array)
+            writer.close()
+            if info.is_file() and isinstance((content := unseal(info.read_bytes())[0]).get("rows"), dict):
+                content["rows"][name] = len(array)
+                content.pop("crc32", None)
+                info.write_bytes(seal(content))
+        case target:
+            path.unlink()
+            if target == "folder":
+                path.mkdir()
+            elif target is not None:
+                path.symlink_to(path if target == "itself" else target)
+    if case.resealed and case.file == "config.yaml" and path.is_file() and info.is_file():
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        info.write_bytes(seal({**unseal(info.read_bytes())[0], "config_sha256": digest}))
 
 
 def _write_run(directory: Path, config_file: Path, *, finish: bool) -> None:
@@ -239,40 +212,30 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(value)
 
 
-def _other_meaning(rng: random.Random, content: bytes) -> bytes:
-    """Return a JSON file with some entries changed, sealed as the program seals it."""
+@st.composite
+def _other_meaning(draw: st.DrawFn, content: bytes) -> bytes:
+    """Draw a JSON file with some entries changed, sealed as the program seals it."""
     data, _ = unseal(content)
-    for _ in range(rng.randint(1, 3)):
-        holder, key = rng.choice(list(_places(data)) or [(data, "x")])
-        match rng.randrange(4):
-            case 0:
-                del holder[key]
-            case 1 if isinstance(holder, dict):
-                holder[rng.choice(["rows", "replicas", "messages", "checksum", "format", "x", "../x", "crc32"])] = (
-                    copy.deepcopy(rng.choice(VALUES))
-                )
-            case _:
-                holder[key] = copy.deepcopy(rng.choice(VALUES))
-    return seal(jsonable(data), indent=rng.choice([2, None]))
+    names = ["rows", "replicas", "messages", "checksum", "format", "x", "../x", "crc32"]
+    for _ in range(draw(st.integers(1, 3))):
+        holder, key = draw(st.sampled_from(list(_places(data)) or [(data, "x")]))
+        way, value = draw(st.sampled_from(["gone", "more", "other", "other"])), draw(st.sampled_from(VALUES))
+        if way == "gone":
+            holder.pop(key, None) if isinstance(holder, dict) else holder.pop(key)
+        else:
+            name = draw(st.sampled_from(names)) if way == "more" and isinstance(holder, dict) else key
+            holder[name] = copy.deepcopy(value)
+    return seal(jsonable(data), indent=draw(st.sampled_from([2, None])))
 
 
-def _resealed(rng: random.Random, file: str, content: bytes) -> bytes:
-    if file == "config.yaml":
-        return damage(
-            rng,
-            content,
-            [*BYTES, *(f" {text}".encode(errors="surrogatepass") for text in nasty.SCALARS if len(text) < 100)],
-        )
+@st.composite
+def _other_checkpoint(draw: st.DrawFn) -> bytes:
+    """Draw a checkpoint of another meaning, or with odd arrays, under a checksum that fits."""
     meta: dict[str, Any] = {"meta": {"iteration": 4}, "rows": {"losses": 4}, "owner": None}
-    holder, key = rng.choice(list(_places(meta)))
-    holder[key] = copy.deepcopy(rng.choice(VALUES))
-    parts: dict[str, bytes] = {"meta.json": json.dumps(meta).encode(), "w.npy": rng.choice(_members())}
-    parts.pop(rng.choice(["meta.json", "w.npy", ""]), None)
+    holder, key = draw(st.sampled_from(list(_places(meta))))
+    holder[key] = copy.deepcopy(draw(st.sampled_from(VALUES)))
+    arrays = [X, b"", b"{}", *(npy(header, bytes(72)) for header in HEADERS)]
+    parts: Files = {"meta.json": json.dumps(meta).encode(), "w.npy": draw(st.sampled_from(arrays))}
+    parts.pop(draw(st.sampled_from(["meta.json", "w.npy", ""])), None)
     body = archive(parts)[:-2] + b"\x08\0"  # the length of the comment, which is the checksum
     return body + f"{zlib.crc32(body):08x}".encode()
-
-
-def _members() -> list[bytes]:
-    from tests.fuzz.arrays import HEADERS, X, npy
-
-    return [X, b"", b"{}", *(npy(header, bytes(72)) for header in HEADERS)]

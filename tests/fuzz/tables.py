@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
 
 from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError
 from dynamics_cli.kinds import Streams
-from tests.fuzz.mutate import BYTES, damage
 from tests.fuzz.nasty import SCALARS
-from tests.fuzz.rooms import refused
+from tests.fuzz.rooms import Room, refused
+from tests.fuzz.strategies import BYTES, damaged
 
 GOOD = [
     b"a,b,y\n1,2,3\n4,5,6\n", b"1,2,3\r\n4,5,6", "\ufeff1, 2,3\n\n4,5 ,6\n".encode(), b'"1","2"\n"3","4"\n',
@@ -25,44 +27,36 @@ FIXED = [
 ]  # fmt: skip
 
 
-class Room:
+SNIPPETS = [
+    *BYTES,
+    *(f",{text},".encode(errors="replace") for text in [*SCALARS, "", "\n", '"', "'", ";", "\t", "nan"]),
+]
+
+
+@st.composite
+def written(draw: st.DrawFn) -> bytes:
+    """Draw a small table of numbers, now and then with something else among them."""
+    number = st.floats(width=32).map(str) | st.integers(-9, 9).map(str)
+    cells = draw(st.lists(number, max_size=24))
+    for text in draw(st.lists(st.sampled_from(SCALARS), max_size=2)):
+        cells.insert(draw(st.integers(0, len(cells))), text)
+    columns = draw(st.integers(1, 4))
+    lines = [",".join(cells[k : k + columns]) for k in range(0, len(cells), columns)]
+    return draw(st.sampled_from(["\n", "\r\n", "\r"])).join(lines).encode("utf-8", "surrogatepass")
+
+
+def room(place: Path, patch: pytest.MonkeyPatch) -> Room:
     """Small tables, well-formed and damaged."""
+    file = place / "data.csv"
 
-    memory = 500 * 10**6
-    seconds = 2.0
-
-    def prepare(self, place: Path) -> None:
-        self.file = place / "data.csv"
-        self.snippets = [
-            *BYTES, b",", b"\n", b'"', b"'", b";", b"\t", b"nan",
-            *(f",{text},".encode(errors="replace") for text in SCALARS),
-        ]  # fmt: skip
-
-    def case(self, seed: int, i: int) -> bytes:
-        if i < len(FIXED):
-            return FIXED[i]
-        rng = random.Random(f"{seed}-{i}")
-        if rng.random() < 0.5:
-            return damage(rng, rng.choice(GOOD), self.snippets)
-        columns = rng.randint(1, 4)
-        cells = [
-            str(rng.choice([0, 1, -1, 0.5, 1e-9, rng.random(), rng.gauss(0, 1e3)]))
-            for _ in range(columns * rng.randint(0, 6))
-        ]
-        for _ in range(rng.choice([0, 0, 1, 2])):
-            cells.insert(rng.randrange(len(cells) + 1), rng.choice(SCALARS))
-        lines = [",".join(cells[k : k + columns]) for k in range(0, len(cells), columns)]
-        return rng.choice(["\n", "\r\n", "\r"]).join(lines).encode("utf-8", "surrogatepass")
-
-    def run(self, case: bytes) -> str:
-        self.file.write_bytes(case)
+    def look(case: bytes) -> str:
+        file.write_bytes(case)
         try:
-            data = File(path=str(self.file)).load(Streams(0))
+            data = File(path=str(file)).load(Streams(0))
         except DynError as error:
             return refused(error)
         assert data.x.ndim == 2
         assert data.y.shape == (data.n,)
         return "accepted"
 
-    def describe(self, case: bytes) -> str:
-        return repr(case[:2000])
+    return Room(damaged(GOOD, SNIPPETS) | written(), look, FIXED)

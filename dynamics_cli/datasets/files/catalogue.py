@@ -1,4 +1,4 @@
-"""The data sets that dyn knows, and what is here of each."""
+"""The data sets that dyn knows, and which of their files are here."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from dynamics_cli.errors import DataMissingError, DynError, InputError, UsageErr
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import Table
 
-State = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
+Presence = Literal["embedded", "here", "missing", "incomplete", "damaged", "moved"]
 
 _ABSENT = {"missing": "is not in", "incomplete": "is incomplete in", "moved": "is no longer at"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of one data set."""
+    """A data set, and how much of it is here."""
 
     name: str
-    state: State
-    """`incomplete`: some files are here; `moved`: it was added, but is no longer where it was; `damaged`: what is
-    written down about it cannot be read."""
+    state: Presence
+    """`incomplete`: some files are here; `moved`: it was added, but is no longer where it was; `damaged`: the
+    note of its place cannot be read."""
     path: Path
     """Where it is, or would be."""
     size: int
     """Bytes that it takes where dyn keeps data, or inside dyn."""
     description: str
     how: str
-    """How to get it; empty for what is there."""
+    """How to get it; empty for a data set that is here."""
 
 
 def list_data() -> Table:
-    """Return the data sets that are files, missing ones included: name, state, path, size, description, how to get."""
+    """Return the data sets that are files, here or missing: name, state, path, size, description, how to get."""
     return Table(map(asdict, _entries()))
 
 
 def _entries() -> list[Entry]:
-    return [_subset(), _mnist(), _dogs_vs_cats()]
+    subset = Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
+    return [subset, _mnist(), _dogs_vs_cats()]
 
 
 def find_data(name: str) -> Path:
@@ -50,7 +51,7 @@ def find_data(name: str) -> Path:
     Raises:
         UsageError: there is none of this name.
         DataMissingError: it is not here; the message says how to get it.
-        InputError: what is here is damaged.
+        InputError: the files that are here are damaged.
     """
     entry = _named(name)
     if entry.state in _ABSENT:
@@ -61,7 +62,7 @@ def find_data(name: str) -> Path:
 
 
 def remove_data(name: str) -> int:
-    """Delete what dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
+    """Delete the files that dyn keeps of a data set, never a file of the user's own; return the bytes that this freed.
 
     Raises:
         UsageError: there is none of this name, it is a part of dyn, or a file lies there that is not of dyn.
@@ -105,14 +106,10 @@ def _named(name: str) -> Entry:
     return entries[name]
 
 
-def _subset() -> Entry:
-    return Entry("mnist-subset", "embedded", mnist.SUBSET, mnist.SUBSET.stat().st_size, mnist.ATTRIBUTION, "")
-
-
 def _mnist() -> Entry:
     directory = mnist.mnist_directory()
     lacking = len(mnist.missing_files(directory, mnist.ALL_FILES))
-    state: State = "missing" if lacking == len(mnist.ALL_FILES) else "incomplete" if lacking else "here"
+    state: Presence = "missing" if lacking == len(mnist.ALL_FILES) else "incomplete" if lacking else "here"
     title, how = "MNIST: 60 000 training and 10 000 test images", mnist.HOW_TO_GET if lacking else ""
     return Entry("mnist", state, directory, files.used(directory)[0], title, how)
 
@@ -120,7 +117,7 @@ def _mnist() -> Entry:
 def _dogs_vs_cats() -> Entry:
     directory, title, how = dogs_vs_cats.directory(), "Kaggle's Dogs vs. Cats", dogs_vs_cats.HOW_TO_GET
     path: Path = directory
-    state: State = "missing"
+    state: Presence = "missing"
     try:
         place = dogs_vs_cats.remembered()
         if place is not None:
@@ -131,7 +128,7 @@ def _dogs_vs_cats() -> Entry:
     return Entry("dogs-vs-cats", state, path, files.used(directory)[0], title, how)
 
 
-def describe_counts(place: dogs_vs_cats.Place) -> str:
+def describe_counts(place: dogs_vs_cats.Collection) -> str:
     """Return the number of images of each class, e.g. `1001 cats and 1001 dogs of 12500 each`."""
     dogs = int(place.labels.sum())
     cats = len(place.names) - dogs

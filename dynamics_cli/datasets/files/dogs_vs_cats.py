@@ -47,7 +47,7 @@ OURS = rf"{_PLACE}|cache/(\.lock|[^/]+(\.npz|/images\.npy|/record\.json))"
 
 
 @dataclass(frozen=True)
-class Place:
+class Collection:
     """Where the user's images are, and which were found there."""
 
     path: str
@@ -63,13 +63,13 @@ class Place:
 
 
 def directory() -> Path:
-    """Return where dyn keeps what belongs to this data set."""
+    """Return where dyn keeps the files of this data set."""
     return store.data_root() / "dogs-vs-cats"
 
 
 def add_dogs_vs_cats(
     path: Path, *, progress: Progress | None = None, on_wait: Callable[[str], None] | None = None
-) -> Place:
+) -> Collection:
     """Check every image of `train.zip` or of the folder it unpacks to, and remember where they are.
 
     Raises:
@@ -82,14 +82,14 @@ def add_dogs_vs_cats(
     return place
 
 
-def remembered() -> Place | None:
+def remembered() -> Collection | None:
     """Return the place that was added; None when there is none.
 
     Raises InputError: the note of it is damaged.
     """
     file = directory() / _PLACE
     try:
-        place = Place(**json.loads(file.read_bytes()))
+        place = Collection(**json.loads(file.read_bytes()))
         texts = [place.path, place.key, *place.names]
         good = isinstance(place.names, list) and place.names and all(isinstance(text, str) for text in texts)
         if not good or not re.fullmatch("[0-9a-f]{64}", place.key) or not all(map(_NAME.fullmatch, place.names)):
@@ -101,7 +101,7 @@ def remembered() -> Place | None:
     return place
 
 
-def find_place() -> Place:
+def find_place() -> Collection:
     """Return the place that was added.
 
     Raises DataMissingError: none was; the message says how to get the data.
@@ -112,12 +112,12 @@ def find_place() -> Place:
     return place
 
 
-def is_there(place: Place) -> bool:
+def is_there(place: Collection) -> bool:
     """Whether the images still are where they were."""
     return os.path.exists(place.path)  # noqa: PTH110 - `Path.exists` raises for a name that is too long
 
 
-def _decode(path: Path, size: int, progress: Progress | None) -> tuple[Place, list[NDArray[np.uint8]]]:
+def _decode(path: Path, size: int, progress: Progress | None) -> tuple[Collection, list[NDArray[np.uint8]]]:
     """Return all images (size, size, 3) of an archive or a folder, and which they are.
 
     Raises InputError: it holds other files than images, or images that cannot be decoded.
@@ -146,7 +146,7 @@ def _decode(path: Path, size: int, progress: Progress | None) -> tuple[Place, li
         more = [f"  and {len(broken) - _SHOWN} more"] if len(broken) > _SHOWN else []
         listed = "\n".join(broken[:_SHOWN] + more)
         raise InputError(f"{path}: {len(broken)} of {len(files)} images cannot be used:\n{listed}")
-    return Place(str(path), digest.hexdigest(), list(files)), decoded
+    return Collection(str(path), digest.hexdigest(), list(files)), decoded
 
 
 def _images(path: Path, names: list[str]) -> dict[str, str]:
@@ -172,7 +172,7 @@ def _images(path: Path, names: list[str]) -> dict[str, str]:
 
 
 def load_images(
-    place: Place, size: int, *, progress: Progress | None = None, on_wait: Callable[[str], None] | None = None
+    place: Collection, size: int, *, progress: Progress | None = None, on_wait: Callable[[str], None] | None = None
 ) -> NDArray[np.uint8]:
     """Return all images (n, size, size, 3), red, green, blue from 0 to 255, decoded when they have not been before.
 

@@ -1,4 +1,4 @@
-"""Downloading MNIST: from public mirrors, over TLS, accepted only when the contents are the pinned ones."""
+"""Downloading MNIST: from public mirrors, over TLS, accepted only with the pinned contents."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fetch_mnist(
 
     Args:
         mirrors: addresses of directories with the files, gzipped.
-        files: what to download, with the SHA-256 of the contents.
+        files: the files to download, with the SHA-256 of the contents.
         offline: do not use the network (`DYN_OFFLINE` says the same).
         progress: called with every piece that arrives.
         on_wait: called with a message when another process is writing there.
@@ -63,7 +63,7 @@ def fetch_mnist(
 
     Raises:
         UsageError: a mirror's address has another protocol, or is none.
-        DataMissingError: no mirror gave the right file; the message has each one's reason and another way.
+        DataMissingError: no mirror gave the right file; the message has the reason of each mirror and another way.
         RunError: the files cannot be written.
     """
     for mirror in mirrors:
@@ -84,7 +84,10 @@ def fetch_mnist(
         for file in missing_files(directory, files):
             contents, good = _fetch_one(opener, mirrors, file, progress, timeout)
             disk.write_atomic(directory / file.name, contents)
-            mirrors = [good, *(mirror for mirror in mirrors if mirror != good)]  # one that is down is waited for once
+            mirrors = [
+                good,
+                *(mirror for mirror in mirrors if mirror != good),
+            ]  # a mirror that is down is waited for once
     return directory
 
 

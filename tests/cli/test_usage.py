@@ -1,0 +1,139 @@
+"""Commands that are refused: exit code, message, and that nothing is written."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from .conftest import Answer, Dyn
+
+SETS = "there are mnist-subset, mnist, dogs-vs-cats"
+MOST = "a sweep has at most 10000000"
+WHICH_FIGURES = "say which figures: their names, --paper KEY, or --all (`dyn list figures`)"
+WHICH_RUNS = "say which runs: RUN, --status STATUS, or --older-than DAYS (0 for all)"
+WHAT_TO_CHECK = "say what to check: runs, figures' JSON files, or --all"
+FIRST = "there are train, sweep, plot, page, reproduce, "
+REFUSED = [  # command, exit code, a part of the message
+    ("trian", 2, f"no command 'trian' (did you mean 'train'?); {FIRST}"),
+    ("list figure", 2, "no command 'figure' (did you mean 'figures'?); there are figures, papers, "),
+    ("runs xyz", 2, "no command 'xyz'; there are prune\n"),
+    ("data lst", 2, "no command 'lst' (did you mean 'list'?)"),
+    ("train", 2, "Missing argument 'CONFIG'"),
+    ("train toy.yaml --sed 1", 2, "No such option"),
+    ("train toy.yaml --device gpu", 2, "'gpu' is not one of 'auto', 'cpu', 'cuda'"),
+    ("train toy.yaml --seed -1", 2, "-1 is not in the range x>=0"),
+    ("train toy.yaml --resume --force", 2, "--resume continues a run and --force starts over; give one of them"),
+    (f"train toy.yaml --replicas {10**9}", 2, MOST),
+    ("sweep toy.yaml --grid optimizer.lr", 2, "--grid 'optimizer.lr' must have the form key=v1,v2,... or"),
+    ("sweep toy.yaml --grid optimizer.rl=1,2", 3, "optimizer.rl: unknown key"),
+    ("sweep toy.yaml --grid optimizer.lr=1,2 --grid optimizer.lr=3,4", 2, "--grid names optimizer.lr twice"),
+    ("sweep toy.yaml --seeds 0", 2, "0 is not in the range x>=1"),
+    (f"sweep toy.yaml --seeds {10**12}", 2, MOST),
+    (f"sweep toy.yaml --set sweep.seeds={10**18} --grid architecture.width=2,4,8", 2, MOST),
+    *(
+        (f"sweep toy.yaml --engine slurm --script-only {option} {shlex.quote(text)}", 2, f"{option} {text!r} holds")
+        for option in ("--partition", "--time", "--mem")
+        for text in ("1\nrm x", "1\r2", "1 --wrap=x", "1\x1b[2J")
+    ),
+    ("config check toy.yaml --set seed=-1", 3, "--set: seed: must be an integer >= 0, not -1\n"),
+    ("config check toy.yaml --set loss.kind=mine", 3, "; `dyn --with FILE` loads others"),
+    ("explain los", 2, "no section or kind 'los' (did you mean 'loss'?)"),
+    ("explain los", 2, "`dyn --with FILE`"),
+    ("list runs --status completed", 2, "no status 'completed' (did you mean 'complete'?); there are running, "
+     "complete, interrupted, diverged, failed, damaged\n"),
+    ("list figures --paper boursier2023", 2,
+     "no paper 'boursier2023' (did you mean 'boursier2022'?); `dyn list papers` lists them\n"),
+    ("show nothing", 3, "nothing: there is no such file, nor a bundled config of this name\n"),
+    ("plot toy.yaml --list", 7, "toy.yaml is not a run directory (it has no run.json)\n"),
+    ("verify", 2, WHAT_TO_CHECK),
+    ("verify --all here", 2, WHAT_TO_CHECK),
+    ("verify nothing", 7, "Error: there is no run nothing, neither as a path nor below outputs/runs"),
+    ("runs prune", 2, WHICH_RUNS),
+    ("runs prune --yes", 2, WHICH_RUNS),
+    ("runs prune --status complet --yes", 2, "no status 'complet' (did you mean 'complete'?)"),
+    ("runs prune . --yes", 2, "not a run: "),
+    ("reproduce", 2, WHICH_FIGURES),
+    ("reproduce boursier2022-fig1 --all", 2, WHICH_FIGURES),
+    ("reproduce --paper boursier2022 --all", 2, WHICH_FIGURES),
+    ("reproduce --all --variant flwo", 2, "no figure asked for has a variant 'flwo' (`dyn list figures`)"),
+    ("reproduce boursier2022-fig5 --variant flow", 2, "Error: boursier2022-fig5 has no variant 'flow'; it has none\n"),
+    ("reproduce boursier2022-fig4 --variant flwo", 2,
+     "Error: boursier2022-fig4 has no variant 'flwo' (did you mean 'flow'?); it has flow\n"),
+    ("reproduce boursier2022-fgi2", 2, "Error: no figure 'boursier2022-fgi2' (did you mean 'boursier2022-fig2'?)"),
+    ("reproduce boursier2022-fig1 fig3", 2, "Error: no figure 'fig3' (did you mean 'arora2019-fig3'?)"),
+    ("reproduce --paper boursir2022", 2, "Error: no paper 'boursir2022' (did you mean 'boursier2022'?)"),
+    ("reproduce boursier2022-fig3 --set optimizer.lrr=1", 3, "--set: optimizer.lrr: unknown key of kind 'gd'"),
+    (f"reproduce boursier2022-fig5 --seeds {10**12}", 2, "not in the range"),
+    ("data path mnst", 2, f"no data set 'mnst' (did you mean 'mnist'?); {SETS}"),
+    ("data path mnist", 4, "Error: mnist is not in "),
+    ("data path mnist", 4, "`dyn data fetch mnist`"),
+    ("data path dogs-vs-cats", 4, "Error: dogs-vs-cats is not in "),
+    ("data path dogs-vs-cats", 4, "`dyn data add dogs-vs-cats PATH`"),
+    ("data fetch cifar", 2, f"no data set 'cifar'; {SETS}"),
+    ("data fetch dogs-vs-cats", 2, "dogs-vs-cats cannot be downloaded, only mnist can: download train.zip from"),
+    ("data fetch mnist --mirror http://example.org/", 2, "a mirror's address must begin with https://"),
+    ("data fetch mnist --mirror https://[::1/", 2, "https://[::1/: it is not an address: Invalid IPv6 URL"),
+    ("data fetch mnist --mirror https://a:99999/", 2, "https://a:99999/: it is not an address: Port out of range"),
+    ("data fetch mnist --mirror https:///mnist", 2, "and the name of a host"),
+    ("data fetch mnist --offline", 4, "the network may not be used (offline)"),
+    ("data fetch mnist --offline", 4, "`dyn data add mnist PATH`"),
+    ("data add mnist-subset .", 2, "mnist-subset cannot be added, only mnist and dogs-vs-cats can: it is embedded"),
+    ("data add mnist nowhere", 2, "Path 'nowhere' does not exist"),
+    ("data add mnist .", 3, ": holds no train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
+    ("data remove mnist-subset", 2, "mnist-subset is a part of dyn and cannot be removed"),
+]  # fmt: skip
+OFFERED = "loss, function, rays, polar, norms, directions, spectrum, interpolation, loss_slice, similarity"
+WITH_A_RUN = [  # the same, where the run `here` is, a folder `empty`, and `mine` with a `config.yaml`
+    ("plot here --panel los", 2, f"Error: no panel 'los' (did you mean 'loss'?); this run offers {OFFERED}\n"),
+    ("plot here --panel loss --panel measures", 2, "Error: this run has no panel 'measures': "),
+    ("plot here --panel function --log x", 2, "the panel 'function' has no axes 'x' that could be logarithmic;"),
+    ("plot here --log z", 2, "is not one of 'x', 'y', 'xy', 'none'"),
+    ("plot here --x-scale=-optimizer.lr", 2, "it is -0.01 in here, and must be above 0"),
+    ("plot here --x-scale=optimizer.ly", 2, "optimizer.ly is neither swept nor written in the config"),
+    ("plot here --x-scale=loss.kind", 2, "loss.kind is 'mse', not a number"),
+    ("plot here '--x-scale=1 / (optimizer.lr'", 2, "not an expression"),
+    ("plot here --out toy.yaml", 7, "Error: cannot write toy.yaml/loss.png: "),
+    ("plot here here --at 3", 2, "go with a run"),
+    ("plot here --anyway x", 2, "--anyway goes with --theory"),
+    ("show here --set seed=1", 2, "--set changes a config; a run is what it is"),
+    ("show empty", 7, "Error: empty is not a run directory (it has no run.json)\n"),
+    ("compare here toy-1", 7, "Error: there is no run toy-1, neither as a path nor below outputs/runs\n"),
+    ("compare here here --plot both.gif", 2, "gif"),
+    ("train toy.yaml --out here --seed 1", 2,
+     "Error: here holds a run of another config: give --out another directory, or --force to replace it\n"),
+    ("train toy.yaml --out mine --force", 2,
+     "Error: mine is not a run, and holds config.yaml: dyn will not overwrite it\n"),
+]  # fmt: skip
+
+
+def files(place: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name[:4] != "lock"}
+
+
+def check(answer: Answer, code: int, told: str) -> None:
+    assert (answer.code, answer.out) == (code, "")
+    assert told in answer.err
+    assert answer.err.startswith(("Usage: dyn", "Error: ")) or code == 3
+    assert answer.err.startswith("Usage: dyn") or answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "code", "told"), REFUSED)
+def test_refused(command: str, code: int, told: str, dyn: Dyn, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYN_DATA", str(place / "home"))
+    before = files(place)
+    check(dyn(*shlex.split(command)), code, told)
+    assert files(place) == before
+
+
+def test_refused_where_a_run_is(dyn: Dyn, place: Path) -> None:
+    assert dyn("train", "toy.yaml", "--out", "here").code == 0
+    (place / "empty").mkdir()
+    (place / "mine").mkdir()
+    (place / "mine/config.yaml").write_text("mine")
+    before = files(place)
+    for command, code, told in WITH_A_RUN:
+        print(command)
+        check(dyn(*shlex.split(command)), code, told)
+        assert files(place) == before
