@@ -14,8 +14,8 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.plotting.layout import note
 
-from .orthogonal import Setting, assumption_claim, read_setting, violations
-from .states import NAN, LossCurve, State, given, initial_scale, loss_curve, state_at
+from .orthogonal import OrthogonalSetting, assumption_claim, read_setting, remarks
+from .states import NAN, LossCurve, NetworkState, given, initial_scale, loss_curve, state_at
 from .theory.minimum_norm import orthonormal_value
 
 CONFIG = "boursier2022/orthonormal.yaml"
@@ -44,9 +44,9 @@ class Series:
     """(k,) final losses."""
     least: float
     """2 n (||D_+|| + ||D_-||); NaN where inputs are not orthonormal."""
-    setting: Setting
+    setting: OrthogonalSetting
     """Of the smallest scale."""
-    last: State
+    last: NetworkState
     """The final network there."""
     curve: LossCurve
     """The loss there."""
@@ -67,18 +67,12 @@ class Series:
         return self.groups.masses / float(np.sum(self.last.norms**2))
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Both series."""
-
-    wide: Series
-    few: Series
-
-
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> kit.Evidence:
     """Measure the final network of both widths at every scale."""
-    few = [run for role, run in runs.items() if role.startswith("few")]
-    return Evidence(_series([run for role, run in runs.items() if not role.startswith("few")]), _series(few))
+    few = {role: run for role, run in runs.items() if role.startswith("few")}
+    return kit.Evidence(
+        wide=_series([run for role, run in runs.items() if role not in few]), few=_series(list(few.values()))
+    )
 
 
 def _series(runs: Sequence[kit.Run]) -> Series:
@@ -109,17 +103,11 @@ def saddles(curve: LossCurve, half: int = 100) -> int:
     return int(fall.size > 0 and fall[0] < VISIBLE) + int(later.sum())
 
 
-def claims(evidence: Evidence) -> list[kit.Claim]:
+def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Proposition 1 and Section 3.2."""
     e, few = evidence.wide, evidence.few
     falls, last = np.diff(e.norms), e.last
     fitted, few_fitted = (series.losses.max() <= FITTED for series in (e, few))
-    small = (e.scales < 0.1) & (e.excess > 0)
-    power = (
-        float(np.polyfit(np.log(e.scales[small]), np.log(e.excess[small]), 1)[0])
-        if len(set(e.scales[small])) >= 2
-        else NAN
-    )
     plus, minus = ((last.W * last.norms[:, None])[last.signs == s].sum(axis=0) for s in (1, -1))
     cosine = min(float(kit.cosines(plus, e.setting.D_plus)), float(kit.cosines(minus, -e.setting.D_minus)))
     # where the draw happens to meet Assumption 3 nothing can be said of what breaks without it
@@ -140,15 +128,9 @@ def claims(evidence: Evidence) -> list[kit.Claim]:
                   kit.near(1.0, 1e-3), e.shares[:2].sum()),
         kit.claim("collinear", "which are collinear with D+ and -D- (smaller cosine)",
                   "Section 4.2, Proposition 1", kit.more_than(0.99), cosine),
-        kit.finding("value", "2n (||D+|| + ||D-||) for these data", "Proposition 1", e.least),
-        kit.finding("norm", "Final ||theta||^2 at the smallest scale", "Proposition 1", e.norms[-1]),
-        kit.finding("excess", "Its relative excess over the least one", "Proposition 1", e.excess[-1]),
-        kit.finding("largest-excess", f"Excess of the final norm at the largest scale, lambda = {e.scales[0]:.3g}",
-                    "Section 3.2", e.excess[0]),
         kit.finding("groups",
                     "Groups of directions at the smallest scale, of neurons with 1 % of the largest norm or more",
                     "Section 4.2", e.groups.count),
-        kit.finding("rate", "Power of lambda with which the excess vanishes", "not in the paper", power),
         kit.claim("few-loss", f"{say} the loss still converges to 0 (largest final loss)",
                   "Section 3.2", kit.at_most(FITTED), given(violated, few.losses.max())),
         kit.claim("few-norm", "but the norm is not minimal (ratio to the least one at the smallest scale)",
@@ -160,7 +142,7 @@ def claims(evidence: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the final norm, and its excess over the least one, against the scale."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.2)
     handles = []
@@ -201,5 +183,5 @@ FIGURE = kit.Figure(
         "to 0; with 12, for which Assumption 3 fails, it does not."
     ),
     configs=_wanted(SCALES), presets={"full": _wanted(MORE_SCALES)}, origin={"all settings": "chosen"},
-    remarks=lambda e: violations(e.wide.setting),
+    remarks=lambda e: remarks(e.wide),
 )  # fmt: skip

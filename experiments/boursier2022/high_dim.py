@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
@@ -11,22 +9,17 @@ from dynamics_cli.plotting.panels.neurons import draw_polar
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance
 
 from .states import (
-    LOSS_FACTOR,
     NAN,
     LossCurve,
-    State,
+    NetworkState,
     draw_profile,
     given,
     horizon,
-    initial_scale,
-    learning_rate,
     loss_curve,
     on_flow,
     state_at,
 )
 from .states import ORIGIN as STATED
-from .theory.alignment import D_minus, D_plus
-from .theory.phases import leading_time
 
 CONFIGS = {"high_dim": "boursier2022/high_dim.yaml"}
 SEED_CONFIGS = {"high_dim": "boursier2022/high_dim_seeds.yaml"}
@@ -49,32 +42,17 @@ SAME = 10.0
 """Angle in degrees within which directions are the same to the eye."""
 
 
-@dataclass(frozen=True)
-class Neurons:
-    """Four states seen in the plane."""
+def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
+    """Read the states of the high-dimensional run at `ITERATIONS` and at `GROWN`.
 
-    states: list[State]
-    """At `ITERATIONS`: start, end of alignment, growth of the first cluster, end."""
-    grown: State
-    """At `GROWN`."""
-    curve: LossCurve
-    basis: kit.Floats
-    """(2, d) the two leading principal components of the final hidden weights."""
-    D_plus: kit.Floats
-    D_minus: kit.Floats
-
-    def seen(self, state: State) -> kit.Floats:
-        """Return the neurons of a state in the plane of the figure (m, 2)."""
-        return kit.project(state.W, self.basis)
-
-
-def neurons(runs: kit.Runs) -> Neurons:
-    """Read the states of the high-dimensional run."""
+    `seen` gives the neurons (m, 2) of a state in the plane of the two leading principal components of the final ones.
+    """
     run = runs["high_dim"]
-    x, y = run.dataset().x, run.dataset().y
     states = [state_at(run, iteration) for iteration in ITERATIONS]
     basis = kit.leading_directions(states[-1].W)
-    return Neurons(states, state_at(run, GROWN), loss_curve(run), basis, D_plus(x, y), D_minus(x, y))
+    return kit.Evidence(
+        states=states, grown=state_at(run, GROWN), curve=loss_curve(run), seen=lambda one: kit.project(one.W, basis)
+    )
 
 
 def turn(before: kit.Floats, after: kit.Floats, members: kit.Bools) -> float:
@@ -83,12 +61,12 @@ def turn(before: kit.Floats, after: kit.Floats, members: kit.Bools) -> float:
     return float(np.degrees(np.arccos(kit.cosines(mean[0], mean[1])[0])))
 
 
-def directions(W: kit.Floats, state: State, relative_norm: float = 0.0) -> int:
+def directions(W: kit.Floats, state: NetworkState, relative_norm: float = 0.0) -> int:
     """Return the number of groups of directions among neurons of weights W (m, d or 2)."""
     return kit.cluster_directions(W, signs=state.a, angle_tolerance=SAME, relative_norm=relative_norm).count
 
 
-def claims_of_6(e: Neurons) -> list[kit.Claim]:
+def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
     """Compare clusters with Appendix A.2."""
     _, aligned, growing, last = e.states
     mass = {s: float(np.sum(growing.norms[last.signs == s] ** 2)) for s in (1, -1)}
@@ -101,9 +79,6 @@ def claims_of_6(e: Neurons) -> list[kit.Claim]:
     )
     key_directions = directions(aligned_seen, aligned)
     fitted = e.curve.losses[-1] < FITTED * e.curve.start
-    to_plus = np.median(kit.cosines(aligned.W, e.D_plus)[aligned.signs > 0])
-    to_minus = np.median(kit.cosines(aligned.W, -e.D_minus)[aligned.signs < 0])
-    late = np.median(np.degrees(np.arccos(kit.cosines(e.grown.W, last.W))))
     return [
         kit.claim("two-directions",
                   "Early alignment: neurons align towards two key directions (groups in the plane of the figure)",
@@ -133,16 +108,12 @@ def claims_of_6(e: Neurons) -> list[kit.Claim]:
         kit.finding("directions-space",
                     "Groups of directions at the end of alignment in all dimensions: the plane shows two",
                     "Appendix A.2", directions(aligned.W, aligned)),
-        kit.finding("first-sign", "Sign of the first cluster's output weights", "Figure 6(c)", sign),
-        kit.finding("cosine-plus", "Median cosine with D+ of neurons with s = +1 at 40000", "Section 4.1", to_plus),
-        kit.finding("cosine-minus", "Median cosine with -D- of neurons with s = -1 at 40000", "Section 4.1", to_minus),
         kit.finding("first-turn-space", "Turn of the first cluster's mean in all dimensions while it grows, degrees: "
                     "more than the plane shows", "Appendix A.2", turn(aligned.W, growing.W, first)),
-        kit.finding("late-turn", "Median turn of a neuron after 90000, degrees", "Appendix A.2", late),
     ]  # fmt: skip
 
 
-def draw_6(e: Neurons) -> kit.Drawing:
+def draw_fig6(e: kit.Evidence) -> kit.Drawing:
     """Draw panels a to d; the outer ring is the same norm in all of them."""
     titles = ["Initialisation", "End of alignment phase", "Growth of first cluster", "Final state"]
     figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
@@ -163,8 +134,7 @@ FIGURE_6 = kit.Figure(
         "weights: red for s_j = -1, purple for s_j = +1. The inner circle is norm 0; the outer ring is the same "
         "norm in all panels."
     ),
-    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=neurons, claims=claims_of_6,
-    draw=draw_6,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN,
 )  # fmt: skip
 
 
@@ -174,35 +144,18 @@ FLAT = 0.1
 """Of all that falls between the two drops, a saddle is where the loss falls by less than this share over `WINDOW`."""
 
 
-@dataclass(frozen=True)
-class Profile:
-    """The loss curve, its saddle, and the final hidden weights."""
+def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
+    """Measure loss and final spectrum of the high-dimensional run.
 
-    curve: LossCurve
-    saddle: float
-    """Iteration between the two drops at which the loss is flattest; NaN if there is none."""
-    fall: float
-    """Relative fall of the loss over the 4000 iterations around it."""
-    plateau: kit.Plateau | None
-    """Around it, within 5 % of the loss there."""
-    W: kit.Floats
-    """(m, d) final hidden weights."""
-    ratios: kit.Floats
-    """Explained variance ratios of their uncentred SVD."""
-    leading: float
-    """`-ln(lambda) / ||D_+||` in iterations."""
-
-
-def profile(runs: kit.Runs) -> Profile:
-    """Measure loss and final spectrum of the high-dimensional run."""
+    `saddle` is the iteration between the two drops at which the loss is flattest, NaN if there is none, `fall` its
+    relative fall over the `WINDOW` around it, and the plateau is within 5 % of the loss there. `ratios` are the
+    explained variance ratios of the uncentred SVD of the final hidden weights `W` (m, d).
+    """
     run = runs["high_dim"]
-    dataset, curve, W = run.dataset(), loss_curve(run), state_at(run, horizon(run)).W
+    curve, W = loss_curve(run), state_at(run, horizon(run)).W
     saddle, fall = flattest(curve)
     plateau = curve.plateau(saddle, 0.05 * curve.at(saddle)) if np.isfinite(saddle) else None
-    lambda_, leading = initial_scale(run), NAN
-    if lambda_ < 1:
-        leading = leading_time(dataset.x, dataset.y, lambda_, 1, loss_factor=LOSS_FACTOR) / learning_rate(run)
-    return Profile(curve, saddle, fall, plateau, W, kit.explained_variance(W), leading)
+    return kit.Evidence(curve=curve, saddle=saddle, fall=fall, plateau=plateau, W=W, ratios=kit.explained_variance(W))
 
 
 def flattest(curve: LossCurve) -> tuple[float, float]:
@@ -221,7 +174,7 @@ def flattest(curve: LossCurve) -> tuple[float, float]:
     return float(iterations[between[best]]), float(falls[best])
 
 
-def claims_of_7(e: Profile) -> list[kit.Claim]:
+def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     """Compare loss and spectrum with Appendix A.2."""
     curve, two = e.curve, float(e.ratios[:2].sum())
     late_fall = 1 - curve.losses[-1] / curve.losses[int(0.9 * (len(curve.losses) - 1))]
@@ -238,22 +191,15 @@ def claims_of_7(e: Profile) -> list[kit.Claim]:
         kit.claim("rest", "and the remaining components 20 %", "Appendix A.2", kit.around(0.2), 1 - two),
         kit.finding("centred", "The two components of the centred PCA instead; the released notebook does not centre",
                     "Figure 7(b)", kit.explained_variance(e.W - e.W.mean(axis=0))[:2].sum()),
-        kit.finding("third", "Ratio of the third component", "Figure 7(b)", e.ratios[2]),
-        kit.finding("stable-rank", "Stable rank of the final hidden weights",
-                    "Figure 7(b)", float(kit.stable_rank(e.W))),
-        kit.finding("saddle-loss", "Loss at the intermediate saddle",
-                    "Figure 7(a)", e.plateau.value if e.plateau else NAN),
         kit.finding("loss-90000", "Loss at 90000", "Figure 7(a)", curve.at(90000)),
         kit.finding("loss-200000", "Loss at 200000", "Figure 7(a)", curve.at(200000)),
         kit.finding("late-fall",
                     "Share by which the loss falls over the last tenth of training: next to none at a further saddle",
                     "Figure 7(a)", late_fall),
-        kit.finding("first-left", f"Iteration at which the saddle at 0 is left; -ln(lambda)/||D+|| is {e.leading:.0f}",
-                    "Section 4.2", curve.escape(curve.start)),
     ]  # fmt: skip
 
 
-def draw_7(e: Profile) -> kit.Drawing:
+def draw_fig7(e: kit.Evidence) -> kit.Drawing:
     """Draw the loss and the bars of explained variance."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72)
     draw_profile(axes[0], 0, e.curve, e.plateau)
@@ -268,8 +214,7 @@ FIGURE_7 = kit.Figure(
         "Training loss of the high-dimensional run, and explained variance ratios of the (uncentred) principal "
         "components of its final hidden weights."
     ),
-    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN, evidence=profile, claims=claims_of_7,
-    draw=draw_7,
+    configs=CONFIGS, seed_configs=SEED_CONFIGS, variants=VARIANTS, origin=ORIGIN,
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ STEP = 1e-3
 NAN = float("nan")
 """For what did not happen, or what the theory says nothing about."""
 ORIGIN: dict[str, kit.Origin] = {
-    "data": "stated", "width": "stated", "initialisation": "stated", "step": "stated", "iterations": "stated",
+    "data": "printed", "width": "printed", "initialisation": "printed", "step": "printed", "iterations": "printed",
     "loss": "released", "precision": "released", "seed": "chosen",
 }  # fmt: skip
 
@@ -89,7 +89,7 @@ def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
 
 
 @dataclass(frozen=True)
-class State:
+class NetworkState:
     """The network after `iteration` updates, in float64; along gradient flow at that many times `STEP`."""
 
     iteration: int
@@ -108,7 +108,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class LineState(State):
+class LineState(NetworkState):
     """A state of a network of one input and a bias: what the panels of Figures 2, 4 and 5 show."""
 
     kinks: kit.Floats
@@ -142,7 +142,7 @@ def loss_curve(run: kit.Run) -> LossCurve:
     return LossCurve(clock(run, run.loss_iterations), np.array(run.losses), is_flow(run))
 
 
-def state_at(run: kit.Run, iteration: int) -> State:
+def state_at(run: kit.Run, iteration: int) -> NetworkState:
     """Return the recorded state nearest to an iteration.
 
     Raises InputError when the network is not a two-layer one.
@@ -154,7 +154,7 @@ def state_at(run: kit.Run, iteration: int) -> State:
     W, a = (parameters[name].astype(np.float64) for name in ("hidden_weight", "output_weight"))
     h = run.network(i)(run.dataset().x)
     reached = int(clock(run, run.snapshot_iterations)[i])
-    return State(reached, time_text(reached, is_flow(run)), W, a, h, kit.norms(W), kit.signs(a))
+    return NetworkState(reached, time_text(reached, is_flow(run)), W, a, h, kit.norms(W), kit.signs(a))
 
 
 def nearest(run: kit.Run, iteration: int) -> int:
@@ -210,7 +210,7 @@ def time_text(iteration: float, flow: bool) -> str:
     return f"$t = {kit.format_number(iteration * STEP)}$" if flow else f"it. {kit.format_number(iteration)}"
 
 
-def turns(before: State, after: State) -> kit.Floats:
+def turns(before: NetworkState, after: NetworkState) -> kit.Floats:
     """Return by how many degrees (m,) every neuron of two dimensions turned."""
     change = kit.angle_of(after.W) - kit.angle_of(before.W)
     return np.abs((change + 180) % 360 - 180)
