@@ -25,7 +25,7 @@ MORE_SCALES = ("30.0", "3.0", "0.1", "1.0e-3", "1.0e-10", "1.0e-14", "1.0e-18")
 FEW = ("architecture.width=12",)
 """So few neurons that Assumption 3 fails for most draws, seed 0 among them, but every label has a neuron."""
 FEW_LEAST = 1e-12
-"""The smallest scale of the few: rounding, at 1e-16 of what has grown, revives neurons that the flow keeps inactive."""
+"""The smallest scale of the few: rounding, at 1e-16 of grown neurons, revives neurons that the flow keeps inactive."""
 FITTED = 1e-10
 """The loss that counts as zero."""
 VISIBLE = 0.01
@@ -110,7 +110,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
     fitted, few_fitted = (series.losses.max() <= FITTED for series in (e, few))
     plus, minus = ((last.W * last.norms[:, None])[last.signs == s].sum(axis=0) for s in (1, -1))
     cosine = min(float(kit.cosines(plus, e.setting.D_plus)), float(kit.cosines(minus, -e.setting.D_minus)))
-    # where the draw happens to meet Assumption 3 nothing can be said of what breaks without it
+    # a draw that happens to meet Assumption 3 does not show how training goes without it
     violated = not few.setting.assumptions[2].holds
     kinks = int(np.sum(few.shares >= VISIBLE))
     say = f"With {len(few.last.a)} neurons, for which Assumption 3 fails,"
@@ -133,7 +133,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
                     "Section 4.2", e.groups.count),
         kit.claim("few-loss", f"{say} the loss still converges to 0 (largest final loss)",
                   "Section 3.2", kit.at_most(FITTED), given(violated, few.losses.max())),
-        kit.claim("few-norm", "but the norm is not minimal (ratio to the least one at the smallest scale)",
+        kit.claim("few-norm", "but the norm is not minimal (ratio to the least norm at the smallest scale)",
                   "Section 3.2", kit.more_than(1 + 1e-3), given(violated and few_fitted, few.norms[-1] / few.least)),
         kit.claim("few-kinks", "and the function has more than two kinks (directions with 1 % of the squared norms)",
                   "Section 3.2", kit.more_than(2), given(violated and few_fitted, kinks)),
@@ -143,7 +143,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw(e: kit.Evidence) -> kit.Drawing:
-    """Draw the final norm, and its excess over the least one, against the scale."""
+    """Draw the final norm, and its excess over the least norm, against the scale."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.2)
     handles = []
     for series, marker, color in ((e.wide, "o", kit.PALETTE.measured), (e.few, "s", kit.SERIES[1])):

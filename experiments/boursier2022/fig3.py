@@ -1,4 +1,4 @@
-"""Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside what Section 4.2 predicts."""
+"""Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside the prediction of Section 4.2."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DONE = 0.01
 def evidence(runs: kit.Runs) -> kit.Evidence:
     """Read the loss of the orthogonal run, and predict the curve.
 
-    `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,), `distances` (k,) those from
-    the last of them, `left` the iterations at which the saddle at 0 and the intermediate one, of the loss `saddle_loss`
-    (Fact 1), are left, NaN if never. Without a `prediction` (k,) the theory does not apply.
+    `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,), `distances` (k,) their
+    distances from the last state, `left` the iterations at which the saddle at 0 and the intermediate saddle, of the
+    loss `saddle_loss` (Fact 1), are left, NaN if never. Without a `prediction` (k,) the theory does not apply.
     """
     run = runs["orthogonal"]
     setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
@@ -65,7 +65,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(11000), second),
         kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality "
-                  "holds all the way (its norm at 4000 and 8000, the larger one, over its largest)",
+                  "holds all the way (the larger of its norms at 4000 and 8000, over the largest of all)",
                   "Section 3.2, Figure 3",
                   kit.at_most(0.1), given(passed, max(at_saddles) / e.gradients.max())),
         kit.claim("rate", "In the end the loss falls exponentially at a rate ||D-|| at least (rate over ||D-||)",
@@ -112,7 +112,7 @@ def final_rate(e: kit.Evidence) -> float:
 
 
 def local_pl(e: kit.Evidence) -> tuple[float, float, float]:
-    """Return the radius of Lemma 5, the least `||grad L||^2 / (L ||D_-||)` within it, and the one that is small enough.
+    """Return the radius of Lemma 5, the least `||grad L||^2 / (L ||D_-||)` within it, and the sufficient radius.
 
     Losses below 1e-9 of the first are left out: rounding decides there.
     """

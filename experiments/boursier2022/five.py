@@ -44,8 +44,8 @@ def evidence_fig4(runs: kit.Runs) -> kit.Evidence:
 
     `states` are those at `ITERATIONS`, `limits` (m, 2) the directions of the neurons in Eq. 10 in the end. The plateau
     around iteration 94 000 is within 1 % of the loss there, `saddle_loss` the least loss of a network of positive
-    output weights alone: no neuron with a negative one has grown by then. `flipped` counts output weights that changed
-    their sign by the saddle, `negative` the neurons with a negative one that are active on some point there.
+    output weights alone: no neuron with a negative output weight has grown by then. `flipped` counts output weights
+    that changed their sign by the saddle, `negative` the neurons of negative sign that are active on some point there.
     """
     run = runs["five_points"]
     x, y = run.dataset().x, run.dataset().y
@@ -92,7 +92,7 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
                   "They do not keep a fixed direction meanwhile (least turn of a visible neuron, degrees)",
                   "Appendix A.1", kit.at_least(TURN), turned.min()),
         kit.claim("saddle-loss", "The loss at 94000 is that of an intermediate saddle, where no negative neuron has "
-                  "grown (loss; the least one with positive output weights)",
+                  "grown (loss; the least loss with positive output weights)",
                   "Figure 4(c), (f)", kit.near(e.saddle_loss, 1e-4), e.curve.at(94000)),
         kit.claim("saddle-flat", "The loss is flat there: -dL/dt, the squared gradient, is small "
                   "(share by which the loss falls around 94000, within 10 %)",
@@ -111,7 +111,7 @@ def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
                   "The final function is sparse in its number of kinks (between the inputs; joining the dots takes 3)",
                   "Appendix A.1, Figure 4(e)", kit.at_most(len(inputs) - 2), len(kinks)),
         kit.finding("narrow-groups",
-                    "Groups at the saddle when 10 instead of 30 degrees link neurons: the right-facing ones are two",
+                    "Groups at the saddle when 10 instead of 30 degrees link neurons: those that face right are two",
                     "Figure 4(c)", groups(saddle, NARROW_ANGLE).count),
         *[kit.finding(f"group-{k + 1}", f"Angle of group {k + 1} at the saddle, degrees ({size} neurons)",
                       "Figure 4(c)", angle)
@@ -218,7 +218,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("kernel", "The final function is approximately the interpolator of the tangent kernel at "
                   "initialisation (root mean square distance between the inputs, over the final function's size)",
                   "Appendix A.1", kit.at_most(NEARLY), given(done, error / size)),
-        kit.finding("kernel-change", "The same distance, over that of the final function from the initial one",
+        kit.finding("kernel-change", "The same distance, over that of the final from the initial function",
                     "Appendix A.1", given(done, error / change if change else NAN)),
         kit.finding("start", "Loss at initialisation, which the paper does not print", "Figure 5(a)", curve.start),
         kit.finding("speed", "First iteration with a loss below 1e-3", "Appendix A.1", fitted),
@@ -227,7 +227,7 @@ def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
 
 
 def draw_fig5(e: kit.Evidence) -> kit.Drawing:
-    """Draw the first and the last state, and over the last one the kernel's interpolator."""
+    """Draw the first and the last state, and over the last state the kernel's interpolator."""
     titles = ["Initialisation", "End of training"]
     states = [e.first, e.last]
     return draw_states(states, titles, e.x[:, 0], e.y, overlay=e.interpolator, overlay_label="NTK interpolator")

@@ -45,7 +45,7 @@ SAME = 10.0
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """Read the states of the high-dimensional run at `ITERATIONS` and at `GROWN`.
 
-    `seen` gives the neurons (m, 2) of a state in the plane of the two leading principal components of the final ones.
+    `seen` gives the neurons (m, 2) of a state in the plane of the two leading principal components of the last state.
     """
     run = runs["high_dim"]
     states = [state_at(run, iteration) for iteration in ITERATIONS]

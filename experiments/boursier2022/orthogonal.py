@@ -1,4 +1,4 @@
-"""Figure 2: the state of training on two orthogonal points; what Figures 1 to 3 share, predictions of Section 4.2."""
+"""Figure 2: the state of training on two orthogonal points; for Figures 1 to 3 setting and predicted dynamics."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from .states import (
     LOSS_FACTOR,
     NAN,
     ORIGIN,
+    STEP,
     NetworkState,
     draw_states,
     given,
     horizon,
     initial_scale,
-    learning_rate,
+    is_flow,
     line_state,
     on_flow,
     state_at,
@@ -43,6 +44,7 @@ class OrthogonalSetting:
     y: kit.Floats
     lambda_: float
     lr: float
+    """The step, which turns iterations into times of gradient flow."""
     D_plus: kit.Floats
     D_minus: kit.Floats
     S_plus: kit.Bools
@@ -68,9 +70,9 @@ class OrthogonalSetting:
 def read_setting(run: kit.Run) -> OrthogonalSetting:
     """Return data, vectors and sets of a run."""
     dataset, start = run.dataset(), state_at(run, 0)
-    x, y = dataset.x, dataset.y
+    x, y, lr = dataset.x, dataset.y, STEP if is_flow(run) else float(getattr(run.config.optimizer, "lr", 1.0))
     return OrthogonalSetting(
-        x=x, y=y, lambda_=initial_scale(run), lr=learning_rate(run), D_plus=D_plus(x, y), D_minus=D_minus(x, y),
+        x=x, y=y, lambda_=initial_scale(run), lr=lr, D_plus=D_plus(x, y), D_minus=D_minus(x, y),
         S_plus=S_plus_1(x, y, start.W, start.a), S_minus=S_minus_1(x, y, start.W, start.a),
         assumptions=check_assumptions(x, y, start.W, start.a), W_0=start.W, a_0=start.a,
     )  # fmt: skip
@@ -180,10 +182,10 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   kit.at_most(1.0),
                   given(first_fitted and idle < FITTED, turns(fitted, e.last)[grown].max(initial=0.0))),
         kit.claim("below-linear", "The learned function has a smaller F1 norm than the linear interpolator "
-                  f"(sum of |a_j| ||w_j||; the linear one has {linear:.4g})",
+                  f"(sum of |a_j| ||w_j||; that of the linear interpolator is {linear:.4g})",
                   "Section 5, Figure 2(d)", kit.less_than(linear),
                   given(last_errors.max() < FITTED, np.sum(np.abs(e.last.a) * e.last.norms))),
-        kit.claim("minimum-norm", "The limit has minimal norm: final ||theta||^2 over the least one of an interpolator",
+        kit.claim("minimum-norm", "The limit has minimal norm: final ||theta||^2 over the least of an interpolator",
                   "Theorem 1, Proposition 1 (orthogonal inputs of any norm)", kit.near(1.0, 1e-3), norm / least),
         kit.finding("imbalance", "Largest |a_j^2 - ||w_j||^2| at the end: "
                     "gradient descent leaves the balance that the flow conserves",

@@ -1,4 +1,4 @@
-"""What figures of this paper share: the loss of a run, its network at the iterations that a caption names, panels."""
+"""Shared by the figures: the loss of a run, its network at the iterations that a caption names, panels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.initializations.scaled import Scaled
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.plotting.panels.inputs import common_zero, default_window, draw_function_1d
 from dynamics_cli.plotting.panels.loss import Plateau
@@ -18,7 +19,7 @@ LOSS_FACTOR = 2.0
 STEP = 1e-3
 """The step of all the paper's experiments. Time along gradient flow is counted in it, as iterations of descent."""
 NAN = float("nan")
-"""For what did not happen, or what the theory says nothing about."""
+"""The time of an event that did not happen, or a number on which the theory is silent."""
 ORIGIN: dict[str, kit.Origin] = {
     "data": "printed", "width": "printed", "initialisation": "printed", "step": "printed", "iterations": "printed",
     "loss": "released", "precision": "released", "seed": "chosen",
@@ -34,7 +35,7 @@ def on_flow(role: str, config: str, redrawn: tuple[str, ...] = ()) -> dict[str, 
     return {
         "flow": kit.Variant(
             "on gradient flow",
-            "Gradient flow itself: what is said of iteration k is measured at time k/1000.",
+            "Gradient flow itself: a statement on iteration k is measured at time k/1000.",
             {role: config},
             {role: kit.Wanted(config, redrawn)} if redrawn else {},
         )
@@ -183,30 +184,15 @@ def initial_scale(run: kit.Run) -> float:
 
     From the config where it says so, else the root mean square of the recorded weights.
     """
-    section, dataset = run.config.initialization, run.dataset()
-    m = getattr(run.config.architecture, "width", 1)
-    divisors = {
-        "none": 1,
-        "sqrt_width": m,
-        "sqrt_dim": dataset.input_dim,
-        "sqrt_width_times_dim": m * dataset.input_dim,
-    }
-    scale, divide_by = getattr(section, "scale", None), getattr(section, "divide_by", None)
-    if scale is not None and divide_by in divisors:
-        return float(scale / np.sqrt(divisors[divide_by]))
-    W = state_at(run, 0).W
+    section, W = run.config.initialization, state_at(run, 0).W
+    if isinstance(section, Scaled):
+        return section.divided(width=len(W), dim=run.dataset().input_dim) * (section.rescale or 1.0)
     largest = np.abs(W).max()
     return float(largest * np.sqrt(np.mean((W / largest) ** 2)))
 
 
-def learning_rate(run: kit.Run) -> float:
-    """Return the step, which turns iterations into times of gradient flow."""
-    optimizer = run.config.optimizer
-    return STEP if isinstance(optimizer, GradientFlow) else float(getattr(optimizer, "lr", 1.0))
-
-
 def time_text(iteration: float, flow: bool) -> str:
-    """Return how a label names one iteration: `it. 4 000`, or along gradient flow `$t = 4$`."""
+    """Return the name of an iteration in a label: `it. 4 000`, or along gradient flow `$t = 4$`."""
     return f"$t = {kit.format_number(iteration * STEP)}$" if flow else f"it. {kit.format_number(iteration)}"
 
 
@@ -223,7 +209,7 @@ def draw_states(
     states: Sequence[LineState], titles: Sequence[str], x: kit.Floats, y: kit.Floats, *,
     overlay: Function | None = None, overlay_label: str = "", extra: Callable[[kit.Axes], None] | None = None,
 ) -> kit.Drawing:  # fmt: skip
-    """Draw one panel a state, two in a row, and one more by `extra` where it is given; data (n,) and (n,).
+    """Draw a panel for every state, two in a row, and a last panel by `extra` where it is given; data (n,) and (n,).
 
     `overlay` is drawn dashed in the last state. All panels share both scales, so that growth can be seen.
     """

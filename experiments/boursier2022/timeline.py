@@ -46,7 +46,7 @@ def draw_timeline(
 ) -> None:  # fmt: skip
     """Draw measured `phases` as a bar and `predicted` times below it, all labelled, up to `end` or the last time.
 
-    A label that does not fit into its phase moves above the bar. Labels never overlap: those that would take different
+    A label that does not fit into its phase moves above the bar. Labels never overlap: labels that would take different
     rows, joined to their time by a thin line, and the figure, of one panel, takes the height that they need.
     """
     (axes,) = figure.axes
@@ -69,7 +69,7 @@ def draw_timeline(
 
 
 def _draw_bar(axes: kit.Axes, phases: Sequence[Phase], unit: float) -> list[Instant]:
-    """Draw the phases with the labels that fit inside; return as instants those that must go above."""
+    """Draw the phases with the labels that fit inside; return the labels that must go above as instants."""
     above = []
     for k, (label, first, last) in enumerate(phases):
         color = PHASE_COLORS[k % len(PHASE_COLORS)]

@@ -40,7 +40,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def _products(states: States) -> kit.Floats:
-    """Return the inner products of some images of either label, the positive ones first."""
+    """Return the inner products of some images of either label, those of the positive label first."""
     rows = []
     for members in (np.flatnonzero(states.y > 0), np.flatnonzero(states.y < 0)):
         rows.append(members[np.linspace(0, len(members) - 1, min(SHOWN, len(members))).astype(int)])
@@ -63,7 +63,7 @@ def claims(e: kit.Evidence, figure: str, text: bool) -> list[kit.Claim]:
     """Compare a run with Section 4 and Appendix A.4.
 
     Args:
-        e: what was measured.
+        e: the measurements.
         figure: the source, `Figure 5`.
         text: whether Section 4 speaks of these digits; of the others (Figures 10, 11) there are only pictures.
     """

@@ -26,7 +26,7 @@ STARTS_MU = 720
 TINY = 1e-150
 """A scale that meets the hypothesis of Theorem 1 at the largest mu; no other angle here allows one in float64."""
 EDGE = 1e-9
-"""The slowest starts are those at the boundary of S_dead, at this angle to it."""
+"""The slowest starts lie at the boundary of S_dead, at this angle to it."""
 
 
 def evidence_extra_mu(runs: kit.Runs) -> kit.Evidence:

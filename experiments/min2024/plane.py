@@ -76,7 +76,7 @@ def least_cosine(now: Moment, members: kit.Bools, target: kit.Floats) -> float:
 def draw_moments(
     states: States, moments: Sequence[Moment], titles: Sequence[str], *, count_strays: bool = False
 ) -> kit.Drawing:
-    """Draw one panel a moment: dots to the scale of that moment, thin rays for directions, the data to one scale."""
+    """Draw a panel for every moment: dots to its scale, thin rays for directions, the data to one scale."""
     figure, axes = kit.new_figure(len(moments), width=5.5, aspect=1.16, extra_height=0.25)
     for k, (now, title) in enumerate(zip(moments, titles, strict=True)):
         _panel(axes[k], states.x, states.y, now)
@@ -142,7 +142,7 @@ MANY_6 = (f"optimizer.iterations={ALIGNED}", f"record.snapshots.interval={ALIGNE
 def evidence_fig6(runs: kit.Runs) -> kit.Evidence:
     """Measure the run by gradient descent, and its balanced twin that follows gradient flow.
 
-    `reached` and `flow_reached` (K, m) are regions of their neurons, `networks` those of `SEEDS` seeds at `ALIGNED`.
+    `reached` and `flow_reached` (K, m) are regions of their neurons, `networks` moments of `SEEDS` seeds at `ALIGNED`.
     """
     states, flow = read_states(runs["descent"]), read_states(runs["flow"])
     return kit.Evidence(
@@ -287,7 +287,7 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
 
 
 def _common(e: kit.Evidence, source: str, angle: float, *, aligned: int = 1) -> list[kit.Claim]:
-    """Compare what all three figures share: positive neurons in S+ at moment `aligned`, and the loss at the end."""
+    """Compare the statements of all three: positive neurons in S+ at moment `aligned`, and the loss at the end."""
     now = e.moments[aligned]
     least = least_cosine(now, now.plus & (now.reached == PLUS), centres(e.states.x, e.states.y)[0])
     mu = correlation(e.states.x, e.states.y).mu

@@ -1,4 +1,4 @@
-"""What the figures of this paper share: where settings come from, and states of a run as arrays."""
+"""Shared by the figures: where settings come from, and states of a run as arrays."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                    "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
         kit.theory("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
                    "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
-        kit.theory("active", "One with some activation on positive data ends in S+ (those that do not)",
+        kit.theory("active", "A neuron with some activation on positive data ends in S+ (neurons that do not)",
                    "Theorem 1", kit.exactly(0), np.count_nonzero(e.ends[active] != PLUS)),
         kit.theory("convex", "S+ and S- are convex cones: one arc each (the wider in degrees; 360 for several)",
                    "Section 3, Lemma 6", kit.less_than(180.0), widest),
@@ -234,7 +234,7 @@ def evidence_fig3(_: kit.Runs) -> kit.Evidence:
     """Evaluate Eq. 4 at every boundary.
 
     `rates` (b,) are `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on which w is not dead;
-    `w` and its `x_a` are those of the neuron drawn.
+    `w` and its `x_a` belong to the neuron drawn.
     """
     rates, drawn = [], np.zeros((2, 2))
     for i, point in enumerate(TOY_X):

@@ -58,7 +58,7 @@ class CaratheodoryNeuron:
     def defect(self, times: ArrayLike, states: ArrayLike) -> float:
         """Return the largest `||theta(t) - theta(0) - int_0^t F(theta)||` of `states (T, d + 1)` over `times (T,)`.
 
-        0, up to the trapezoidal rule, is what makes a path a Caratheodory solution.
+        It is 0, up to the trapezoidal rule, for a Caratheodory solution.
         """
         moments, path = as_floats(times, "times", axes=1), as_floats(states, "states", axes=2)
         turn, growth = self.field(path[:, :-1], path[:, -1])

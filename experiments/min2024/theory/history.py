@@ -1,6 +1,6 @@
 """How a two-layer network moves over its trajectory: alignment, rank, rates of norms and directions (Appendix A.5).
 
-The states are read in blocks: thousands of 50 x 784 weights cost seconds, and memory stays at one block.
+The states are read in blocks: thousands of 50 x 784 weights cost seconds, and memory stays at a block.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AlignmentHistory:
 
     @property
     def smaller(self) -> Floats:
-        """(K,) The smaller of the two mean cosines; the only one while V_+ or V_- is empty."""
+        """(K,) The smaller of the two mean cosines; the only mean cosine while V_+ or V_- is empty."""
         return np.fmin(self.plus.mean, self.minus.mean)
 
     @property
