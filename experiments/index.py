@@ -98,7 +98,7 @@ PAPERS: dict[str, PaperEntry] = {
         "ICLR 2024, arXiv:2307.12851",
         {
             "min2024-fig1": FigureEntry("Motion of a direction during early alignment", 1, "min2024.sketches"),
-            "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "min2024.fig2"),
+            "min2024-fig2": FigureEntry("Cones of the data and fates of positive neurons", 2, "min2024.sketches"),
             "min2024-fig3": FigureEntry("The flow at the boundary of a data point", 1, "min2024.sketches"),
             "min2024-fig4": FigureEntry("Evolution of the activation pattern of one neuron", 2, "min2024.fig4"),
             "min2024-fig5": FigureEntry("MNIST digits 1 and 0", 30, "min2024.digits"),

@@ -1,66 +1,54 @@
-"""Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside what Section 4.2 predicts."""
+"""Figure 3: the training loss on two orthogonal points, from saddle to saddle, beside the prediction of Section 4.2."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from dynamics_cli import kit
 
-from .orthogonal import CONFIGS, VARIANTS, Prediction, Setting, assumption_claim, predict, read_setting, violations
-from .states import LOSS_FACTOR, NAN, ORIGIN, LossCurve, State, clock, loss_curve, state_at, time_text
+from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting, remarks
+from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, given, loss_curve, state_at, time_text
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
 """A saddle is left when the loss has fallen by this share for good: the width of the line in the figure."""
+NEAR = 5e-4
+"""The loss is that of a saddle within this distance."""
 DONE = 0.01
 """The convergence phase starts at this share of the loss."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The loss curve, and the predicted one."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read the loss of the orthogonal run, and predict the curve.
 
-    setting: Setting
-    curve: LossCurve
-    prediction: Prediction | None
-    iterations: kit.Ints
-    """(k,) of the recorded states."""
-    gradients: kit.Floats
-    """(k,) norms of the gradient there."""
-    distances: kit.Floats
-    """(k,) their distances from the last of them."""
-
-    @property
-    def saddle_loss(self) -> float:
-        """Loss of the intermediate saddle according to Fact 1; NaN where the theory does not apply."""
-        return self.prediction.saddle.loss if self.prediction else NAN
-
-    @property
-    def left(self) -> tuple[float, float]:
-        """Iterations at which the saddle at 0 and the intermediate one are left; NaN if never."""
-        second = self.curve.escape(self.saddle_loss, DROP) if self.prediction else NAN
-        return self.curve.escape(self.curve.start, DROP), second
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Read the loss of the orthogonal run, and predict the curve."""
+    `gradients` (k,) are norms of the gradient at the recorded states, at `iterations` (k,), `distances` (k,) their
+    distances from the last state, `left` the iterations at which the saddle at 0 and the intermediate saddle, of the
+    loss `saddle_loss` (Fact 1), are left, NaN if never. Without a `prediction` (k,) the theory does not apply.
+    """
     run = runs["orthogonal"]
     setting, curve, iterations = read_setting(run), loss_curve(run), clock(run, run.snapshot_iterations)
     states = [state_at(run, int(one)) for one in iterations]
     gradients = np.array([gradient_norm(one, setting.x, setting.y) for one in states])
     theta = np.stack([np.column_stack([one.W, one.a]).ravel() for one in states])
     distances = np.linalg.norm(theta - theta[-1], axis=1)
-    return Evidence(setting, curve, predict(setting, curve.iterations), iterations, gradients, distances)
+    prediction, saddle = predict(setting, curve.iterations) or (None, None)
+    saddle_loss = saddle.loss if saddle else NAN
+    left = (curve.escape(curve.start, DROP), curve.escape(saddle_loss, DROP) if saddle else NAN)
+    return kit.Evidence(
+        setting=setting, curve=curve, prediction=prediction, saddle_loss=saddle_loss, left=left, iterations=iterations,
+        gradients=gradients, distances=distances,
+    )  # fmt: skip
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the loss curve with Sections 4.2 and 5."""
     curve, start, (first, second) = e.curve, e.curve.start, e.left
     flat = np.abs(curve.losses[curve.iterations <= 4000] / start - 1).max()
-    saddle = curve.plateau(8000, 5e-4) if curve.iterations[-1] >= 8000 else None
-    predicted = replace(curve, losses=e.prediction.loss) if e.prediction else None
+    saddle = curve.plateau(8000, NEAR) if curve.iterations[-1] >= 8000 else None
+    passed = saddle is not None and flat <= DROP and abs(saddle.value - e.saddle_loss) <= NEAR
+    predicted = replace(curve, losses=e.prediction) if e.prediction is not None else None
     deviation = float(np.abs(predicted.losses - curve.losses).max() / start) if predicted else NAN
     halfway = {"first": (start + e.saddle_loss) / 2, "second": e.saddle_loss / 2}
     times = {name: predicted.first_below(level) if predicted else NAN for name, level in halfway.items()}
@@ -71,15 +59,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(5000), first),
         kit.claim("first-flat", "Until 4000 the loss stays at that of the zero network (largest relative change)",
-                  "Section 5, Figure 3", kit.at_most(DROP), flat),
+                  "Section 5, Figure 3", kit.at_most(DROP), given(np.isfinite(first), flat)),
         kit.claim("saddle-loss", "Near iteration 8000 the loss is that of the intermediate saddle",
-                  "Fact 1, Figure 3", kit.near(e.saddle_loss, 5e-4), saddle.value if saddle else NAN),
+                  "Fact 1, Figure 3", kit.near(e.saddle_loss, NEAR), saddle.value if saddle else NAN),
         kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(11000), second),
         kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality "
-                  "holds all the way (its norm at 4000 and 8000, the larger one, over its largest)",
+                  "holds all the way (the larger of its norms at 4000 and 8000, over the largest of all)",
                   "Section 3.2, Figure 3",
-                  kit.at_most(0.1), max(at_saddles) / e.gradients.max()),
+                  kit.at_most(0.1), given(passed, max(at_saddles) / e.gradients.max())),
         kit.claim("rate", "In the end the loss falls exponentially at a rate ||D-|| at least (rate over ||D-||)",
                   "Section 4.2, Lemma 5", kit.at_least(1.0), rate),
         kit.claim("local-pl", "||grad L||^2 / L is ||D-|| at least within lambda^(eps/240) of the limit "
@@ -88,13 +76,12 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("zero-loss", "At the end of training the loss is 0 (final loss over initial loss)",
                   "Theorem 1, Section 5, Figure 3", kit.less_than(1e-6), curve.losses[-1] / start),
         kit.claim("predicted-curve", "Two logistic growths give the loss curve (largest deviation over initial loss)",
-                  "Section 4.2, equation for u+", kit.at_most(0.01), deviation),
+                  "Section 4.2, equation for u+",
+                  kit.at_most(0.01), given(np.isfinite(first) and np.isfinite(second), deviation)),
         kit.finding("first-saddle-5",
                     "The same when a saddle is left at a fall of 5 %: the time depends on that choice",
                     "Figure 3", curve.escape(start, 0.05)),
         kit.finding("pl-radius", "Distance from the limit from which on it is, to the end", "Lemma 5", far),
-        kit.finding("saddle-length", "Iterations within 5e-4 of the plateau at 8000",
-                    "Figure 3", saddle.length if saddle else NAN),
         *[kit.finding(f"half-{name}", f"Iteration of half the {name} fall of the loss; predicted: "
                       f"{'-' if np.isnan(times[name]) else format(times[name], '.0f')}",
                       "Section 4.2", curve.first_below(level))
@@ -102,7 +89,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def gradient_norm(state: State, x: kit.Floats, y: kit.Floats) -> float:
+def gradient_norm(state: NetworkState, x: kit.Floats, y: kit.Floats) -> float:
     """Return the norm of the gradient of the mean squared error on `x` (n, d), `y` (n,) with respect to all weights.
 
     A neuron that has been driven to the boundary of a point, exactly 0 up to rounding along the flow, is off there.
@@ -113,7 +100,7 @@ def gradient_norm(state: State, x: kit.Floats, y: kit.Floats) -> float:
     return float(np.hypot(np.linalg.norm((errors.T @ x) * state.a[:, None]), np.linalg.norm((errors * z).sum(axis=0))))
 
 
-def final_rate(e: Evidence) -> float:
+def final_rate(e: kit.Evidence) -> float:
     """Return the exponential rate of the loss between 1 % and a millionth of the first, over `||D_-||`.
 
     NaN when it does not fall so far, or no label has the other sign.
@@ -124,8 +111,8 @@ def final_rate(e: Evidence) -> float:
     return float(np.log(e.curve.at(first) / e.curve.at(last)) / ((last - first) * e.setting.lr * e.setting.slower))
 
 
-def local_pl(e: Evidence) -> tuple[float, float, float]:
-    """Return the radius of Lemma 5, the least `||grad L||^2 / (L ||D_-||)` within it, and the one that is small enough.
+def local_pl(e: kit.Evidence) -> tuple[float, float, float]:
+    """Return the radius of Lemma 5, the least `||grad L||^2 / (L ||D_-||)` within it, and the sufficient radius.
 
     Losses below 1e-9 of the first are left out: rounding decides there.
     """
@@ -139,14 +126,14 @@ def local_pl(e: Evidence) -> tuple[float, float, float]:
     return radius, float(ratios[late].min(initial=np.inf)), float(distances[least >= 1].max(initial=0.0))
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw measured and predicted loss, with the iterations at which the saddles are left."""
     figure, (axes,) = kit.new_figure(extra_height=0.25)
     curve = e.curve
     panel = kit.draw_loss(axes, curve.iterations, curve.losses, scale="linear", label="measured", xlabel=curve.xlabel)
     handles = [panel.line]
     if e.prediction is not None:
-        x, y = kit.decimate(curve.iterations, e.prediction.loss)
+        x, y = kit.decimate(curve.iterations, e.prediction)
         handles += axes.plot(x, y, color=kit.PALETTE.theory, lw=1.1, ls=(0, (4, 2)), label="predicted (Section 4.2)")
     axes.set_ylim(-0.03 * curve.start, 1.12 * curve.start)
     for name, at, level in zip(("first", "second"), e.left, (curve.start, e.saddle_loss), strict=True):
@@ -167,6 +154,5 @@ FIGURE = kit.Figure(
         "Training loss (mean squared error) over iterations: the saddle at 0, the intermediate saddle, convergence. "
         "Dashed: the two logistic growths of Section 4.2, started from the initial weights."
     ),
-    configs=CONFIGS, variants=VARIANTS, origin=ORIGIN,
-    remarks=lambda e: violations(e.setting),
+    configs=CONFIGS, variants=VARIANTS, nulls=NULLS, remarks=remarks, origin=ORIGIN,
 )  # fmt: skip

@@ -1,14 +1,15 @@
-"""What figures of this paper share: the loss of a run, its network at the iterations that a caption names, panels."""
+"""Shared by the figures: the loss of a run, its network at the iterations that a caption names, panels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.initializations.scaled import Scaled
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.plotting.panels.inputs import common_zero, default_window, draw_function_1d
 from dynamics_cli.plotting.panels.loss import Plateau
@@ -18,9 +19,9 @@ LOSS_FACTOR = 2.0
 STEP = 1e-3
 """The step of all the paper's experiments. Time along gradient flow is counted in it, as iterations of descent."""
 NAN = float("nan")
-"""For what did not happen, or what the theory says nothing about."""
+"""The time of an event that did not happen, or a number on which the theory is silent."""
 ORIGIN: dict[str, kit.Origin] = {
-    "data": "stated", "width": "stated", "initialisation": "stated", "step": "stated", "iterations": "stated",
+    "data": "printed", "width": "printed", "initialisation": "printed", "step": "printed", "iterations": "printed",
     "loss": "released", "precision": "released", "seed": "chosen",
 }  # fmt: skip
 
@@ -34,7 +35,7 @@ def on_flow(role: str, config: str, redrawn: tuple[str, ...] = ()) -> dict[str, 
     return {
         "flow": kit.Variant(
             "on gradient flow",
-            "Gradient flow itself: what is said of iteration k is measured at time k/1000.",
+            "Gradient flow itself: a statement on iteration k is measured at time k/1000.",
             {role: config},
             {role: kit.Wanted(config, redrawn)} if redrawn else {},
         )
@@ -83,8 +84,13 @@ def _number(iteration: int | None) -> float:
     return NAN if iteration is None else float(iteration)
 
 
+def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
+    """Return a number that says something once training has come so far; NaN where it has not."""
+    return float(number) if happened else NAN
+
+
 @dataclass(frozen=True)
-class State:
+class NetworkState:
     """The network after `iteration` updates, in float64; along gradient flow at that many times `STEP`."""
 
     iteration: int
@@ -103,7 +109,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class LineState(State):
+class LineState(NetworkState):
     """A state of a network of one input and a bias: what the panels of Figures 2, 4 and 5 show."""
 
     kinks: kit.Floats
@@ -137,7 +143,7 @@ def loss_curve(run: kit.Run) -> LossCurve:
     return LossCurve(clock(run, run.loss_iterations), np.array(run.losses), is_flow(run))
 
 
-def state_at(run: kit.Run, iteration: int) -> State:
+def state_at(run: kit.Run, iteration: int) -> NetworkState:
     """Return the recorded state nearest to an iteration.
 
     Raises InputError when the network is not a two-layer one.
@@ -149,7 +155,7 @@ def state_at(run: kit.Run, iteration: int) -> State:
     W, a = (parameters[name].astype(np.float64) for name in ("hidden_weight", "output_weight"))
     h = run.network(i)(run.dataset().x)
     reached = int(clock(run, run.snapshot_iterations)[i])
-    return State(reached, time_text(reached, is_flow(run)), W, a, h, kit.norms(W), kit.signs(a))
+    return NetworkState(reached, time_text(reached, is_flow(run)), W, a, h, kit.norms(W), kit.signs(a))
 
 
 def nearest(run: kit.Run, iteration: int) -> int:
@@ -178,34 +184,19 @@ def initial_scale(run: kit.Run) -> float:
 
     From the config where it says so, else the root mean square of the recorded weights.
     """
-    section, dataset = run.config.initialization, run.dataset()
-    m = getattr(run.config.architecture, "width", 1)
-    divisors = {
-        "none": 1,
-        "sqrt_width": m,
-        "sqrt_dim": dataset.input_dim,
-        "sqrt_width_times_dim": m * dataset.input_dim,
-    }
-    scale, divide_by = getattr(section, "scale", None), getattr(section, "divide_by", None)
-    if scale is not None and divide_by in divisors:
-        return float(scale / np.sqrt(divisors[divide_by]))
-    W = state_at(run, 0).W
+    section, W = run.config.initialization, state_at(run, 0).W
+    if isinstance(section, Scaled):
+        return section.divided(width=len(W), dim=run.dataset().input_dim) * (section.rescale or 1.0)
     largest = np.abs(W).max()
     return float(largest * np.sqrt(np.mean((W / largest) ** 2)))
 
 
-def learning_rate(run: kit.Run) -> float:
-    """Return the step, which turns iterations into times of gradient flow."""
-    optimizer = run.config.optimizer
-    return STEP if isinstance(optimizer, GradientFlow) else float(getattr(optimizer, "lr", 1.0))
-
-
 def time_text(iteration: float, flow: bool) -> str:
-    """Return how a label names one iteration: `it. 4 000`, or along gradient flow `$t = 4$`."""
+    """Return the name of an iteration in a label: `it. 4 000`, or along gradient flow `$t = 4$`."""
     return f"$t = {kit.format_number(iteration * STEP)}$" if flow else f"it. {kit.format_number(iteration)}"
 
 
-def turns(before: State, after: State) -> kit.Floats:
+def turns(before: NetworkState, after: NetworkState) -> kit.Floats:
     """Return by how many degrees (m,) every neuron of two dimensions turned."""
     change = kit.angle_of(after.W) - kit.angle_of(before.W)
     return np.abs((change + 180) % 360 - 180)
@@ -218,7 +209,7 @@ def draw_states(
     states: Sequence[LineState], titles: Sequence[str], x: kit.Floats, y: kit.Floats, *,
     overlay: Function | None = None, overlay_label: str = "", extra: Callable[[kit.Axes], None] | None = None,
 ) -> kit.Drawing:  # fmt: skip
-    """Draw one panel a state, two in a row, and one more by `extra` where it is given; data (n,) and (n,).
+    """Draw a panel for every state, two in a row, and a last panel by `extra` where it is given; data (n,) and (n,).
 
     `overlay` is drawn dashed in the last state. All panels share both scales, so that growth can be seen.
     """

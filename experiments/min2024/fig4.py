@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, read_states
+from .shared import TRAINED, given, read_states
 from .theory.cones import MINUS, PLUS, regions
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The neuron, and what all positive neurons of the run do."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Find positive neurons that start active on all negative and no positive data, and take the last to reach S_+.
 
-    y: kit.Floats
-    changes: kit.Floats
-    """(c,) iterations."""
-    patterns: kit.Bools
-    """(c + 1, n)"""
-    forbidden: int
-    """Activations on positive data lost, or on negative data gained, by positive neurons of the whole run."""
-    candidates: int
-    """Positive neurons that start active on all negative and no positive data."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Find positive neurons that start in S_- and take the one that reaches S_+ last."""
+    `changes` (c,) are iterations, `patterns` (c + 1, n) hold between them; `forbidden` counts activations on positive
+    data lost, or on negative data gained, by positive neurons of the whole run.
+    """
     states = read_states(runs["descent"])
     active = kit.activation_patterns(states.x, states.W)  # (K, n, m)
     reached = regions(states.x, states.y, states.W)
@@ -45,29 +32,26 @@ def evidence(runs: kit.Runs) -> Evidence:
     changed = np.flatnonzero((shown[1:] != shown[:-1]).any(axis=1)) + 1
     gains = np.diff(active[:, :, always].astype(np.int8), axis=0)  # (K - 1, n, m')
     wrong = np.count_nonzero(gains[:, states.y > 0] < 0) + np.count_nonzero(gains[:, states.y < 0] > 0)
-    return Evidence(
-        states.y, states.iterations[changed].astype(np.float64), shown[[0, *changed]], int(wrong), len(dying)
-    )
+    changes = states.iterations[changed].astype(np.float64)
+    return kit.Evidence(y=states.y, changes=changes, patterns=shown[[0, *changed]], forbidden=int(wrong))
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 3.3."""
     source = "Section 3.3, Figure 4"
     last = e.patterns[-1]
-    ends = np.array_equal(last, e.y > 0) or not last.any()
+    arrived = len(e.changes) > 0 and (np.array_equal(last, e.y > 0) or not last.any())
     return [
         kit.claim("one-way", "No positive neuron loses a positive or gains a negative point (such changes in the run)",
-                  "Eq. 7, Section 3.3", kit.exactly(0), e.forbidden),
+                  "Eq. 7, Section 3.3", kit.exactly(0), given(arrived, e.forbidden)),
         kit.claim("count", "It takes at most n changes of its pattern",
-                  "Section 3.3", kit.at_most(len(e.y)), len(e.changes)),
-        kit.claim("end", "and eventually reaches S+ or Sdead (0 if not)", source, kit.exactly(1), ends),
-        kit.finding("candidates", "Positive neurons that start so", source, e.candidates),
-        kit.finding("last", "Iteration of the last change", source, e.changes[-1] if len(e.changes) else 0),
+                  "Section 3.3", kit.at_most(len(e.y)), given(arrived, len(e.changes))),
+        kit.claim("end", "and eventually reaches S+ or Sdead (0 if not)", source, kit.exactly(1), arrived),
     ]  # fmt: skip
 
 
 @kit.styled
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw a column of points for every pattern, filled where active."""
     figure, (axes,) = kit.new_figure(1, width=4.6, aspect=0.55, extra_height=0.35)
     times = [0.0, *e.changes.tolist()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,7 +31,7 @@ LARGEST: kit.Ints = maximal_path(POSITIVE, NEGATIVE)
 
 
 @dataclass(frozen=True)
-class Path:
+class CountPath:
     """One neuron on its way to S_+."""
 
     counts: kit.Ints
@@ -55,26 +54,12 @@ class Path:
         return down if loses else ~down
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Paths of the positive neurons, the longest first."""
+def evidence(_: kit.Runs) -> kit.Evidence:
+    """Follow positive neurons of all kinds of starts to S_+ or S_dead; `paths` has the longest first.
 
-    constants: AlignmentConstants
-    paths: list[Path]
-    lost: int
-    """Live starts that did not reach S_+ or S_dead, or broke the definition of a path."""
-    died: int
-    died_active: int
-    """Of those that died, the ones that were active on a positive point at first."""
-
-    @property
-    def maximal_time(self) -> float:
-        """T(P_max)."""
-        return travel_time(LARGEST, self.constants.rate)
-
-
-def evidence(_: kit.Runs) -> Evidence:
-    """Follow positive neurons of all kinds of starts to S_+ or S_dead."""
+    `lost` counts live starts that did not reach S_+ or S_dead, or broke the definition of a path, `died_active` the
+    neurons that died although they were active on a positive point at first. `maximal_time` is T(P_max).
+    """
     rng = stream(0, "data")
     common = np.zeros(DIM)
     common[0] = 1.0
@@ -88,7 +73,7 @@ def evidence(_: kit.Runs) -> Evidence:
     flow = sphere_flow(x, y, W, np.ones(len(W)), [0.0, np.inf], loss_factor=len(x))
     ends = regions(x, y, flow.directions[-1])
     ends[(x @ flow.directions[-1].T).max(axis=0) <= ON_BOUNDARY] = DEAD  # the last activation ends at its boundary
-    paths, lost = list[Path](), 0
+    paths, lost = list[CountPath](), 0
     for j in np.flatnonzero(ends == PLUS):
         try:
             paths.append(_path(x, y, W[j], constants, flow.switches[j]))
@@ -96,16 +81,18 @@ def evidence(_: kit.Runs) -> Evidence:
             lost += 1
     dead = ends == DEAD
     started = activation_counts(x, y, W)[:, 0] > 0
-    return Evidence(
+    return kit.Evidence(
         constants=constants,
+        maximal_time=travel_time(LARGEST, constants.rate),
         paths=sorted((path for path in paths if len(path.times)), key=lambda path: -len(path.times)),
         lost=lost + int(np.count_nonzero(~dead & (ends != PLUS))),
-        died=int(dead.sum()),
         died_active=int(np.count_nonzero(dead & started)),
     )
 
 
-def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, constants: AlignmentConstants, switches: kit.Floats) -> Path:
+def _path(
+    x: kit.Floats, y: kit.Floats, w: kit.Floats, constants: AlignmentConstants, switches: kit.Floats
+) -> CountPath:
     """Return the path of one neuron: the counts between its changes of activation."""
     moments = np.concatenate([[0.0], switches])
     middles = np.concatenate([(moments[1:] + moments[:-1]) / 2, [moments[-1] + 1e-6]])
@@ -115,10 +102,10 @@ def _path(x: kit.Floats, y: kit.Floats, w: kit.Floats, constants: AlignmentConst
     counts, times = counts[moved], moments[moved][1:]
     check_path(counts, POSITIVE, NEGATIVE)
     edges = correspondence(counts, POSITIVE, NEGATIVE)
-    return Path(counts, times, travel_time(counts, constants.rate), edges)
+    return CountPath(counts, times, travel_time(counts, constants.rate), edges)
 
 
-def real_paths(e: Evidence) -> list[kit.Claim]:
+def claims_fig14(e: kit.Evidence) -> list[kit.Claim]:
     """Compare measured paths with the definition and the travel time of Appendix C.2 (Figure 14)."""
     source = "Appendix C.2, Figure 14"
     return [
@@ -129,15 +116,10 @@ def real_paths(e: Evidence) -> list[kit.Claim]:
                    "Appendix C.2", kit.at_most(1.0), max(path.time / path.bound for path in e.paths)),
         kit.theory("active-live", "A neuron that starts active on a positive point does not die (those that did)",
                    "Theorem 1", kit.exactly(0), e.died_active),
-        kit.finding("longest", "Edges of the longest measured path", source, len(e.paths[0].times)),
-        kit.finding("mu", "mu of the data", source, e.constants.mu),
-        kit.finding("ratio", "Median of T(P) over the measured time",
-                    source, np.median([path.bound / path.time for path in e.paths])),
-        kit.finding("died", "Neurons that died", source, e.died),
     ]  # fmt: skip
 
 
-def largest_path(e: Evidence) -> list[kit.Claim]:
+def claims_fig15(e: kit.Evidence) -> list[kit.Claim]:
     """Compare the maximal path with Appendix C.2 (Figure 15)."""
     source = "Appendix C.2, Figure 15"
     slowest, t1 = max(path.time for path in e.paths), e.constants.t1
@@ -149,12 +131,10 @@ def largest_path(e: Evidence) -> list[kit.Claim]:
         kit.theory("below-t1", "T(Pmax) is at most t1 (ratio)", "Appendix C.2", kit.at_most(1.0), e.maximal_time / t1),
         kit.theory("measured", "No neuron takes longer than t1 to reach S+ (largest time over t1)",
                    "Theorem 1", kit.at_most(1.0), slowest / t1),
-        kit.finding("t1", "The bound t1", "Appendix C.2", t1),
-        kit.finding("slowest", "The slowest measured time", source, slowest),
     ]  # fmt: skip
 
 
-def partners(e: Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
+def _partners(e: kit.Evidence, source: str, *, loses: bool) -> list[kit.Claim]:
     """Check for all measured paths that partners take at least as long and are used once (Figures 16 and 17)."""
     longest = edge_times(LARGEST, e.constants.rate)
     shares, twice = [0.0], 0
@@ -193,14 +173,14 @@ def _draw_path(axes: kit.Axes, counts: kit.Ints, color: str, label: str, *, styl
         axes.annotate("", middle + step, middle - step, arrowprops={"arrowstyle": "-|>", "color": color, "lw": 0.8})
 
 
-def _draw_both(axes: kit.Axes, e: Evidence, measured: str, largest: str) -> None:
+def _draw_both(axes: kit.Axes, e: kit.Evidence, measured: str, largest: str) -> None:
     """Draw the longest measured path and the maximal one."""
     _draw_path(axes, e.paths[0].counts, kit.PALETTE.measured, measured, style="-", shift=0.06)
     _draw_path(axes, LARGEST, kit.PALETTE.theory, largest, style="--", shift=-0.06)
 
 
 @kit.styled
-def draw_real_paths(e: Evidence) -> kit.Drawing:
+def draw_fig14(e: kit.Evidence) -> kit.Drawing:
     """Draw three measured paths with their times."""
     figure, axes = _grid(0.35)
     for k, path in enumerate(e.paths[:: max(1, len(e.paths) // 3)][:3]):
@@ -211,7 +191,7 @@ def draw_real_paths(e: Evidence) -> kit.Drawing:
 
 
 @kit.styled
-def draw_largest_path(e: Evidence) -> kit.Drawing:
+def draw_fig15(e: kit.Evidence) -> kit.Drawing:
     """Draw the longest measured path and the maximal one with their times."""
     figure, axes = _grid(0.3)
     path = e.paths[0]
@@ -222,7 +202,7 @@ def draw_largest_path(e: Evidence) -> kit.Drawing:
 
 
 @kit.styled
-def draw_partners(e: Evidence, *, loses: bool) -> kit.Drawing:
+def _draw_partners(e: kit.Evidence, *, loses: bool) -> kit.Drawing:
     """Draw the longest measured path, the maximal one, and arrows between partners."""
     figure, axes = _grid(0.3)
     _draw_both(axes, e, "measured path", r"$P_{\max}$")
@@ -238,39 +218,26 @@ def draw_partners(e: Evidence, *, loses: bool) -> kit.Drawing:
     return figure
 
 
-def _figure(
-    number: int, claims: Callable[[Evidence], list[kit.Claim]], draw: Callable[[Evidence], kit.Drawing], caption: str
-) -> kit.Figure:
+def _figure(number: int, caption: str, *, loses: bool | None = None) -> kit.Figure:
+    """Return a figure; with `loses` that of the partners of edges that lose a negative, or gain a positive point."""
+    if loses is None:
+        return kit.Figure(id=f"min2024-fig{number}", caption=caption, origin=ASSUMED)
     return kit.Figure(
-        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=evidence, claims=claims, draw=draw
-    )
+        id=f"min2024-fig{number}", caption=caption, origin=ASSUMED,
+        claims=lambda e: _partners(e, f"Appendix C.2, Figure {number}", loses=loses),
+        draw=lambda e: _draw_partners(e, loses=loses),
+    )  # fmt: skip
 
 
-def _partners_figure(number: int, *, loses: bool) -> kit.Figure:
-    return _figure(
-        number,
-        lambda e: partners(e, f"Appendix C.2, Figure {number}", loses=loses),
-        lambda e: draw_partners(e, loses=loses),
-        f"Arrows join every edge that {'loses a negative' if loses else 'gains a positive'} point to the edge of the "
-        "maximal path that takes at least as long; no edge of the maximal path is used twice.",
-    )
-
-
-FIGURES = kit.by_id(
-    _figure(
-        14,
-        real_paths,
-        draw_real_paths,
-        "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
-        "directional flow: k+ never falls, k- never rises, the end is (n+, 0).",
-    ),
-    _figure(
-        15,
-        largest_path,
-        draw_largest_path,
-        "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
-        " every path and is itself below t1.",
-    ),
-    _partners_figure(16, loses=True),
-    _partners_figure(17, loses=False),
+PARTNERS = (
+    "Arrows join every edge that {} point to the edge of the maximal path that takes at least as long; no edge of the "
+    "maximal path is used twice."
 )
+FIGURES = kit.by_id(
+    _figure(14, "The counts (k+, k-) of positive and negative points on which a neuron is active, along the "
+                "directional flow: k+ never falls, k- never rises, the end is (n+, 0)."),
+    _figure(15, "The longest measured path beside the maximal path of n+ + n- edges, whose travel time bounds that of"
+                " every path and is itself below t1."),
+    _figure(16, PARTNERS.format("loses a negative"), loses=True),
+    _figure(17, PARTNERS.format("gains a positive"), loses=False),
+)  # fmt: skip

@@ -1,15 +1,16 @@
-"""What the figures of this paper share: where settings come from, and states of a run as arrays."""
+"""Shared by the figures: where settings come from, and states of a run as arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 import numpy as np
 
 from dynamics_cli import kit
 
 TRAINED: dict[str, kit.Origin] = {
-    "width": "stated", "initialisation": "stated", "step": "stated", "loss": "inferred", "precision": "chosen",
+    "width": "printed", "initialisation": "printed", "step": "printed", "loss": "inferred", "precision": "chosen",
     "seed": "chosen",
 }  # fmt: skip
 """Settings of every trained network."""
@@ -58,6 +59,11 @@ def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:
     """Return the first iteration (K,) at which a condition (K,) holds; NaN when it never does."""
     there = np.flatnonzero(holds)
     return float(iterations[there[0]]) if there.size else float("nan")
+
+
+def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
+    """Return a number that says something once training has come so far; NaN where it has not."""
+    return float(number) if happened else float("nan")
 
 
 def slope(states: States, first: float) -> float:

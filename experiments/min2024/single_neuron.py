@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
 
 from .sketches import arrow
-from .theory.caratheodory import SingleNeuron
+from .theory.caratheodory import CaratheodoryNeuron
 
-STATED: dict[str, kit.Origin] = {"data": "stated", "initialisation": "stated", "times": "chosen"}
+PRINTED: dict[str, kit.Origin] = {"data": "printed", "initialisation": "printed", "times": "chosen"}
 X: kit.Floats = np.array([1.0, 0.0])
 W: kit.Floats = np.array([0.0, 1.0])
 V = 1.0
-"""One point x = (1, 0), one neuron w(0) = (0, 1), v(0) = 1 (stated)."""
+"""One point x = (1, 0), one neuron w(0) = (0, 1), v(0) = 1 (printed)."""
 SLOPE = 0.5
 """sigma'(0) = a in Figure 20; any a > 0 does."""
-PUSHED = SingleNeuron(X, -1.0, SLOPE)
+PUSHED = CaratheodoryNeuron(X, -1.0, SLOPE)
 """The neuron of Figure 20."""
 STEPS = (0.1, 0.01, 0.001)
-FREE = SingleNeuron(X, 1.0)
+FREE = CaratheodoryNeuron(X, 1.0)
 """The neuron of Figure 21, with sigma'(0) = 0."""
 LEAVES = (0.0, 0.5, 1.0, np.inf)
 """Times t_0 at which the solutions leave Sdead."""
@@ -30,7 +28,7 @@ SHADE = "#ECECEC"
 """Of S_dead."""
 
 
-def _draw_scene(axes: kit.Axes, neuron: SingleNeuron) -> None:
+def _draw_scene(axes: kit.Axes, neuron: CaratheodoryNeuron) -> None:
     """Draw S_dead, the data point, the initial neuron, and the direction of w' on a grid for v = 1."""
     axes.axvspan(-1.2, 0.0, color=SHADE, lw=0, zorder=0)
     axes.text(-0.5, -0.19, r"$S_\mathrm{dead}$", ha="center", va="center", color=kit.PALETTE.unsigned, fontsize=8)
@@ -48,12 +46,12 @@ def _draw_scene(axes: kit.Axes, neuron: SingleNeuron) -> None:
     axes.set_aspect("equal")
 
 
-def descents(_: kit.Runs) -> list[kit.Floats]:
+def evidence_fig20(_: kit.Runs) -> list[kit.Floats]:
     """Return paths (T, 3) of gradient descent with sigma'(0) = a for smaller and smaller steps, up to time 1."""
     return [PUSHED.descend(W, V, step, round(1 / step)) for step in STEPS]
 
 
-def no_solution(e: list[kit.Floats]) -> list[kit.Claim]:
+def claims_fig20(e: list[kit.Floats]) -> list[kit.Claim]:
     """Compare with Appendix E.3: the path that stays is no solution, and there is no other."""
     source = "Appendix E.3, Figure 20"
     times = np.linspace(0.0, 1.0, 101)
@@ -70,12 +68,12 @@ def no_solution(e: list[kit.Floats]) -> list[kit.Claim]:
         kit.theory("limit", "and its path tends to staying as the step falls (distance over step)",
                    source, kit.near(SLOPE, 1e-9), distance),
         kit.theory("zero", "With sigma'(0) = 0 staying is a solution (defect)",
-                   source, kit.exactly(0.0), SingleNeuron(X, -1.0).defect(times, stays)),
+                   source, kit.exactly(0.0), CaratheodoryNeuron(X, -1.0).defect(times, stays)),
     ]  # fmt: skip
 
 
 @kit.styled
-def draw_descents(e: list[kit.Floats]) -> kit.Drawing:
+def draw_fig20(e: list[kit.Floats]) -> kit.Drawing:
     """Draw the field, and how far descent is from w(0)."""
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], PUSHED)
@@ -89,24 +87,14 @@ def draw_descents(e: list[kit.Floats]) -> kit.Drawing:
     return figure
 
 
-@dataclass(frozen=True)
-class Solutions:
-    """Paths from the same start that leave at the times `LEAVES`."""
-
-    times: kit.Floats
-    paths: list[kit.Floats]
-    """(T, 3) each"""
-    defects: list[float]
-
-
-def solutions(_: kit.Runs) -> Solutions:
-    """Compute solutions of Eq. 47 that leave at different times."""
+def evidence_fig21(_: kit.Runs) -> kit.Evidence:
+    """Compute solutions of Eq. 47, paths (T, 3) from the same start that leave at the times `LEAVES`."""
     times = np.linspace(0.0, 2.0, 4001)
     paths = [FREE.leave(W, V, at, times) for at in LEAVES]
-    return Solutions(times, paths, [FREE.defect(times, path) for path in paths])
+    return kit.Evidence(times=times, paths=paths, defects=[FREE.defect(times, path) for path in paths])
 
 
-def many_solutions(e: Solutions) -> list[kit.Claim]:
+def claims_fig21(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Appendix E.4."""
     source = "Appendix E.4, Figure 21"
     ends = [path[-1] for path in e.paths]
@@ -121,7 +109,7 @@ def many_solutions(e: Solutions) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw_solutions(e: Solutions) -> kit.Drawing:
+def draw_fig21(e: kit.Evidence) -> kit.Drawing:
     """Draw the field, and the first coordinate over time."""
     figure, axes = kit.new_figure(2, aspect=0.8)
     _draw_scene(axes[0], FREE)
@@ -145,7 +133,7 @@ FIGURES = kit.by_id(
             " into Sdead (shaded), where nothing moves. Gradient descent does one step there, and the smaller its "
             "steps the closer it stays."
         ),
-        origin=STATED, evidence=descents, claims=no_solution, draw=draw_descents,
+        origin=PRINTED,
     ),
     kit.Figure(
         id="min2024-fig21",
@@ -153,6 +141,6 @@ FIGURES = kit.by_id(
             "As Figure 20 with label +1 and sigma'(0) = 0: the neuron can stay on the boundary of Sdead or leave "
             "it at any time; all of these are Caratheodory solutions."
         ),
-        origin=STATED, evidence=solutions, claims=many_solutions, draw=draw_solutions,
+        origin=PRINTED,
     ),
 )  # fmt: skip

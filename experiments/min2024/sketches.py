@@ -1,8 +1,6 @@
-"""Figures 1, 3, 18 and 19: neurons, data and the flow as vectors in the plane."""
+"""Figures 1, 2, 3, 18 and 19: neurons, data and the flow as vectors in the plane, with cones and fates."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.patches import Wedge
@@ -12,7 +10,7 @@ from dynamics_cli import kit
 from dynamics_cli.theory.sphere_flow import sphere_flow
 
 from .theory.caratheodory import boundary_rates
-from .theory.cones import correlation, x_a
+from .theory.cones import DEAD, MINUS, PLUS, activation_counts, centres, correlation, regions, x_a
 
 ASSUMED: dict[str, kit.Origin] = {"data": "chosen", "neurons": "chosen"}
 TOY_X: kit.Floats = np.array([[2.95, 0.52], [2.60, 1.50], [2.12, 2.12], [-0.77, 0.64], [-0.91, 0.42], [-0.98, 0.17]])
@@ -76,29 +74,18 @@ W_1: kit.Floats = np.array([0.28, 0.96])
 MOMENT = 1e-6
 
 
-@dataclass(frozen=True)
-class Turn:
-    """The vectors of the figure."""
+def evidence_fig1(_: kit.Runs) -> kit.Evidence:
+    """Integrate the directional flow of a neuron `w` of length 1 for a moment.
 
-    w: kit.Floats
-    """The neuron, of length 1."""
-    x_a: kit.Floats
-    """`x_a(w)` (Eq. 5)."""
-    predicted: kit.Floats
-    """`P_w x_a(w)` (Eq. 4)."""
-    measured: kit.Floats
-    """The change of the direction along the integrated flow during `MOMENT`."""
-
-
-def turn(_: kit.Runs) -> Turn:
-    """Integrate the directional flow for a moment."""
+    `x_a` is `x_a(w)` (Eq. 5), `predicted` `P_w x_a(w)` (Eq. 4), `measured` the change of the direction during `MOMENT`.
+    """
     w = W_1 / np.linalg.norm(W_1)
     force = x_a(X_1, Y_1, w)
     path = sphere_flow(X_1, Y_1, w[None], [1.0], [0.0, MOMENT], loss_factor=len(X_1)).directions[:, 0]
-    return Turn(w, force, force - (force @ w) * w, path[1] - path[0])
+    return kit.Evidence(w=w, x_a=force, predicted=force - (force @ w) * w, measured=path[1] - path[0])
 
 
-def claims_of_1(e: Turn) -> list[kit.Claim]:
+def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the caption and Eq. 4."""
     turn = e.measured @ e.x_a / (MOMENT * np.linalg.norm(e.x_a))
     error = np.linalg.norm(e.measured / MOMENT - e.predicted) / np.linalg.norm(e.predicted)
@@ -115,7 +102,7 @@ def claims_of_1(e: Turn) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw_1(e: Turn) -> kit.Drawing:
+def draw_fig1(e: kit.Evidence) -> kit.Drawing:
     """Draw the data, the neuron, x_a and the motion."""
     figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
     plain(axes, 1.75, (-1.0, 1.45))
@@ -137,26 +124,118 @@ FIGURE_1 = kit.Figure(
         "Point x1 has label +1, x2 and x3 have -1. x1 and x2 lie in the half-space of w (shaded), so x_a = x1"
         " - x2, and the neuron, whose output weight is positive, turns towards it."
     ),
-    origin=ASSUMED, evidence=turn, claims=claims_of_1, draw=draw_1,
+    origin=ASSUMED,
+)  # fmt: skip
+
+
+STARTS = 180
+SHOWN = (140.0, 215.0)
+"""Initial angles of the neurons drawn, both in S_-: one is repelled into S_+, one into S_dead."""
+
+
+def evidence_fig2(_: kit.Runs) -> kit.Evidence:
+    """Follow positive neurons from all directions `W` (m, 2) to the regions `ends` (m,).
+
+    `tracks` (T, 2, 2) are directions of the neurons drawn, `fates` (2,) the regions where these end, and `cones` the
+    arcs of the regions.
+    """
+    angles = np.radians(np.arange(STARTS) * 360.0 / STARTS + 0.5)
+    W = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    W = W[regions(TOY_X, TOY_Y, W) != DEAD]
+    shown = np.radians(SHOWN)
+    tracked = np.stack([np.cos(shown), np.sin(shown)], axis=1)
+    times = [*np.linspace(0.0, 3.0, 300), np.inf]
+    limits = sphere_flow(TOY_X, TOY_Y, W, np.ones(len(W)), [np.inf], loss_factor=6).directions[-1]
+    cones = {
+        "plus": cone_angles(TOY_X, TOY_Y > 0),
+        "minus": cone_angles(TOY_X, TOY_Y < 0),
+        "dead": cone_angles(TOY_X, np.zeros(6, dtype=bool)),
+    }
+    tracks = sphere_flow(TOY_X, TOY_Y, tracked, np.ones(len(tracked)), times, loss_factor=6).directions
+    return kit.Evidence(cones=cones, W=W, ends=_ends(limits), tracks=tracks, fates=_ends(tracks[-1]))
+
+
+def _ends(limits: kit.Floats) -> kit.Ints:
+    """Return the regions (m,) of neurons `limits (m, 2)` that do not move any more."""
+    ends = regions(TOY_X, TOY_Y, limits)
+    ends[(TOY_X @ limits.T).max(axis=0) <= 1e-9] = DEAD  # a neuron that dies stops at the boundary
+    return ends
+
+
+def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the caption and Theorem 1."""
+    active = activation_counts(TOY_X, TOY_Y, e.W)[:, 0] > 0
+    from_minus = e.ends[regions(TOY_X, TOY_Y, e.W) == MINUS]
+    arcs = [e.cones[name] for name in ("plus", "minus")]
+    widest = max(max(high - low for low, high in one) if len(one) == 1 else 360.0 for one in arcs)
+    return [
+        kit.theory("mu", "The data satisfy Assumption 1 (mu)",
+                   "Figure 2", kit.more_than(0.0), correlation(TOY_X, TOY_Y).mu),
+        kit.theory("fates", "Every positive neuron ends in S+ or Sdead (neurons elsewhere)",
+                   "Figure 2, Theorem 1", kit.exactly(0), np.count_nonzero(~np.isin(e.ends, (PLUS, DEAD)))),
+        kit.theory("active", "A neuron with some activation on positive data ends in S+ (neurons that do not)",
+                   "Theorem 1", kit.exactly(0), np.count_nonzero(e.ends[active] != PLUS)),
+        kit.theory("convex", "S+ and S- are convex cones: one arc each (the wider in degrees; 360 for several)",
+                   "Section 3, Lemma 6", kit.less_than(180.0), widest),
+        kit.theory("both", "From S- a positive neuron can reach either (kinds of ends)",
+                   "Figure 2", kit.exactly(2), len(np.unique(from_minus))),
+    ]  # fmt: skip
+
+
+@kit.styled
+def draw_fig2(e: kit.Evidence) -> kit.Drawing:
+    """Draw cones, data and tracks, each track on a circle of its own."""
+    figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.84)
+    plain(axes, 1.62, (-1.55, 1.15))
+    shades = {"plus": kit.PALETTE.positive, "minus": kit.PALETTE.negative, "dead": kit.PALETTE.muted}
+    names = {"plus": "$S_+$", "minus": "$S_-$", "dead": r"$S_\mathrm{dead}$"}
+    for name, arcs in e.cones.items():
+        for low, high in arcs:
+            axes.add_patch(Wedge((0, 0), 1.35, low, high, color=shades[name], alpha=0.16, lw=0, zorder=0))
+            middle = np.radians((low + high) / 2)
+            axes.text(1.48 * np.cos(middle), 1.48 * np.sin(middle), names[name], color=shades[name], ha="center")
+    for point, label in zip(kit.directions(TOY_X), TOY_Y, strict=True):
+        arrow(axes, 0.45 * point, kit.PALETTE.sign(label), lw=0.9)
+    for centre, sign in zip(kit.directions(np.array(centres(TOY_X, TOY_Y))), "+-", strict=True):
+        arrow(axes, 0.72 * centre, kit.PALETTE.sign(float(f"{sign}1")), lw=2.2)
+        place = 0.66 * centre - np.array([0.0, 0.13])
+        axes.text(
+            place[0], place[1], f"$x_{sign}$", color=kit.PALETTE.sign(float(f"{sign}1")), ha="center", va="center"
+        )
+    for k, track in enumerate(np.swapaxes(e.tracks, 0, 1)):
+        circle = (0.85 + 0.16 * k) * track
+        axes.plot(*circle.T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
+        axes.plot(*circle[0], "o", color=kit.PALETTE.measured, mec="white", ms=5, zorder=4)
+        axes.plot(*circle[-1], "X", color=kit.PALETTE.measured, mec="white", ms=7, zorder=4)
+        middle = (
+            1.08 * circle[int(np.argmin(np.linalg.norm(track - kit.directions((track[:1] + track[-1:]) / 2), axis=1)))]
+        )
+        fate = {PLUS: "reaches $S_+$", DEAD: "dies"}.get(int(e.fates[k]), "")
+        axes.text(middle[0], middle[1], fate, color=kit.PALETTE.measured, fontsize=7, ha="center", va="center")
+    return figure
+
+
+FIGURE_2 = kit.Figure(
+    id="min2024-fig2",
+    caption=(
+        "Data of Figure 6 (thin arrows, purple +1, red -1), their centres x+ and x-, and the cones S+, S- and Sdead. "
+        "Curves are directions of positive neurons along the directional flow, each on a circle of its own, from the "
+        "dot to the cross."
+    ),
+    origin=ASSUMED,
 )  # fmt: skip
 
 
 SAMPLE = 2
+"""The point at whose boundary Figure 3 draws a neuron."""
 
 
-@dataclass(frozen=True)
-class Inward:
-    """Rates at the boundaries of all points."""
+def evidence_fig3(_: kit.Runs) -> kit.Evidence:
+    """Evaluate Eq. 4 at every boundary.
 
-    rates: kit.Floats
-    """(b,) `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on which w is not dead."""
-    w: kit.Floats
-    x_a: kit.Floats
-    """Of the neuron drawn, at the boundary of `SAMPLE`."""
-
-
-def inward(_: kit.Runs) -> Inward:
-    """Evaluate Eq. 4 at every boundary."""
+    `rates` (b,) are `d/dt <w/||w||, x_i y_i/||x_i||>` at `<x_i, w> = 0`, for all i and sides on which w is not dead;
+    `w` and its `x_a` belong to the neuron drawn.
+    """
     rates, drawn = [], np.zeros((2, 2))
     for i, point in enumerate(TOY_X):
         unit = point / np.linalg.norm(point)
@@ -169,10 +248,10 @@ def inward(_: kit.Runs) -> Inward:
             rates.append(float(TOY_Y[i] * unit @ (force - (force @ w) * w)))
             if i == SAMPLE and side == 1:
                 drawn = np.stack([w, force])
-    return Inward(np.array(rates), drawn[0], drawn[1])
+    return kit.Evidence(rates=np.array(rates), w=drawn[0], x_a=drawn[1])
 
 
-def claims_of_3(e: Inward) -> list[kit.Claim]:
+def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Eq. 7."""
     floor = correlation(TOY_X, TOY_Y).mu ** 1.5 * float(np.linalg.norm(TOY_X, axis=1).min())
     return [
@@ -181,12 +260,11 @@ def claims_of_3(e: Inward) -> list[kit.Claim]:
                    "Eq. 7, Figure 3", kit.exactly(0), np.count_nonzero(e.rates <= 0)),
         kit.theory("floor", "by at least mu^(3/2) X_min (least rate)",
                    "Lemmas 5 and 11", kit.at_least(floor), e.rates.min()),
-        kit.finding("boundaries", "Live sides of boundaries", "Figure 3", len(e.rates)),
     ]  # fmt: skip
 
 
 @kit.styled
-def draw_3(e: Inward) -> kit.Drawing:
+def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw one neuron at a boundary."""
     figure, (axes,) = kit.new_figure(1, width=3.2, aspect=0.72)
     plain(axes, 1.6, (-0.85, 1.45))
@@ -211,7 +289,7 @@ FIGURE_3 = kit.Figure(
         " with x_i y_i, so it moves into the shaded half-space. Data of Figure 6; the lengths of x_i and x_a "
         "are not to scale."
     ),
-    origin=ASSUMED, evidence=inward, claims=claims_of_3, draw=draw_3,
+    origin=ASSUMED,
 )  # fmt: skip
 
 
@@ -227,29 +305,19 @@ OVER = {"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85
 """Box of a text on the arrows of the flow."""
 
 
-@dataclass(frozen=True)
-class Boundary:
-    """The two sides of the boundary `<x_1, w> = 0`, and a path of small steps."""
+def around(x: kit.Floats) -> kit.Evidence:
+    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of v), path (T, 2).
 
-    x: kit.Floats
-    off: float
-    """Rate of `<x_1, w>` on the inactive side."""
-    on: float
-    """On the active side."""
-    path: kit.Floats
-    """(T, 2)"""
-
-
-def around(x: kit.Floats) -> Boundary:
-    """Follow a positive neuron by small steps of w' = x_a(w) (the flow of W at fixed small norm of v)."""
+    `off` and `on` are the rates of `<x_1, w>` on the inactive and on the active side of `<x_1, w> = 0`.
+    """
     off, on = boundary_rates(x, Y, np.array([0.0, 1.0]), 0)
     path = [START]
     for _ in range(STEPS):
         path.append(path[-1] + STEP * x_a(x, Y, path[-1]))
-    return Boundary(x, off, on, np.array(path))
+    return kit.Evidence(x=x, off=off, on=on, path=np.array(path))
 
 
-def claims_of_boundary(e: Boundary, source: str, *, caught: bool) -> list[kit.Claim]:
+def _claims(e: kit.Evidence, source: str, *, caught: bool) -> list[kit.Claim]:
     """Compare with Appendix E.2; `caught` where the paper's boundary catches the flow."""
     sides = e.path @ e.x[0] > 0
     crossings = np.count_nonzero(sides[1:] != sides[:-1])
@@ -265,13 +333,11 @@ def claims_of_boundary(e: Boundary, source: str, *, caught: bool) -> list[kit.Cl
         if caught else
         kit.theory("once", "The path leaves the boundary at once and crosses it once",
                    source, kit.exactly(1), crossings),
-        kit.finding("off", "Rate on the inactive side", source, e.off),
-        kit.finding("on", "Rate on the active side", source, e.on),
     ]  # fmt: skip
 
 
 @kit.styled
-def draw_boundary(e: Boundary) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the data, the boundary, the flow on its two sides and the path."""
     figure, (axes,) = kit.new_figure(1, width=3.6, aspect=0.82)
     plain(axes, 1.4, (-0.55, 1.75))
@@ -298,13 +364,13 @@ def _figure(number: int, x: kit.Floats, *, caught: bool, caption: str) -> kit.Fi
     """Return a figure of the flow around the boundary of `x[0]` for the points `x (2, 2)` of labels `Y`."""
     return kit.Figure(
         id=f"min2024-fig{number}", caption=caption, origin=ASSUMED, evidence=lambda _: around(x),
-        claims=lambda e: claims_of_boundary(e, f"Appendix E.2, Figure {number}", caught=caught),
-        draw=draw_boundary,
+        claims=lambda e: _claims(e, f"Appendix E.2, Figure {number}", caught=caught),
     )  # fmt: skip
 
 
 FIGURES = kit.by_id(
     FIGURE_1,
+    FIGURE_2,
     FIGURE_3,
     _figure(18, CAUGHT, caught=True, caption=(
         "A negative and a positive point of positive correlation. The flow of a positive neuron points to the"

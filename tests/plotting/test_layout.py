@@ -1,43 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.lines import Line2D
 
 from dynamics_cli.plotting import layout
-from dynamics_cli.plotting.panels.timeline import GAP, place_flags
 from dynamics_cli.plotting.style import new_figure, settle
-
-LABELS = st.lists(st.tuples(st.floats(0, 300), st.floats(1, 120)), max_size=12)
-
-
-@given(labels=LABELS)
-def test_flags_never_overlap(labels):
-    flags = place_flags([at for at, _ in labels], [width for _, width in labels], 0.0, 300.0)
-    assert [flag.at for flag in flags] == [at for at, _ in labels]
-    for i, a in enumerate(flags):
-        for b in flags[:i]:
-            assert a.level != b.level or a.left >= b.right + GAP or b.left >= a.right + GAP
-
-
-@given(labels=LABELS)
-def test_flags_stay_inside_where_they_can(labels):
-    for flag, (at, width) in zip(
-        place_flags(*zip(*labels, strict=True), 0.0, 300.0) if labels else [], labels, strict=True
-    ):
-        if at + width + 3 <= 300 or at - width - 3 >= 0:
-            assert flag.left >= 0
-            assert flag.right <= 300
-
-
-def test_far_flags_share_the_lowest_row_and_leaders_cross_no_label():
-    assert [flag.level for flag in place_flags([0, 100, 200], [50, 50, 50], 0, 300)] == [0, 0, 0]
-    flags = place_flags([100, 120, 140], [80, 80, 80], 0, 300)
-    assert sorted(flag.level for flag in flags) == [0, 0, 1]
-    for a in flags:
-        for b in flags:
-            assert not (a.level > b.level and b.left <= a.at <= b.right)
 
 
 @pytest.mark.parametrize(

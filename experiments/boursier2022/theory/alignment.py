@@ -104,7 +104,7 @@ def check_orthonormal(x: ArrayLike, tolerance: float = 1e-6) -> Assumption:
 def check_labels(x: ArrayLike, y: ArrayLike, tolerance: float = 1e-12) -> Assumption:
     """Check Assumption 2: no label is 0, and the squares of the positive and of the negative labels have unequal sums.
 
-    For orthogonal inputs of any norm the second part reads `||D_+|| != ||D_-||`, and that is what is checked (up to
+    For orthogonal inputs of any norm the second part reads `||D_+|| != ||D_-||`, which is checked (up to
     the relative `tolerance`).
     """
     points, labels = as_points(x, y)

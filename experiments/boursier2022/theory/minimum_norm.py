@@ -2,7 +2,7 @@
 
 For orthogonal inputs of any norm the argument of the paper's Appendix C still holds: a minimiser is balanced, a neuron
 with a positive (negative) output weight is active on positive (negative) labels only and is orthogonal to the other
-inputs, and merging the neurons of one sign never adds to the norm. What is left is the shortest w with
+inputs, and merging the neurons of one sign never adds to the norm. There remains the shortest w with
 `a <w, x_k> = y_k`, which points along `v = sum y_k x_k / ||x_k||^2`; balance then gives `a^2 = ||w||^2 = ||v||`.
 """
 
@@ -41,7 +41,7 @@ def minimum_norm_interpolator(x: ArrayLike, y: ArrayLike, *, tolerance: float = 
     """Return the two neurons `W (2, d)`, `a (2,)` of a minimum-norm interpolator: the positive one, then the negative.
 
     A neuron is 0 when no label has its sign. All minimisers are this network with its neurons split into parallel
-    ones (Proposition 1). Errors as `interpolating_neuron`.
+    neurons (Proposition 1). Errors as `interpolating_neuron`.
     """
     w_plus, a_plus = interpolating_neuron(x, y, 1, tolerance=tolerance)
     w_minus, a_minus = interpolating_neuron(x, y, -1, tolerance=tolerance)

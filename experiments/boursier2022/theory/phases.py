@@ -16,13 +16,9 @@ from .alignment import D_minus, D_plus, D_sign
 class PhaseTimes:
     """Ends of the phases, in units of gradient-flow time.
 
-    "First" is the sign with the larger `||D||` (the paper assumes it to be +), "second" the other one.
+    "First" is the sign with the larger `||D||` (the paper assumes it to be +), "second" the other sign.
     """
 
-    first_sign: int
-    """1 when the positive labels are fitted first (`||D_+|| > ||D_-||`), else -1."""
-    first_aligned: float
-    """`-eps ln(lambda) / ||D_first||` (Eq. 12)."""
     aligned: float
     """`t_1 = -eps ln(lambda) / ||D_second||` (Lemma 2)."""
     first_fitted: float
@@ -56,11 +52,9 @@ def phase_times(x: ArrayLike, y: ArrayLike, lambda_: float, epsilon: float, *, l
     _check_lambda(lambda_)
     if epsilon < 0:
         raise ValueError(f"epsilon must not be negative, not {epsilon}")
-    sign, first, second = _ordered_norms(x, y)
+    _, first, second = _ordered_norms(x, y)
     log = -float(np.log(lambda_)) / loss_factor
     return PhaseTimes(
-        first_sign=sign,
-        first_aligned=epsilon * log / first,
         aligned=epsilon * log / second,
         first_fitted=(1 + 3 * epsilon) * log / first,
         saddle_left=(1 - epsilon) * log / second,
@@ -85,12 +79,14 @@ def largest_epsilon(x: ArrayLike, y: ArrayLike) -> float:
 
     They are `(1 + 3 eps) max(1 - alpha, 1/r) <= 1 - eps` and `(1 + 3 r eps)(1 - beta) <= 1 - eps`. The paper prints
     `alpha = min y_k^2 / (2 ||D_+||^2)`; the proof of Lemma 10, where it is used, needs `y_k^2 / (2 n^2 ||D_+||^2)`
-    (leaving point k out of D_+ removes `y_k x_k / n`), and so does beta: this is what is computed, with norms of the
+    (leaving point k out of D_+ removes `y_k x_k / n`), and so does beta. The latter are computed, with norms of the
     inputs for orthogonal inputs of any norm. Raises ValueError for labels of one sign only.
     """
     points, labels = as_points(x, y)
     sign, first, second = _ordered_norms(points, labels)
-    shares = (labels * np.linalg.norm(points, axis=1) / len(labels)) ** 2 / 2.0  # what point k adds to ||D||^2, halved
+    shares = (
+        labels * np.linalg.norm(points, axis=1) / len(labels)
+    ) ** 2 / 2.0  # half of the share of point k in ||D||^2
     alpha = float(shares[sign * labels > 0].min()) / first**2
     beta = float(shares[sign * labels < 0].min()) / second**2
     largest = max(1.0 - alpha, second / first)

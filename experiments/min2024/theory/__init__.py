@@ -1,1 +1,1 @@
-"""What Min et al. 2024 prove and measure: cones, bounds and the single neuron."""
+"""Theory and measures of Min et al. 2024: cones, bounds and the single neuron."""

@@ -12,7 +12,7 @@ from dynamics_cli.measures.arrays import Floats, as_floats
 
 
 @dataclass(frozen=True)
-class SingleNeuron:
+class CaratheodoryNeuron:
     """One data point `x (d,)` with label y = +-1, and the value `at_zero` of sigma'(0)."""
 
     x: Floats
@@ -47,7 +47,7 @@ class SingleNeuron:
         moving = moments > leaves_at
         if moving.any():
             span = float(moments[moving].max() - leaves_at)
-            active = SingleNeuron(self.x, self.y, at_zero=1.0)
+            active = CaratheodoryNeuron(self.x, self.y, at_zero=1.0)
             solved = solve_ivp(
                 lambda _, state: np.append(*active.field(state[:-1], state[-1])), (0.0, span), start,
                 t_eval=moments[moving] - leaves_at, rtol=1e-10, atol=1e-13,
@@ -58,7 +58,7 @@ class SingleNeuron:
     def defect(self, times: ArrayLike, states: ArrayLike) -> float:
         """Return the largest `||theta(t) - theta(0) - int_0^t F(theta)||` of `states (T, d + 1)` over `times (T,)`.
 
-        0, up to the trapezoidal rule, is what makes a path a Caratheodory solution.
+        It is 0, up to the trapezoidal rule, for a Caratheodory solution.
         """
         moments, path = as_floats(times, "times", axes=1), as_floats(states, "states", axes=2)
         turn, growth = self.field(path[:, :-1], path[:, -1])

@@ -19,7 +19,7 @@ from .cones import centres, correlation
 
 @dataclass(frozen=True)
 class AlignmentConstants:
-    """What the bounds need to know of the data (and, for `zeta`, of the initial directions)."""
+    """Constants of the data in the bounds (and, for `zeta`, of the initial directions)."""
 
     n: int
     mu: float
@@ -70,8 +70,8 @@ def alignment_constants(
 def check_path(path: ArrayLike, n_plus: int, n_minus: int) -> Ints:
     """Return a path of counts `(L + 1, 2)` = (k_+, k_-) after checking it against the definition of Appendix C.
 
-    Raises ValueError unless k_+ never falls, k_- never rises, every step changes one, none is (0, 0), and the end is
-    (n_plus, 0).
+    Raises ValueError unless k_+ never falls, k_- never rises, every step changes either, (0, 0) is absent, and the end
+    is (n_plus, 0).
     """
     counts = np.asarray(path, dtype=np.int64)
     if counts.ndim != 2 or counts.shape[1] != 2 or not len(counts):

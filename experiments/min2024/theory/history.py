@@ -1,6 +1,6 @@
 """How a two-layer network moves over its trajectory: alignment, rank, rates of norms and directions (Appendix A.5).
 
-The states are read in blocks: thousands of 50 x 784 weights cost seconds, and memory stays at one block.
+The states are read in blocks: thousands of 50 x 784 weights cost seconds, and memory stays at a block.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AlignmentHistory:
 
     @property
     def smaller(self) -> Floats:
-        """(K,) The smaller of the two mean cosines; the only one while V_+ or V_- is empty."""
+        """(K,) The smaller of the two mean cosines; the only mean cosine while V_+ or V_- is empty."""
         return np.fmin(self.plus.mean, self.minus.mean)
 
     @property
@@ -89,7 +89,7 @@ def _block(W: ArrayLike, v: ArrayLike, x_plus: ArrayLike, x_minus: ArrayLike) ->
     return np.stack(columns, axis=1)
 
 
-class Motion(NamedTuple):
+class NeuronMotion(NamedTuple):
     """The loss of a state and its two sums over the neurons."""
 
     loss: float
@@ -113,7 +113,7 @@ def hidden_gradient(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss
     return float(loss.total(h, np.asarray(y, dtype=np.float64))), gradient
 
 
-def motion(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -> Motion:
+def motion(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -> NeuronMotion:
     """Return loss, changes in norms and changes in directions of the network `W (m, d)`, `a (m,)` on `x (n, d)`."""
     hidden, output = as_network(W, a)
     value, gradient = hidden_gradient(x, y, hidden, output, loss)
@@ -122,4 +122,4 @@ def motion(x: ArrayLike, y: ArrayLike, W: ArrayLike, a: ArrayLike, loss: Loss) -
     along = np.sum(-gradient * units, axis=1)  # (m,) d||w_j||/dt
     across = norms(-gradient - along[:, None] * units)
     turning = np.divide(across, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return Motion(value, float(np.sum(2 * along * lengths)), float(turning.sum()))
+    return NeuronMotion(value, float(np.sum(2 * along * lengths)), float(turning.sum()))

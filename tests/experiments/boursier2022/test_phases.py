@@ -11,11 +11,8 @@ LAMBDA = 1e-6 / np.sqrt(60)
 def test_times_by_hand_for_orthonormal_points():
     x, y = np.eye(2), np.array([2.0, -1.0])  # ||D+|| = 1, ||D-|| = 1/2, r = 2
     times = phase_times(x, y, np.exp(-10.0), 0.01)
-    assert times.first_sign == 1
-    np.testing.assert_allclose(
-        [times.first_aligned, times.aligned, times.first_fitted, times.saddle_left, times.second_fitted],
-        [0.1, 0.2, 10.3, 19.8, 21.2],
-    )
+    ends = [times.aligned, times.first_fitted, times.saddle_left, times.second_fitted]
+    np.testing.assert_allclose(ends, [0.2, 10.3, 19.8, 21.2])
 
 
 def test_mean_squared_error_is_twice_as_fast(two_points):
@@ -43,9 +40,7 @@ def test_small_epsilon_leaves_the_leading_times(two_points):
 
 def test_negative_labels_first_when_they_weigh_more(two_points):
     x, y = two_points
-    swapped = phase_times(x, -y, LAMBDA, 0.05)
-    assert swapped.first_sign == -1
-    assert swapped.saddle_left == phase_times(x, y, LAMBDA, 0.05).saddle_left
+    assert phase_times(x, -y, LAMBDA, 0.05) == phase_times(x, y, LAMBDA, 0.05)
 
 
 def test_largest_epsilon_satisfies_both_conditions_of_appendix_b2_tightly():

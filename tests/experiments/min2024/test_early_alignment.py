@@ -7,7 +7,7 @@ import pytest
 
 from dynamics_cli.theory.sphere_flow import sphere_flow
 from experiments.min2024.theory import early_alignment
-from experiments.min2024.theory.caratheodory import SingleNeuron, boundary_rates
+from experiments.min2024.theory.caratheodory import CaratheodoryNeuron, boundary_rates
 from experiments.min2024.theory.cones import DEAD, PLUS, regions
 
 
@@ -105,16 +105,16 @@ def test_single_neuron_stays_only_with_slope_zero() -> None:
     times = np.linspace(0.0, 1.0, 51)
     stays = np.tile([0.0, 1.0, 1.0], (51, 1))
     x = np.array([1.0, 0.0])
-    assert SingleNeuron(x, -1.0).defect(times, stays) == 0.0
-    assert SingleNeuron(x, -1.0, 0.3).defect(times, stays) == pytest.approx(0.3)
-    path = SingleNeuron(x, -1.0, 0.3).descend([0.0, 1.0], 1.0, 0.01, 50)
+    assert CaratheodoryNeuron(x, -1.0).defect(times, stays) == 0.0
+    assert CaratheodoryNeuron(x, -1.0, 0.3).defect(times, stays) == pytest.approx(0.3)
+    path = CaratheodoryNeuron(x, -1.0, 0.3).descend([0.0, 1.0], 1.0, 0.01, 50)
     assert path[-1] == pytest.approx([-0.003, 1.0, 1.0])
     assert regions(x[None], [-1.0], path[-1:, :2]).tolist() == [DEAD]
 
 
 @pytest.mark.parametrize("leaves_at", [0.0, 0.7, np.inf])
 def test_solutions_that_leave_at_any_time(leaves_at: float) -> None:
-    one = SingleNeuron(np.array([1.0, 0.0]), 1.0)
+    one = CaratheodoryNeuron(np.array([1.0, 0.0]), 1.0)
     coarse, fine = np.linspace(0.0, 1.5, 1501), np.linspace(0.0, 1.5, 15001)
     path = one.leave([0.0, 1.0], 1.0, leaves_at, fine)
     # balanced at first, so v^2 - ||w||^2 stays 0

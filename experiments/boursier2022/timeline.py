@@ -1,4 +1,4 @@
-"""Phases of training on a time line: measured ones above, predicted times below (Boursier et al. 2022, Fig. 1)."""
+"""Phases of training on a time line: the measured phases above, the predicted times below."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from dynamics_cli import kit
 from dynamics_cli.plotting.layout import text_size
-from dynamics_cli.plotting.style import PALETTE, SMALL, styled
-from dynamics_cli.plotting.time_axis import set_time_axis
 
-FONT = SMALL + 0.5
+FONT = kit.SMALL + 0.5
 BAR = 15.0
 """Height of the bar of phases, in points."""
 OFFSET = 2.5
@@ -27,7 +24,7 @@ PHASE_COLORS = ("#4A6FA5", "#5B2A8C", "#555555", "#B34700", "#00614A", "#7A5C00"
 """Colours of successive phases, dark enough for white text: alignment, positive, negative, convergence."""
 
 
-class Interval(NamedTuple):
+class Phase(NamedTuple):
     """A measured phase of training from `first` to `last`."""
 
     label: str
@@ -42,72 +39,51 @@ class Instant(NamedTuple):
     time: float
 
 
-@styled
+@kit.styled
 def draw_timeline(
-    axes: Axes, intervals: Sequence[Interval], predicted: Sequence[Instant] = (), *, end: float | None = None,
-    xlabel: str = "iteration", titles: tuple[str, str] = ("measured", "theory"),
+    figure: kit.Drawing, phases: Sequence[Phase], predicted: Sequence[Instant], *, end: float, xlabel: str,
+    titles: tuple[str, str],
 ) -> None:  # fmt: skip
-    """Draw measured `intervals` as a bar and `predicted` times below it, all labelled.
+    """Draw measured `phases` as a bar and `predicted` times below it, all labelled, up to `end` or the last time.
 
-    A label that does not fit into its interval moves above the bar. Labels never overlap: those that would take
-    different rows, joined to their time by a thin line; a figure too low for its rows grows, and one that
-    has only this panel takes the height that it needs. The rows are worked out for the width that the panel has now,
-    so draw the time line last. An infinite `last` runs to the end;
-    `predicted` times that are not finite are left out. Raises ValueError without any finite time.
+    A label that does not fit into its phase moves above the bar. Labels never overlap: labels that would take different
+    rows, joined to their time by a thin line, and the figure, of one panel, takes the height that they need.
     """
-    marks = [mark for mark in predicted if np.isfinite(mark.time)]
-    times = [t for item in intervals for t in (item.first, item.last)] + [mark.time for mark in marks]
-    finite = [t for t in [*times, *([] if end is None else [end])] if np.isfinite(t)]
-    if not finite:
-        raise ValueError("a time line needs at least one finite time")
-    low, high = min(0.0, *finite), max(finite)
-    set_time_axis(axes, [low, high], label=xlabel)
+    (axes,) = figure.axes
+    high = max([end, *(one.last for one in phases), *(one.time for one in predicted)])
+    kit.set_time_axis(axes, [0.0, high], label=xlabel)
     for side in ("left", "right", "top"):
         axes.spines[side].set_visible(False)
     axes.set_yticks([0], labels=[titles[0]])
     axes.tick_params(axis="y", length=0)
-    width, height = _size(axes)
-    unit = (axes.get_xlim()[1] - axes.get_xlim()[0]) / width  # time a point
-
-    upper = _draw_bar(axes, intervals, min(high, axes.get_xlim()[1]), unit)
-    top, bottom = _draw_flags(axes, upper, unit, 1), _draw_flags(axes, marks, unit, -1)
-    if marks:
-        axes.set_yticks([0, -(BAR / 2 + bottom) / 2 - 2], labels=titles)
-    _fit_height(axes, top, bottom, height)
-
-
-def _size(axes: Axes) -> tuple[float, float]:
-    """Return width and height of the panel in points, after the layout engine has placed it."""
-    root = _root(axes)
-    root.draw_without_rendering()
+    figure.draw_without_rendering()  # places the panel
     box = axes.get_window_extent()
-    return box.width * 72 / root.dpi, box.height * 72 / root.dpi
+    unit = (axes.get_xlim()[1] - axes.get_xlim()[0]) / (box.width * 72 / figure.dpi)  # time a point
+
+    upper = _draw_bar(axes, phases, unit)
+    top, bottom = _draw_flags(axes, upper, unit, 1), _draw_flags(axes, predicted, unit, -1)
+    if predicted:
+        axes.set_yticks([0, -(BAR / 2 + bottom) / 2 - 2], labels=titles)
+    figure.set_figheight(figure.get_figheight() + (top + bottom + 6) / 72 - box.height / figure.dpi)
+    axes.set_ylim(-bottom - 3, top + 3)  # one unit is one point
 
 
-def _root(axes: Axes) -> Figure:
-    root = axes.figure
-    while not isinstance(root, Figure):
-        root = root.figure
-    return root
-
-
-def _draw_bar(axes: Axes, intervals: Sequence[Interval], end: float, unit: float) -> list[Instant]:
-    """Draw the phases with the labels that fit inside; return as instants those that must go above."""
+def _draw_bar(axes: kit.Axes, phases: Sequence[Phase], unit: float) -> list[Instant]:
+    """Draw the phases with the labels that fit inside; return the labels that must go above as instants."""
     above = []
-    for k, item in enumerate(intervals):
-        first, last = np.clip([item.first, item.last], None, end)
+    for k, (label, first, last) in enumerate(phases):
         color = PHASE_COLORS[k % len(PHASE_COLORS)]
         axes.add_patch(Rectangle((first, -BAR / 2), last - first, BAR, fc=color, ec="white", lw=0.8, zorder=3))
         center = (first + last) / 2
-        if text_size(item.label, FONT)[0] + 6 <= (last - first) / unit:
+        if text_size(label, FONT)[0] + 6 <= (last - first) / unit:
             look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": FONT, "color": "white", "zorder": 4}
-            axes.text(center, -0.5, item.label, **look)
+            axes.text(center, -0.5, label, **look)
         else:
-            above.append(Instant(item.label, center))
+            above.append(Instant(label, center))
     return above
 
 
-def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> float:
+def _draw_flags(axes: kit.Axes, marks: Sequence[Instant], unit: float, way: int) -> float:
     """Label `marks` above (`way` 1) or below (-1) the bar; return how far from its middle the labels reach."""
     sizes = [text_size(mark.label, FONT) for mark in marks]
     low, high = (limit / unit for limit in axes.get_xlim())
@@ -120,32 +96,15 @@ def _draw_flags(axes: Axes, marks: Sequence[Instant], unit: float, way: int) -> 
         middle = starts[flag.level] + rows[flag.level] / 2
         tip = middle + size[1] / 2
         dash: dict[str, Any] = {"ls": "-"} if way > 0 else {"ls": (0, (3, 1.5))}
-        axes.plot([mark.time] * 2, [way * BAR / 2, way * tip], color=PALETTE.muted, lw=0.7, zorder=1, **dash)
-        arrow: dict[str, Any] = {
-            "marker": "v" if way > 0 else "^",
-            "ms": 4,
-            "color": PALETTE.theory,
-            "mec": "white",
-            "mew": 0.3,
-        }
-        axes.plot([mark.time], [way * (BAR / 2 + 2)], ls="none", zorder=4, **arrow)
+        axes.plot([mark.time] * 2, [way * BAR / 2, way * tip], color=kit.PALETTE.muted, lw=0.7, zorder=1, **dash)
+        arrow: dict[str, Any] = {"marker": "v" if way > 0 else "^", "ms": 4, "mec": "white", "mew": 0.3, "zorder": 4}
+        axes.plot([mark.time], [way * (BAR / 2 + 2)], ls="none", color=kit.PALETTE.theory, **arrow)
         axes.annotate(
             mark.label, (mark.time, way * middle), xytext=(flag.side * OFFSET, 0), textcoords="offset points",
-            ha="left" if flag.side > 0 else "right", va="center", fontsize=FONT, color=PALETTE.theory,
+            ha="left" if flag.side > 0 else "right", va="center", fontsize=FONT, color=kit.PALETTE.theory,
             bbox={"fc": "white", "ec": "none", "pad": 0.5}, zorder=2,
         )  # fmt: skip
     return float(starts[-1]) if marks else BAR / 2
-
-
-def _fit_height(axes: Axes, top: float, bottom: float, height: float) -> None:
-    """Make one unit of y one point; the figure grows, or shrinks around a single panel, to the height needed."""
-    need = top + bottom + 6
-    root = _root(axes)
-    if need > height or len(root.axes) == 1:
-        share = axes.get_window_extent().height / root.bbox.height
-        root.set_figheight(root.get_figheight() + (need - height) / 72 / (share if len(root.axes) > 1 else 1.0))
-        height = need
-    axes.set_ylim(-bottom - 3 - (height - need) / 2, top + 3 + (height - need) / 2)
 
 
 class Flag(NamedTuple):
