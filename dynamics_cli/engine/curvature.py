@@ -331,6 +331,7 @@ class Work:
         self.layers: Layers = [(h[at].reshape(n, -1), delta[at].reshape(n, -1)) for at in parts]
         """Of every layer `h_l` (n, m_l) and `dF/dz_l` times its multiplier, as they were evaluated."""
         self.state: Record = np.empty(0, np.int64)
+        self.net_at = self.state_at = 0
         self.arguments: tuple[float, ...] = ()
 
     def write(self, parameters: Mapping[str, Any]) -> None:
@@ -374,13 +375,14 @@ class Engine:
             work.state = np.array(
                 [place(work.net), self._bending.address, 1, n, weight, x, y, len(self.places), places, *own]
             )
+            work.net_at, work.state_at = place(work.net), place(work.state)
             work.arguments = self._arguments(work, self._x, self._y, float(self._weight[0]))
         return work
 
     def evaluate(self, work: Work, *, centring: bool = False) -> None:
         """Fill `work` with the gradient and all that the derivatives share; or with what centring subtracts."""
-        net = self._layout.centring(work.net) if centring else work.net
-        self._gradient(place(net), *work.arguments, not centring)
+        net = place(self._layout.centring(work.net)) if centring else work.net_at
+        self._gradient(net, *work.arguments, not centring)
 
     def _arguments(self, work: Work, x: Floats, y: Floats, weight: float) -> tuple[float, ...]:
         """Return the arguments of `through_layers` but the first and the last."""
@@ -390,7 +392,7 @@ class Engine:
     def multiply(self, work: Work, v: Floats, *, whole: bool) -> Floats:
         """Return the Hessian, or unless `whole` its Gauss-Newton part, times `v` (P,), at the evaluated state."""
         given, out, work.state[WHOLE] = np.ascontiguousarray(v, np.float64), np.empty(len(v)), whole
-        self._multiply.call(place(work.state), place(given), place(out))
+        self._multiply.call(work.state_at, place(given), place(out))
         return out
 
     def largest(
@@ -399,8 +401,7 @@ class Engine:
         """Return the k largest eigenvalues, descending, and their vectors (P, k), at the evaluated state."""
         self._lanczos = self._lanczos or Lanczos(len(self.places), limit)
         work.state[WHOLE] = whole
-        context = place(work.state)
-        values, vectors, _ = self._lanczos.iterate(self._multiply.address, context, start, k, tolerance)
+        values, vectors, _ = self._lanczos.iterate(self._multiply.address, work.state_at, start, k, tolerance)
         return values[: -k - 1 : -1], np.ascontiguousarray(vectors.T)
 
     def pulled(self, parameters: Mapping[str, Any], x: Floats) -> Iterator[Layers]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def derivatives_of(state: State) -> Derivatives:
     """Return the derivatives at a state, made once and shared by its measures."""
     if "derivatives" not in state.shared:
-        state.shared["derivatives"] = (ByAutograd if engine_of(state.problem) is None else ByEngine)(state)
+        engine = engine_of(state.problem)
+        state.shared["derivatives"] = ByAutograd(state) if engine is None else ByEngine(state, engine)
     found: Derivatives = state.shared["derivatives"]
     return found
 
@@ -155,9 +156,7 @@ def engine_of(problem: Problem) -> Engine | None:
 class ByEngine(Derivatives):
     """Fully connected networks whose activation and loss are formulas, by the compiled engine."""
 
-    def __init__(self, state: State) -> None:
-        engine = engine_of(state.problem)
-        assert engine is not None
+    def __init__(self, state: State, engine: Engine) -> None:
         self.problem, self._parameters, self._engine = state.problem, state.parameters, engine
         self.names, self.size = engine.names, len(engine.places)
         self._there, self._work = False, engine.work(state.problem.dataset.n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
@@ -100,6 +101,7 @@ class LayersStepper(SideBySide):
         records = [layout.record([*one[:2], one[1], *one[1:]]) for one in self._buffers]
         self._records = [one.tobytes() for one in records]
         self._task = self._made_task(architectures)
+        self._last: tuple[KernelCall, list[bytearray]] | None = None  # of the last full-batch call: the next is alike
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
         if architectures[0].centered:
             kept, self._records = self._records, [layout.centring(one).tobytes() for one in records]
@@ -177,6 +179,10 @@ class LayersStepper(SideBySide):
 
     def _call(self, work: KernelCall, replicas: tuple[int, int], slot: int) -> None:
         """Call the kernel, see there; `slot` says whose buffers it works on."""
+        self._kernel(self._records[slot], self._packed(work, replicas), work.weight)
+
+    def _packed(self, work: KernelCall, replicas: tuple[int, int]) -> bytes:
+        """Return the kernel's second record."""
         data, batched = work.data, work.batched
         steps = (one[0].size if len(one) > 1 else 0 for one in data)  # from replica to replica
         task = (
@@ -185,7 +191,7 @@ class LayersStepper(SideBySide):
             *((place(batched[0]), batched[0].shape[1], place(batched[1])) if batched else (0, 0, 0)),
             work.mean, work.gradients, work.updates, *self._task,
         )  # fmt: skip
-        self._kernel(self._records[slot], packer(len(task))(*task), work.weight)
+        return packer(len(task))(*task)
 
     def _together(self, works: Sequence[Callable[[], None]]) -> None:
         """Do pieces of work, one a thread; none goes on when this ends, be it by a signal."""
@@ -202,9 +208,12 @@ class LayersStepper(SideBySide):
 
     def _each_replica(self, work: KernelCall) -> None:
         """Call the kernel for all replicas, shared out among the threads."""
+        self._together([partial(self._call, work, share, k) for k, share in enumerate(self._shares())])
+
+    def _shares(self) -> list[tuple[int, int]]:
+        """Return the first replica of each thread, and that after its last."""
         R, parts = len(self.problems), min(len(self._buffers), len(self.problems))
-        bounds = [k * R // parts for k in range(parts + 1)]
-        self._together([partial(self._call, work, (bounds[k], bounds[k + 1]), k) for k in range(parts)])
+        return [(k * R // parts, (k + 1) * R // parts) for k in range(parts)]
 
     def _lrs(self, at: int, n: int) -> Floats:
         """Return the steps (R, n) of the updates from iteration `at` on."""
@@ -217,10 +226,18 @@ class LayersStepper(SideBySide):
     def run(self, n: int) -> tuple[Weights, NDArray[np.int64]]:
         """Do up to `n` full-batch updates; see `SideBySide.run`."""
         R, lrs, weight = len(self.problems), self._lrs(self.iteration, n), self.sample_weight
-        work = KernelCall(self._data, weight, self._rows, lrs, self.iteration, np.empty((R, n)), np.empty(R, np.int64))
+        if self._last is None or self._last[0].lrs is not lrs:
+            losses, done = np.empty((R, n)), np.empty(R, np.int64)
+            work = KernelCall(self._data, weight, self._rows, lrs, 0, losses, done)
+            self._last = work, [bytearray(self._packed(work, share)) for share in self._shares()]
+        work, tasks = self._last
         if not self._apart(self._rows):
-            self._each_replica(work)
+            for task in tasks:
+                struct.pack_into("q", task, 8 * network.ITERATION, self.iteration)
+            calls = [partial(self._kernel, self._records[k], place(task), weight) for k, task in enumerate(tasks)]
+            self._together(calls)
             return work.losses, work.done
+        work = work._replace(first=self.iteration)
         for t in range(n):
             work.losses[0, t] = self._sums(self._data, weight, self._rows) * float(self.dtype.type(weight))
             if not self._update(work, t):

@@ -82,7 +82,7 @@ class SideBySide(Stepper):
             self.iteration += n
             return np.empty(0)
         losses, done = self.run(n)
-        for r in np.flatnonzero(done < n) if done.min() < n else ():
+        for r in np.flatnonzero(done < n) if min(done.tolist()) < n else ():
             if self.halted_at[r] is None:
                 halt = first_halt(losses[r, done[r] : done[r] + 1].astype(np.float64), float(self.levels[r]))
                 assert halt is not None
@@ -98,12 +98,12 @@ class SideBySide(Stepper):
 
     def losses(self) -> Floats:
         """Return the loss of the current state of every replica, (R,), with the bits that `advance` would give it."""
-        levels = self.levels
-        self.levels = np.full_like(levels, np.inf)  # the update of a state that halts is not done
+        levels = self.levels.copy()
+        self.levels[:] = np.inf  # the update of a state that halts is not done
         try:
             losses, _ = self.run(1)
         finally:
-            self.levels = levels
+            self.levels[:] = levels
         return losses[:, 0].astype(np.float64)
 
     def loss(self) -> float:
