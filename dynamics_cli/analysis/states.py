@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dynamics_cli.analysis.registry import PRINT, DescribeScene
 from dynamics_cli.analysis.view import View, spread
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.curves import Plateau, find_plateaus
 from dynamics_cli.plotting.layout import figure_legend, format_number
+from dynamics_cli.plotting.scene import draw_scene
 from dynamics_cli.plotting.style import COLUMN_WIDTH, new_figure
 
 ROW_WIDTH = 7.0
 """Width of a row of four states in inches: that of a page of two columns."""
-MANY_STARS = 300
-"""More neurons than this are drawn smaller in the panels of a state."""
 LOSSES = 20_000
 """Losses that plateaus are looked for in at most."""
 FLOOR = 1e-3
@@ -150,3 +151,26 @@ def draw_states(
             panel.tick_params(labelleft=False)
     figure_legend(figure, handles, columns=columns)
     return figure
+
+
+def draw_scenes(
+    view: View, states: Sequence[Shown], describe: DescribeScene, *, own: bool = False, **look: Any
+) -> Figure:
+    """Return a figure of states of a scene in a row, on common axes or each on its `own`; see `draw_states`."""
+    scene = describe(view, [state.index for state in states], PRINT)
+    order = [name for layer in scene.layers for name in (layer.name, *(role.name for role in layer.roles))]
+    handles: list[Artist] = []
+
+    def draw(axes: Axes, i: int) -> Sequence[Artist]:
+        drawn = draw_scene(axes, scene, i, own=own)
+        if len(states) > 1:  # the panels of a row are narrow
+            axes.set_xlabel(axes.get_xlabel().replace("  (", "\n("))
+            if own:
+                axes.locator_params(nbins=3)
+            if drawn.right is not None and i != states[-1].index:
+                drawn.right.set_ylabel("")
+                drawn.right.tick_params(labelright=False)
+        handles.extend(drawn.handles)
+        return sorted(handles, key=lambda one: order.index(str(one.get_label()))) if i == states[-1].index else ()
+
+    return draw_states(states, draw, one_scale=not own, **look)

@@ -10,8 +10,9 @@ import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.plotting.panels.inputs import common_zero, default_window, draw_function_1d
+from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
 from dynamics_cli.plotting.panels.loss import Plateau
+from dynamics_cli.plotting.scene import draw_scene
 
 LOSS_FACTOR = 2.0
 """The released code minimises 1/n sum (h - y)^2, twice the loss of Eq. 1."""
@@ -226,15 +227,14 @@ def draw_states(
     rows = (count + 1) // 2
     figure, axes = kit.new_figure(2, rows, aspect=0.68, extra_height=0.3)
     window = default_window(x)
-    limits, neuron_limits = _limits(states, y, window, overlay)
-    handles = []
+    nets = [LineNetwork(state.function, state.kinks, state.outputs) for state in states]
+    scene = line_scene(
+        nets.__getitem__, len(states[0].kinks), (x, y), Frame(window, *_limits(states, y, window, overlay))
+    )
+    handles: list[kit.Artist] = []
     for k, (state, title) in enumerate(zip(states, titles, strict=True)):
-        panel = draw_function_1d(
-            axes[k], state.function, x, y, kinks=state.kinks, outputs=state.outputs, window=window, limits=limits,
-            neuron_limits=neuron_limits,
-        )  # fmt: skip
+        handles = draw_scene(axes[k], scene, k).handles
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
-        handles = [panel.points, panel.function, panel.stars]
     if overlay is not None:
         grid = np.linspace(*window, 800)
         look: dict[str, Any] = {"color": kit.PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "zorder": 3.5}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
@@ -17,7 +17,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting import time_axis
-from dynamics_cli.plotting.layout import format_number, note, place_legend, set_axis_label
+from dynamics_cli.plotting.layout import format_number, note, place_legend
+from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, fixed
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 
 SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
@@ -26,6 +27,10 @@ MANY = 200
 """More neurons than this and curves over training are thinner; quantiles of norms are drawn over them."""
 INNER = 0.28
 """Radius of the inner circle of polar coordinates when that of the outermost ring is 1."""
+WITHIN = 1 / 1.22
+"""Share of the half-width of a window of rays that the rays reach at most; the rest is room for the rim."""
+RIM = 1.12 * WITHIN
+"""Radius of the rim as a share of the half-width."""
 LABEL_HEIGHT = 9.0
 """Distance in points that keeps two labels at the right edge apart."""
 
@@ -80,78 +85,80 @@ def _note_lost(axes: Axes, shown: NDArray[np.bool_]) -> None:
 # Rays ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RaysPanel:
-    """Artists of `draw_rays`, by sign; `directions` mark the data, `limit` is the half-width of the window."""
+class RaysData(NamedTuple):
+    """Data that a picture of neurons shows by their directions."""
 
-    rays: dict[int, LineCollection]
-    tips: dict[int, Line2D]
-    directions: list[Line2D]
-    limit: float
+    x: NDArray[np.float64]
+    """(n, 2)"""
+    labels: NDArray[np.float64] | None = None
+    """(n,): markers on the rim point up where they are positive, down where they are negative."""
 
 
-@styled
-def draw_rays(
-    axes: Axes, weights: ArrayLike, signs: ArrayLike, *, data: ArrayLike | None = None,
-    labels: ArrayLike | None = None, limit: float | None = None, xlabel: str = "$w_{j,1}$", ylabel: str = "$w_{j,2}$",
-) -> RaysPanel:  # fmt: skip
-    """Draw each of the `weights` (m, 2) as a ray from 0 in the colour of its sign (m,), with a dot at its tip.
+def rays_scene(
+    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], limit: float, *,
+    data: RaysData | None = None, names: tuple[str, str] = ("$w_{j,1}$", "$w_{j,2}$"),
+    sign_names: Mapping[int, str] = SIGN_NAMES, many: bool = False,
+) -> Scene:  # fmt: skip
+    """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the tip of each.
 
-    `data` (n, 2) are shown by direction only: a green triangle on the rim, pointing up for `labels` > 0 and down for
-    < 0 (a diamond without labels). `limit` fixes the half-width of the square window. Rays that are not finite are left
-    out and counted in a note. Raises ValueError for weights or data that are not two-dimensional.
+    `weights` and `signs` give those of a state by its index; `limit` is the half-width of the window, or less where
+    there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted. Raises
+    ValueError for weights or data that are not two-dimensional, and for as many signs or labels as do not fit them.
     """
-    w, shown = _finite_plane(weights, "rays")
-    sign = as_signs(signs, len(w))
-    if limit is None:
-        limit = round_up(float(np.linalg.norm(w[shown], axis=1).max())) if shown.any() else 1.0
-    _square(axes, limit, xlabel, ylabel)
-    rays, tips = {}, {}
-    for value, group in _groups(sign[shown]):
-        ends, color = w[shown][group], PALETTE.sign(value)
-        segments = np.stack([np.zeros_like(ends), ends], axis=1)  # (m_s, 2, 2)
-        look: dict[str, Any] = {"colors": color, "linewidths": 0.9, "alpha": 0.55, "capstyle": "round", "zorder": 2}
-        rays[value] = LineCollection(list(segments), **look)
-        axes.add_collection(rays[value])
-        (tips[value],) = axes.plot(*ends.T, ls="none", marker="o", ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
-    directions = _draw_data_directions(axes, data, labels, limit)
-    _note_lost(axes, shown)
-    return RaysPanel(rays, tips, directions, limit)
+    roles = [Role("positive", sign_names[1]), Role("negative", sign_names[-1]), Role("unsigned", sign_names.get(0, ""))]
 
+    def tips(i: int) -> NDArray[np.float64]:
+        w, shown = _finite_plane(weights(i), "rays")
+        sign = as_signs(signs(i), len(w))
+        return np.where(shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan)
 
-def _square(axes: Axes, limit: float, xlabel: str, ylabel: str) -> None:
-    """Make the window [-limit, limit]^2 with room for the rim's markers, and light lines through 0."""
-    axes.set_aspect("equal")
-    axes.set(xlim=(-1.22 * limit, 1.22 * limit), ylim=(-1.22 * limit, 1.22 * limit))
-    for axis, label in ((axes.xaxis, xlabel), (axes.yaxis, ylabel)):
-        set_axis_label(axis, label, (-limit, limit))
-    axes.axhline(0, color=PALETTE.faint, lw=0.7, zorder=0)
-    axes.axvline(0, color=PALETTE.faint, lw=0.7, zorder=0)
+    def own(i: int) -> Window:
+        return _square_window(round_up(float(np.nanmax(np.hypot(*tips(i).T[:2]), initial=0.0))))
+
+    def remark(i: int) -> str:
+        lost = int(np.isnan(tips(i)).any(axis=1).sum())
+        return f"{lost} not finite" if lost else ""
+
     circle = np.linspace(0, 2 * np.pi, 181)
-    rim = 1.12 * limit
-    axes.plot(rim * np.cos(circle), rim * np.sin(circle), color=PALETTE.faint, lw=0.7, zorder=0)
+    rim = RIM * np.column_stack([np.cos(circle), np.sin(circle)])
+    size, alpha, pale = (1.6, 0.4, 0.06) if many else (3.2, 1.0, 0.55)
+    layers = [
+        SceneLayer(kind="points", roles=roles, at=tips, z=3, paths=True, size=size, alpha=alpha),
+        SceneLayer(
+            kind="segments", roles=[Role(role.color) for role in roles], z=2, option="rays", size=0.9,
+            at=lambda i: np.insert(tips(i), [0, 0], 0.0, axis=1), alpha=pale,
+        ),
+        SceneLayer(kind="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7),
+    ]  # fmt: skip
+    if data is not None:
+        on_rim = _directions(data)
+        groups = [Role("function", "$x_k$, $y_k>0$", "^"), Role("function", "$x_k$, $y_k<0$", "v")]
+        groups.append(Role("function", "data direction", "D"))
+        layers.append(SceneLayer(kind="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0))
+    return Scene(
+        title="Neurons in the plane", alternative="Neurons in the plane, by the sign of their output weight.",
+        layers=layers, window=_square_window(limit), own=own, xlabel=names[0], ylabel=names[1], zero="xy",
+        remark=remark,
+    )  # fmt: skip
 
 
-def _draw_data_directions(axes: Axes, data: ArrayLike | None, labels: ArrayLike | None, limit: float) -> list[Line2D]:
-    """Mark the directions of the data on the rim, one artist for each sign of the label."""
-    if data is None:
-        return []
-    x = np.asarray(data, dtype=np.float64)
+def _square_window(limit: float) -> Window:
+    """Return the window [-limit, limit]^2 with room for the markers on the rim."""
+    return (-limit / WITHIN, limit / WITHIN, -limit / WITHIN, limit / WITHIN)
+
+
+def _directions(data: RaysData) -> NDArray[np.float64]:
+    """Return where the directions of data stand on the rim, in shares of the half-width, and their groups (n', 3)."""
+    x = np.asarray(data.x, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != 2:
         raise ValueError(f"directions need data of shape (n, 2), not {x.shape}")
-    y = np.zeros(len(x)) if labels is None else np.asarray(labels, dtype=np.float64).ravel()
+    y = np.zeros(len(x)) if data.labels is None else np.asarray(data.labels, dtype=np.float64).ravel()
     if len(y) != len(x):
         raise ValueError(f"{len(y)} labels for {len(x)} points")
     norm = np.linalg.norm(x, axis=1)
     directed = np.isfinite(norm) & (norm > 0)
-    kinds = [(y > 0, "^", "$x_k$, $y_k>0$"), (y < 0, "v", "$x_k$, $y_k<0$"), (y == 0, "D", "data direction")]
-    artists = []
-    for which, marker, name in kinds:
-        on_rim = 1.12 * limit * x[which & directed] / norm[which & directed, None]
-        if len(on_rim):
-            shape: dict[str, Any] = {"marker": marker, "ms": 6.5 if marker != "D" else 5.0, "mec": "white", "mew": 0.4}
-            artists += axes.plot(*on_rim.T, ls="none", mfc=PALETTE.function, label=name, zorder=4, **shape)
-    return artists
+    group = np.select([y > 0, y < 0], [0, 1], 2)
+    return np.column_stack([RIM * x[directed] / norm[directed, None], group[directed]])
 
 
 # Polar coordinates (Boursier et al. 2022, Fig. 6) -------------------------------------------------------------------

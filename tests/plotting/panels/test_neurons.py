@@ -23,33 +23,6 @@ def axes():
     figure.draw_without_rendering()
 
 
-def test_rays_go_from_the_origin_to_the_weights_by_sign():
-    figure, (axes,) = new_figure()
-    panel = neurons.draw_rays(axes, W, SIGNS, data=[[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]], labels=[1, -1, 1])
-    figure.draw_without_rendering()
-    for sign, color in ((1, PALETTE.positive), (-1, PALETTE.negative)):
-        segments = np.array(panel.rays[sign].get_segments())
-        assert np.array_equal(segments[:, 0], np.zeros((2, 2)))
-        assert np.array_equal(segments[:, 1], W[sign == SIGNS])
-        assert np.array_equal(panel.tips[sign].get_xydata(), W[sign == SIGNS])
-        assert panel.tips[sign].get_markerfacecolor() == color
-    assert panel.limit == 1.0
-    assert [d.get_marker() for d in panel.directions] == ["^", "v"]
-    assert panel.directions[0].get_xydata() == pytest.approx(np.array([[1.12, 0.0]]))
-    assert panel.directions[1].get_xydata() == pytest.approx(np.array([[0.0, -1.12]]))
-    assert axes.get_aspect() == 1.0
-
-
-def test_rays_of_degenerate_neurons():
-    figure, axes = new_figure(3)
-    assert neurons.draw_rays(axes[0], np.zeros((3, 2)), [1, 1, -1]).limit == 1.0
-    panel = neurons.draw_rays(axes[1], [[np.nan, 1.0], [1e-9, 0.0]], [1, 0])
-    assert list(panel.rays) == [0]
-    assert "1 not finite" in axes[1].get_xlabel()
-    assert neurons.draw_rays(axes[2], np.empty((0, 2)), [], data=[[1, 1]]).directions[0].get_marker() == "D"
-    figure.draw_without_rendering()
-
-
 def test_polar_radius_is_the_inner_circle_plus_the_norm():
     figure, (axes,) = new_figure()
     panel = neurons.draw_polar(axes, W, SIGNS, limit=2.0)
@@ -77,21 +50,12 @@ def test_polar_of_degenerate_neurons():
     figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize("draw", [neurons.draw_rays, neurons.draw_polar])
-def test_shapes_are_checked(draw):
+def test_shapes_are_checked():
     _, (axes,) = new_figure()
     with pytest.raises(ValueError, match="shape"):
-        draw(axes, np.zeros((3, 3)), [1, 1, 1])
+        neurons.draw_polar(axes, np.zeros((3, 3)), [1, 1, 1])
     with pytest.raises(ValueError, match="2 signs for 3 neurons"):
-        draw(axes, np.zeros((3, 2)), [1, 1])
-
-
-def test_rays_check_the_data():
-    _, (axes,) = new_figure()
-    with pytest.raises(ValueError, match="directions need data"):
-        neurons.draw_rays(axes, W, SIGNS, data=[[1.0]])
-    with pytest.raises(ValueError, match="1 labels for 2 points"):
-        neurons.draw_rays(axes, W, SIGNS, data=[[1, 0], [0, 1]], labels=[1])
+        neurons.draw_polar(axes, np.zeros((3, 2)), [1, 1])
 
 
 def test_shared_pieces():
