@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.plotting.panels.timeline import Instant, Interval, draw_timeline
+from dynamics_cli.plotting.panels.timeline import Instant, TimedPhase, draw_timeline
 
 from .orthogonal import CONFIGS, VARIANTS, Setting, assumption_claim, least_cosines, predict, read_setting, violations
 from .states import LOSS_FACTOR, NAN, ORIGIN, LossCurve, State, clock, horizon, loss_curve, state_at
@@ -148,7 +148,7 @@ def draw(e: Evidence) -> kit.Drawing:
         "fitting negative labels (Lemma 4)",
         "final convergence",
     )
-    phases = [Interval(name, *ends) for name, ends in zip(names, pairwise(e.ends), strict=True)]
+    phases = [TimedPhase(name, *ends) for name, ends in zip(names, pairwise(e.ends), strict=True)]
     predicted = []
     if e.predicted is not None:
         predicted = [

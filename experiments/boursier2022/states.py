@@ -11,7 +11,6 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
 from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
-from dynamics_cli.plotting.panels.loss import Plateau
 from dynamics_cli.plotting.scene import draw_scene
 
 LOSS_FACTOR = 2.0
@@ -258,6 +257,6 @@ def _limits(
 
 def draw_profile(axes: kit.Axes, panel: int, curve: LossCurve, saddle: kit.Plateau | None) -> None:
     """Draw the loss as panel number `panel`, its saddle underlined."""
-    plateaus = [Plateau(saddle.value, saddle.first, saddle.last)] if saddle else []
+    plateaus = [(saddle.value, saddle.first, saddle.last)] if saddle else []
     kit.draw_loss(axes, curve.iterations, curve.losses, scale="linear", plateaus=plateaus, xlabel=curve.xlabel)
     kit.panel_label(axes, panel, "Loss profile")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.registry import Detail, panel
-from dynamics_cli.analysis.states import Shown, draw_scenes, shown_states
+from dynamics_cli.analysis.states import ShownState, draw_scenes, scene_panel, shown_states
 from dynamics_cli.analysis.view import View, no_data, no_network, no_states, spread
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import (
@@ -49,6 +49,10 @@ def _not_one_input(view: View) -> str | None:
     return None if d == 1 else f"it shows functions of one input, and here inputs have {d} dimensions"
 
 
+@scene_panel(
+    "function", "learned function with the data, neurons as stars", no_data, _not_one_input, no_network,
+    aspect=1.0, single=0.72, columns=6,
+)  # fmt: skip
 def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe the learned function with the data on axes that suit all `states`, neurons as stars.
 
@@ -66,16 +70,6 @@ def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 
     frame, points = common_frame(view, states), (data.x[:, 0], data.y)
     return line_scene(network, len(drawn), points, frame, held=held, points=detail.points)
-
-
-@panel(
-    "function", "learned function with the data, neurons as stars", no_data, _not_one_input, no_network,
-    scene=function_scene,
-)  # fmt: skip
-def function_figure(view: View, iteration: int | None) -> Figure:
-    """Draw the learned function at the state nearest to `iteration`, or at four states on common axes."""
-    columns = 6 if view.outputs > 1 else 4
-    return draw_scenes(view, shown_states(view, iteration), function_scene, aspect=1.0, single=0.72, columns=columns)
 
 
 def common_frame(view: View, states: Sequence[int]) -> Frame:
@@ -208,6 +202,10 @@ def no_boundary(view: View) -> str | None:
     )
 
 
+@scene_panel(
+    "regions", "output or class over two inputs, with the exact boundary of two classes", no_data, _not_two_inputs,
+    no_network, columns=5,
+)  # fmt: skip
 def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe the output, or the class, in the plane of the inputs, the data, and the exact boundary if there is one.
 
@@ -268,15 +266,6 @@ def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
     return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
 
 
-@panel(
-    "regions", "output or class over two inputs, with the exact boundary of two classes", no_data, _not_two_inputs,
-    no_network, scene=regions_scene,
-)  # fmt: skip
-def regions_figure(view: View, iteration: int | None) -> Figure:
-    """Draw output or class at the state nearest to `iteration`, or at four states."""
-    return draw_scenes(view, shown_states(view, iteration), regions_scene, columns=5)
-
-
 def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES) -> LevelSets:
     """Return where the network of state `i` decides for either class. Raises TooManyPiecesError."""
     architecture: Any = view.run.config.architecture
@@ -334,7 +323,7 @@ def samples_figure(view: View, iteration: int | None) -> Figure:
 
     The loss of either player tells little about the other, so that it does not choose the states.
     """
-    states = [Shown(int(i), int(view.iterations[i])) for i in spread(view.states, SAMPLED_STATES)]
+    states = [ShownState(int(i), int(view.iterations[i])) for i in spread(view.states, SAMPLED_STATES)]
     if iteration is not None:
         states = shown_states(view, iteration)
     return draw_scenes(view, states, samples_scene, columns=2)

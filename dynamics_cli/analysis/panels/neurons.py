@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neurons, time_scale, value_scale
 from dynamics_cli.analysis.registry import Detail, panel
-from dynamics_cli.analysis.states import draw_scenes, draw_states, shown_states
+from dynamics_cli.analysis.states import draw_scenes, draw_states, scene_panel, shown_states
 from dynamics_cli.analysis.view import View, no_states, spread
 from dynamics_cli.datasets.images import Digits
 from dynamics_cli.measures.arrays import Floats, Ints
@@ -173,6 +173,7 @@ def _no_images(view: View) -> str | None:
     return None if seen in (PIXELS, PIXELS + 1) else "its first layer does not see all pixels"
 
 
+@scene_panel("images", "first weights as images of digits", no_layers, _no_images, no_states, by_default=False)
 def images_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe the first weights of the neurons of the largest final norm as images, each state on its own scale."""
 
@@ -200,15 +201,6 @@ def images_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         window=(0.0, columns * side + 1.0, 0.0, rows * side + 1.0),
         remark=lambda i: f"darkest: {format_number(float(np.abs(weights(i)[chosen]).max()))}",
     )  # fmt: skip
-
-
-@panel(
-    "images", "weights of the first layer as images of digits", no_layers, _no_images, no_states,
-    by_default=False, scene=images_scene,
-)  # fmt: skip
-def images_figure(view: View, iteration: int | None) -> Figure:
-    """Draw the weights at the state nearest to `iteration`, or at four states."""
-    return draw_scenes(view, shown_states(view, iteration), images_scene)
 
 
 def plane_of(view: View) -> tuple[Plane, tuple[str, str]]:

@@ -27,7 +27,7 @@ PHASE_COLORS = ("#4A6FA5", "#5B2A8C", "#555555", "#B34700", "#00614A", "#7A5C00"
 """Colours of successive phases, dark enough for white text: alignment, positive, negative, convergence."""
 
 
-class Interval(NamedTuple):
+class TimedPhase(NamedTuple):
     """A measured phase of training from `first` to `last`."""
 
     label: str
@@ -44,7 +44,7 @@ class Instant(NamedTuple):
 
 @styled
 def draw_timeline(
-    axes: Axes, intervals: Sequence[Interval], predicted: Sequence[Instant] = (), *, end: float | None = None,
+    axes: Axes, intervals: Sequence[TimedPhase], predicted: Sequence[Instant] = (), *, end: float | None = None,
     xlabel: str = "iteration", titles: tuple[str, str] = ("measured", "theory"),
 ) -> None:  # fmt: skip
     """Draw measured `intervals` as a bar and `predicted` times below it, all labelled.
@@ -91,7 +91,7 @@ def _root(axes: Axes) -> Figure:
     return root
 
 
-def _draw_bar(axes: Axes, intervals: Sequence[Interval], end: float, unit: float) -> list[Instant]:
+def _draw_bar(axes: Axes, intervals: Sequence[TimedPhase], end: float, unit: float) -> list[Instant]:
     """Draw the phases with the labels that fit inside; return as instants those that must go above."""
     above = []
     for k, item in enumerate(intervals):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics_cli.plotting.panels.timeline import Instant, Interval, draw_timeline
+from dynamics_cli.plotting.panels.timeline import Instant, TimedPhase, draw_timeline
 from dynamics_cli.plotting.style import new_figure, settle
 
-PHASES = [Interval("Early alignment", 0, 4000), Interval("Fitting positive labels", 4000, 7000)]
+PHASES = [TimedPhase("Early alignment", 0, 4000), TimedPhase("Fitting positive labels", 4000, 7000)]
 TIMES = st.floats(0, 20_000)
 NAMES = st.sampled_from(["a", "intermediate saddle", r"$-\dfrac{\ln\lambda}{\Vert D_+\Vert}$", "left the first saddle"])
 
@@ -27,7 +27,7 @@ def assert_apart(figure):
 def test_bars_and_labels_are_at_their_times():
     figure, (axes,) = new_figure(width=5.5, aspect=0.4)
     predicted = [Instant("t", 3500), Instant("never", np.inf)]
-    draw_timeline(axes, [*PHASES, Interval("End", 7000, np.inf)], predicted, end=20_000)
+    draw_timeline(axes, [*PHASES, TimedPhase("End", 7000, np.inf)], predicted, end=20_000)
     assert [(bar.get_x(), bar.get_width()) for bar in axes.patches] == [(0, 4000), (4000, 3000), (7000, 13_000)]
     *names, predicted = axes.texts
     assert {text.get_text() for text in names} == {"Early alignment", "Fitting positive labels", "End"}
@@ -44,7 +44,7 @@ def test_bars_and_labels_are_at_their_times():
 def test_labels_never_overlap(predicted, cuts):
     figure, (axes,) = new_figure(width=5.5, aspect=0.2)
     edges = sorted([0.0, *cuts, 20_000.0])
-    phases = [Interval("Fitting labels", a, b) for a, b in pairwise(edges)]
+    phases = [TimedPhase("Fitting labels", a, b) for a, b in pairwise(edges)]
     draw_timeline(axes, phases, [Instant(*p) for p in predicted])
     assert len(axes.texts) == len(phases) + len(predicted)
     assert_apart(figure)
