@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import IdentityTransform
 
 from dynamics_cli.analysis.panels.inputs import function_scene, samples_scene
-from dynamics_cli.analysis.panels.neurons import Plane, common_limit, draw_plane, plane_of, sign_handles
+from dynamics_cli.analysis.panels.neurons import stars_scene
 from dynamics_cli.analysis.panels.training import draw_run_loss
 from dynamics_cli.analysis.registry import PANELS, PRINT
 from dynamics_cli.analysis.view import View, spread
@@ -22,7 +21,7 @@ from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.plotting.animation import Film, Pixels, Progress, animate
 from dynamics_cli.plotting.layout import figure_legend, format_number
-from dynamics_cli.plotting.scene import Numbers, Scene, SceneLayer, draw_scene
+from dynamics_cli.plotting.scene import DrawnScene, Numbers, Scene, SceneLayer, draw_scene
 from dynamics_cli.plotting.style import MARKER, PALETTE, TEXT_WIDTH, new_figure, styled
 from dynamics_cli.runs import Run
 
@@ -108,38 +107,10 @@ def _marker_places(axes: Axes, view: View) -> Floats:
 # What moves ---------------------------------------------------------------------------------------------------------
 
 
-class Moving(Protocol):
-    """A panel that has been drawn, and shows another state on the same axes."""
-
-    artists: list[Artist]
-    """What moves, from back to front."""
-    handles: list[Artist]
-    """For a legend."""
-
-    def move(self, i: int) -> None:
-        """Show a state, by its index."""
-
-
-class Stars:
-    """Neurons in polar coordinates, which move."""
-
-    def __init__(self, axes: Axes, view: View, plane: Plane, names: tuple[str, str], limit: float) -> None:
-        """Draw the last state in a disc of radius `limit`."""
-        self._view, self._plane = view, plane
-        last = view.states - 1
-        self._panel = draw_plane(axes, plane(last), view.signs(last), limit, names)
-        self.artists: list[Artist] = [self._panel.stars]
-        self.handles = sign_handles(np.concatenate([view.signs(i) for i in spread(view.states, FRAME_STATES)]))
-
-    def move(self, i: int) -> None:
-        """Show state `i`."""
-        self._panel.move(self._plane(i), self._view.signs(i))
-
-
 class Shot(NamedTuple):
     """A panel whose axes stay while the state changes."""
 
-    draw: Callable[[Axes], Moving]
+    draw: Callable[[Axes], DrawnScene]
     seen: Seen
     aspect: float
     """Height of the panel divided by its width, about."""
@@ -155,7 +126,8 @@ def shot_of(view: View) -> Shot:
     if reasons["function"] is None:
         return _of_scene(function_scene(view, states, PRINT), function_scene(view, states, COARSE), view, 0.8)
     if reasons["polar"] is None:
-        return _polar(view, states)
+        scene = stars_scene(view, states, PRINT)
+        return _of_scene(scene, scene, view, 1.0)
     if reasons.pop("samples") is None:
         scene = samples_scene(view, states, PRINT)
         return _of_scene(scene, scene, view, 1.0)
@@ -177,20 +149,7 @@ def _positions(scene: Scene, layer: SceneLayer, rows: Numbers) -> Floats:
     """Return where a curve, at equal places, and where points stand, in shares of the window."""
     left, right, low, high = (*scene.window[:2], *(scene.right if layer.right and scene.right else scene.window[2:]))
     x, y = (rows[:, 0] - left) / (right - left), (rows[:, 1] - low) / (high - low)
-    return np.interp(np.linspace(0, 1, COARSE.points), x, y) if layer.kind == "line" else np.column_stack([x, y])
-
-
-def _polar(view: View, states: Sequence[int]) -> Shot:
-    plane, names = plane_of(view)
-    limit = common_limit([plane(i) for i in states])
-
-    def seen(i: int) -> list[Floats]:
-        w = plane(i)
-        norm = np.hypot(*w.T)[:, None]
-        directed = np.divide(w, norm, out=np.zeros_like(w), where=norm > 0)
-        return [directed * (0.15 + 0.35 * norm / limit)]
-
-    return Shot(lambda axes: Stars(axes, view, plane, names, limit), seen, 1.0)
+    return np.interp(np.linspace(0, 1, COARSE.points), x, y) if layer.form == "line" else np.column_stack([x, y])
 
 
 # Which states become frames: many where much moves, few where nothing does ------------------------------------------

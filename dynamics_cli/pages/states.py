@@ -24,7 +24,7 @@ MAPS = 40
 """States whose maps over two inputs are computed at most."""
 DRAWN_DATA = 1500
 """Points that do not move, such as data, which a picture shows at most."""
-SENT = ("kind", "z", "moves", "right", "rim", "option", "size", "hollow", "alpha", "shade", "paths")
+SENT = ("form", "z", "moves", "right", "rim", "option", "size", "hollow", "alpha", "shade", "paths")
 """The fields of a layer that the script reads as they are."""
 DASHES = {"": [], "dashed": [8, 3], "dotted": [2, 3]}
 """Pixels drawn and left out in turn."""
@@ -65,14 +65,14 @@ def outputs_at_data(view: View, states: Ints, most: int = 6) -> dict[str, Floats
 def _add_scene(page: Page, shown: SliderStates, name: str, scene: Scene) -> Html:
     """Add a scene with as many of the states as there is room for."""
     cost = sum(layer.at(int(shown.states[-1])).size for layer in scene.layers if layer.moves)
-    maps = any(layer.kind in ("field", "classes") for layer in scene.layers)
+    maps = any(layer.form in ("field", "classes") for layer in scene.layers)
     kept = spread(len(shown.states), min(max(2, MOST // max(cost, 1)), MAPS if maps else MOST))
     states = [int(i) for i in shown.states[kept]]
     layers, legend = zip(*(_layer(page, layer, states) for layer in scene.layers), strict=True)
     return page.panel(
         name, scene.title, scene.alternative, group=shown.group, window=scene.window, right=scene.right,
         right_label=plain(scene.right_label), x=plain(scene.xlabel), y=plain(scene.ylabel), square=scene.square,
-        zero=scene.zero, framed=scene.framed, remarks=[scene.remark(i) for i in states],
+        zero=scene.zero, texts=scene.texts, framed=scene.framed, remarks=[scene.remark(i) for i in states],
         own=page.array([scene.own(i) for i in states]) if scene.own else None,
         layers=sorted(layers, key=lambda layer: layer["z"]), legend=[entry for entries in legend for entry in entries],
         at=kept if len(kept) < len(shown.states) else None,
@@ -90,8 +90,8 @@ def _layer(page: Page, layer: SceneLayer, states: list[int]) -> tuple[dict[str, 
         "counts": page.array([len(part) for part in parts]),
         "columns": parts[0].shape[1],
     }
-    sign = SIGNS[layer.hollow] if layer.kind == "points" else {}
-    other = "■" if layer.kind in ("field", "classes") else "—"
+    sign = SIGNS[layer.hollow] if layer.form == "points" else {}
+    other = "■" if layer.form in ("field", "classes") else "—"
     return {**look, **numbers}, [
         (role.color, sign.get(role.marker, other), plain(role.name)) for role in layer.legend(seen)
     ]

@@ -18,10 +18,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from dynamics_cli.plotting.layout import note, set_axis_label
-from dynamics_cli.plotting.style import MARKER, PALETTE, styled
+from dynamics_cli.plotting.style import MARKER, PALETTE, SMALL, styled
 
 Numbers = NDArray[Any]
 """float64, or uint8 of pixels."""
@@ -52,7 +53,7 @@ class Role(NamedTuple):
 class SceneLayer:
     """Numbers of a state that are drawn in one way."""
 
-    kind: Literal["line", "points", "segments", "field", "classes"]
+    form: Literal["line", "points", "segments", "field", "classes"]
     roles: Sequence[Role]
     """The look of the rows; of several roles the last column of a row has the number of its own."""
     name: str = ""
@@ -83,9 +84,9 @@ class SceneLayer:
 
     def seen(self, rows: NDArray[Any]) -> list[bool]:
         """Return which of the roles the rows of a state have."""
-        if self.kind == "field":
+        if self.form == "field":
             return [bool((rows > ZERO).any()), bool((rows < ZERO).any()), bool((rows == ZERO).any())]
-        numbers = rows if self.kind == "classes" else rows[:, -1] if len(self.roles) > 1 else np.zeros(len(rows))
+        numbers = rows if self.form == "classes" else rows[:, -1] if len(self.roles) > 1 else np.zeros(len(rows))
         return [bool((numbers == k).any()) for k in range(len(self.roles))]
 
     def legend(self, seen: Sequence[bool]) -> list[Role]:
@@ -117,6 +118,8 @@ class Scene:
     """The axes, of x and y, on which a pale line marks 0."""
     framed: bool = True
     """Whether there are axes at all."""
+    texts: Sequence[tuple[float, float, str]] = ()
+    """Words at x and y, under all layers of `z` > 0."""
     remark: Callable[[int], str] = lambda _: ""
     """A few words on a state, such as how much of it lies outside of the window."""
 
@@ -147,6 +150,7 @@ class DrawnScene:
         self.axes, self.scene, self.right = axes, scene, right
         self._window: Window | None = None
         self._xlabel = ""
+        self._remark: Text | None = None
         self._drawn = [(layer, self._add(layer)) for layer in sorted(scene.layers, key=lambda layer: layer.z)]
         self.artists: list[Artist] = [artist for layer, added in self._drawn if layer.moves for artist in added]
         """What moves, from back to front, and the label of the x axis, which has the remark."""
@@ -159,13 +163,13 @@ class DrawnScene:
         look: dict[str, Any] = {"zorder": z, "alpha": None if layer.alpha == 1 else layer.alpha}
         if self.right is not None and not layer.right:
             look["transform"] = self.axes.transData
-        if layer.kind in ("field", "classes"):
+        if layer.form in ("field", "classes"):
             extent = self.scene.window
             image = AxesImage(self.axes, extent=extent, origin="lower", interpolation="nearest", zorder=z - 2)
             image.set_data(np.ones((1, 1, 3)))
             image.set_clip_path(self.axes.patch)
             return [self.axes.add_image(image)]
-        if layer.kind == "segments":
+        if layer.form == "segments":
             colors = [PALETTE.color(role.color) for role in layer.roles]
             lines = [LineCollection([], colors=c, linewidths=layer.size, capstyle="round", **look) for c in colors]
             for collection in lines:
@@ -181,7 +185,7 @@ class DrawnScene:
         half = (window or self.scene.window)[1]
         for layer, artists in self._drawn:
             rows = layer.at(i)
-            if layer.kind in ("field", "classes"):
+            if layer.form in ("field", "classes"):
                 _paint(artists[0], layer, rows)
             else:
                 _put(artists, layer, rows * [half, half, 1][: rows.shape[1]] if layer.rim else rows)
@@ -189,14 +193,18 @@ class DrawnScene:
         self.handles = [handle for layer in self.scene.layers for handle in handles[id(layer)]]
         if self.scene.framed:
             self.axes.set_xlabel(self._xlabel)
-        if words := self.scene.remark(i):
-            note(self.axes, words)
+        if self._remark is not None and not self.scene.framed:
+            self._remark.remove()
+        words = self.scene.remark(i)
+        self._remark = note(self.axes, words) if words else None
 
     def _place(self, window: Window) -> None:
         if window == self._window:
             return
         self._window = window
         self.axes.set(xlim=window[:2], ylim=window[2:])
+        if not self.scene.framed:
+            return
         set_axis_label(self.axes.xaxis, self.scene.xlabel, window[:2])
         set_axis_label(self.axes.yaxis, self.scene.ylabel, window[2:])
         self._xlabel = self.axes.get_xlabel()
@@ -205,7 +213,7 @@ class DrawnScene:
 def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
     """Return the look of a line or of the markers of a role."""
     color = PALETTE.color(role.color)
-    if layer.kind != "points":
+    if layer.form != "points":
         return {"color": color, "lw": layer.size, "ls": DASHES[layer.dash]}
     rim = {"mfc": "white", "mec": color, "mew": 0.9} if layer.hollow else {"mfc": color, "mec": "white", "mew": 0.4}
     if not layer.hollow and (layer.size <= RIM or layer.alpha < 1):
@@ -215,10 +223,10 @@ def _look(layer: SceneLayer, role: Role) -> dict[str, Any]:
 
 def _handle(layer: SceneLayer, role: Role) -> Artist:
     """Return what stands for a role in a legend, which is never pale nor tiny."""
-    if layer.kind in ("field", "classes"):
+    if layer.form in ("field", "classes"):
         return Patch(facecolor=tint(PALETTE.color(role.color), sum(layer.shade) / 2 + 0.1), label=role.name)
     look = _look(layer, role)
-    if layer.kind == "points":
+    if layer.form == "points":
         look["ms"] = max(layer.size, HANDLE)
     return Line2D([], [], label=role.name, **look)
 
@@ -227,18 +235,18 @@ def _put(artists: Sequence[Any], layer: SceneLayer, rows: NDArray[Any]) -> None:
     """Give the rows of a state to the artists of their roles."""
     for k, artist in enumerate(artists):
         mine = rows if len(artists) == 1 else rows[rows[:, -1] == k]
-        if layer.kind == "segments":
+        if layer.form == "segments":
             artist.set_segments(mine[:, :4].reshape(-1, 2, 2))
         else:
             artist.set_data(mine[:, 0], np.where(np.isfinite(mine[:, 1]), mine[:, 1], np.nan))
-        artist.set_rasterized(layer.kind != "line" and len(mine) > RASTERED)
+        artist.set_rasterized(layer.form != "line" and len(mine) > RASTERED)
 
 
 def _paint(image: Any, layer: SceneLayer, pixels: NDArray[Any]) -> None:
     """Colour the pixels of a state."""
     weak, more = layer.shade
     colors = [PALETTE.color(role.color) for role in layer.roles]
-    if layer.kind == "classes":
+    if layer.form == "classes":
         image.set_data(np.array([tint(color, weak) for color in colors])[pixels])
     else:
         shares = [abs(level - ZERO) / (ZERO - 1) for level in range(256)]
@@ -267,6 +275,10 @@ def draw_scene(axes: Axes, scene: Scene, i: int, *, own: bool = False) -> DrawnS
         axes.set_aspect("equal")
     if not scene.framed:
         axes.axis("off")
+    for x, y, text in scene.texts:
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+        look: dict[str, Any] = {"fontsize": SMALL, "color": PALETTE.unsigned, "bbox": box, "zorder": 2}
+        axes.text(x, y, text, ha="center", va="center", **look)
     drawn = DrawnScene(axes, scene, right)
     drawn.move(i, scene.own(i) if own and scene.own is not None else None)
     return drawn

@@ -78,22 +78,22 @@ def test_other_networks_have_a_map_without_boundary(changes, reason, tmp_path):
     assert reason in (no_boundary(view) or "")
     scene = regions_scene(view, [0], PRINT._replace(side=12))
     pixels, points = scene.layers[0], scene.layers[-1]
-    assert "segments" not in [layer.kind for layer in scene.layers]
+    assert "segments" not in [layer.form for layer in scene.layers]
     x0, x1, y0, y1 = scene.window
     x, y = np.meshgrid(np.linspace(x0, x1, 12), np.linspace(y0, y1, 12))
     h = run.network(0)(np.column_stack([x.ravel(), y.ravel()]))
     expected = h.argmax(axis=1) if h.ndim == 2 and h.shape[1] > 1 else np.sign(h.reshape(-1))
     found = pixels.at(0).reshape(-1).astype(float)
-    np.testing.assert_array_equal(found if pixels.kind == "classes" else np.sign(found - ZERO), expected)
+    np.testing.assert_array_equal(found if pixels.form == "classes" else np.sign(found - ZERO), expected)
     assert len(points.at(0)) == 4
     assert draw_panel(run, "regions", 0).axes
 
 
 def test_a_boundary_of_too_many_pieces_is_left_to_the_map(tmp_path):
     view = View(trained(tmp_path))
-    boundary = next(layer for layer in regions_scene(view, [0], PRINT).layers if layer.kind == "segments")
+    boundary = next(layer for layer in regions_scene(view, [0], PRINT).layers if layer.form == "segments")
     coarse = next(
-        layer for layer in regions_scene(view, [0], PRINT._replace(pieces=2)).layers if layer.kind == "segments"
+        layer for layer in regions_scene(view, [0], PRINT._replace(pieces=2)).layers if layer.form == "segments"
     )
     assert (len(boundary.at(0)) > 0, len(coarse.at(0))) == (True, 0)
 

@@ -60,7 +60,7 @@ def panels(html: str, kind: str) -> list[dict[str, Any]]:
 def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
     """Return the rows of a state of the layer of a scene that draws a role."""
     (panel,) = panels(html, kind)
-    layer = next(layer for layer in panel["layers"] if role in layer["colors"] and layer["kind"] != "segments")
+    layer = next(layer for layer in panel["layers"] if role in layer["colors"] and layer["form"] != "segments")
     counts = unpacked(html, layer["counts"])
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(int)
     k = state if layer["moves"] else 0

@@ -112,13 +112,13 @@ def _outputs_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     for c, name in enumerate(names):
         look: dict[str, Any] = {"roles": [Role(f"series-{c}", name)], "dash": dashes[c // len(SERIES) % len(dashes)]}
         at = partial(_column, curves, c)
-        layers.append(SceneLayer(kind="line", at=at, **look))
+        layers.append(SceneLayer(form="line", at=at, **look))
     for held in (True, False):
         rows = np.column_stack(output_points(view, held=held))
         if len(rows):
             look = {"name": "held-out data", "size": 4.0, "hollow": True} if held else {"name": "data", "size": 5.0}
             roles = [Role(f"series-{c}") for c in range(len(names))]
-            layers.append(SceneLayer(kind="points", roles=roles, at=fixed(rows), moves=False, z=2 - held, **look))
+            layers.append(SceneLayer(form="points", roles=roles, at=fixed(rows), moves=False, z=2 - held, **look))
     title = "Probabilities of the classes" if view.classifies else "Outputs and data"
     return Scene(
         title=title, alternative=f"{title}: {view.outputs} curves over the input.", layers=layers, xlabel=INPUT,
@@ -232,13 +232,13 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     classes = [Role(f"series-{c}", name) for c, name in enumerate(output_names(view))]
     fill = [Role("positive", "$h(x)>0$"), Role("negative", "$h(x)<0$"), Role("ground", "$h(x)=0$")]
     layers = [
-        SceneLayer(kind="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))
+        SceneLayer(form="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))
         if several
-        else SceneLayer(kind="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
+        else SceneLayer(form="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
     ]
     if no_boundary(view) is None:
         edge = [Role("theory", "decision boundary")]
-        layers.append(SceneLayer(kind="segments", roles=edge, at=boundary, z=1, size=1.1))
+        layers.append(SceneLayer(form="segments", roles=edge, at=boundary, z=1, size=1.1))
     for held, x, y in ((False, data.x, data.y), (True, data.x_test, data.y_test)):
         if x is not None and y is not None:
             layers.append(_labelled(view, x, y, held=held))
@@ -252,7 +252,7 @@ def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 
 def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
     """Describe samples in the plane by their labels; of a vector its largest number counts."""
-    look: dict[str, Any] = {"size": 3.4, "hollow": held, "z": 3 - held, "moves": False, "kind": "points"}
+    look: dict[str, Any] = {"size": 3.4, "hollow": held, "z": 3 - held, "moves": False, "form": "points"}
     if view.outputs > 1:
         label = y.argmax(axis=1) if y.ndim == 2 else y
         look |= {
@@ -303,7 +303,7 @@ def _no_generator(view: View) -> str | None:
 def samples_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
     """Describe samples of the generator, of the same noise for every state, over the data."""
     data, samples = some_data(view), sampler(view)
-    look: dict[str, Any] = {"kind": "points", "size": 1.1, "alpha": 0.5}
+    look: dict[str, Any] = {"form": "points", "size": 1.1, "alpha": 0.5}
     return Scene(
         title="Samples of the generator",
         alternative=f"{len(data)} points of the data, and samples of the generator over them.",

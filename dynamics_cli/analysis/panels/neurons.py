@@ -20,18 +20,16 @@ from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neu
 from dynamics_cli.analysis.registry import Detail, panel
 from dynamics_cli.analysis.states import draw_scenes, draw_states, scene_panel, shown_states
 from dynamics_cli.analysis.view import View, no_states, spread
-from dynamics_cli.datasets.images import Digits
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values
 from dynamics_cli.plotting.layout import figure_legend, format_number, place_legend
-from dynamics_cli.plotting.panels.inputs import MANY_STARS
 from dynamics_cli.plotting.panels.neurons import (
-    PolarPanel,
+    MANY_STARS,
     RaysData,
     draw_directions,
     draw_norms,
-    draw_polar,
+    polar_scene,
     rays_scene,
     sign_handle,
 )
@@ -155,19 +153,18 @@ def plane_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
 )  # fmt: skip
 def polar_figure(view: View, iteration: int | None) -> Figure:
     """Draw the neurons at the state nearest to `iteration`, or at four states on a common scale."""
-    states = shown_states(view, iteration)
+    look: dict[str, Any] = {"aspect": 1.0, "columns": 3, "title_pad": 9}
+    return draw_scenes(view, shown_states(view, iteration), stars_scene, **look)
+
+
+def stars_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the neurons in polar coordinates of the plane of `plane_of`, on a scale that suits all `states`."""
     plane, names = plane_of(view)
-    limit = common_limit([plane(state.index) for state in states])
-
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        draw_plane(axes, plane(i), view.signs(i), limit, names)
-        return sign_handles(view.signs(i))
-
-    return draw_states(states, draw, aspect=1.0, columns=3, title_pad=9)
+    return polar_scene(plane, view.signs, common_limit([plane(i) for i in states]), states=states, names=names)
 
 
 def _no_images(view: View) -> str | None:
-    if not isinstance(view.run.config.dataset, Digits):
+    if not hasattr(view.run.config.dataset, "chosen"):  # the digits in the order of their classes
         return "its inputs are no images of digits"
     seen = view.weight_shape(view.layers[0])[1]
     return None if seen in (PIXELS, PIXELS + 1) else "its first layer does not see all pixels"
@@ -197,7 +194,7 @@ def images_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
         title="Weights of the first layer as images",
         alternative=f"The weights of {len(chosen)} of {len(last)} neurons on the {SIDE} x {SIDE} pixels, those of the "
         "largest final norm; each state on the scale of its largest weight.",
-        layers=[SceneLayer(kind="field", roles=fill, at=pixels, shade=(0.0, 1.0))], framed=False,
+        layers=[SceneLayer(form="field", roles=fill, at=pixels, shade=(0.0, 1.0))], framed=False,
         window=(0.0, columns * side + 1.0, 0.0, rows * side + 1.0),
         remark=lambda i: f"darkest: {format_number(float(np.abs(weights(i)[chosen]).max()))}",
     )  # fmt: skip
@@ -214,14 +211,6 @@ def plane_of(view: View) -> tuple[Plane, tuple[str, str]]:
     return lambda i: project(view.weights(i), basis), ("PC 1", "PC 2")
 
 
-def draw_plane(axes: Axes, coordinates: Floats, signs: Floats, limit: float, names: tuple[str, str]) -> PolarPanel:
-    """Draw neurons (m, 2) with their signs (m,) in a disc of radius `limit`, small when they are very many."""
-    panel = draw_polar(axes, coordinates, signs, limit=limit, names=names)
-    if len(coordinates) > MANY_STARS:
-        panel.stars.set(sizes=[7.0], linewidths=0, alpha=0.5, rasterized=True)
-    return panel
-
-
 def common_limit(coordinates: Sequence[Floats]) -> float:
     """Return a norm that no finite neuron of several states (m, 2) exceeds, one of `LIMITS` x a power of ten."""
     lengths = np.concatenate([norms(w[np.isfinite(w).all(axis=1)]) for w in coordinates])
@@ -230,11 +219,6 @@ def common_limit(coordinates: Sequence[Floats]) -> float:
         return 1.0
     power = int(np.floor(np.log10(largest)))
     return next(limit for m in LIMITS if (limit := float(f"{m}e{power}")) >= largest * (1 - 1e-9))
-
-
-def sign_handles(signs: Floats) -> list[Artist]:
-    """Return legend handles for the signs that there are."""
-    return [sign_handle(value, marker="*") for value in (1, -1, 0) if (signs == value).any()]
 
 
 @panel("norms", "norms of neurons or layers over training", no_layers, no_states, log="xy")

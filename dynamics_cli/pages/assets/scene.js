@@ -2,7 +2,7 @@
 "use strict";
 // Scenes: pictures of one state of training, drawn from layers of numbers with roles (dynamics_cli/plotting/scene.py).
 
-/** @typedef {{kind: string, moves: boolean, right: boolean, rim: boolean, option: string, size: number, hollow: boolean, alpha: number, dash: number[], shade: number[],
+/** @typedef {{form: string, moves: boolean, right: boolean, rim: boolean, option: string, size: number, hollow: boolean, alpha: number, dash: number[], shade: number[],
  *   paths: boolean, colors: string[], markers: string[], rows: Stored, counts: Stored, columns: number}} StoredLayer */
 /** @typedef {StoredLayer & {numbers: Numbers, first: number[]}} Layer */
 
@@ -53,12 +53,15 @@ async function setUpScene(place, panel) {
       ctx.lineWidth = 1;
       if (panel.zero.includes("y")) drawing.line(box.left, drawing.py(0), box.left + box.width, drawing.py(0));
       if (panel.zero.includes("x")) drawing.line(drawing.px(0), box.top, drawing.px(0), box.top + box.height);
+      ctx.fillStyle = color("unsigned");
+      ctx.textAlign = "center";
+      for (const [x, y, text] of panel.texts) ctx.fillText(text, drawing.px(x), drawing.py(y));
       for (const layer of layers) {
         if (layer.option && !ticked.has(layer.option)) continue;
         ctx.globalAlpha = layer.alpha;
         ctx.lineWidth = layer.size * POINT;
         if (layer.paths && ticked.has(PATHS)) drawPaths(drawing, layer, k);
-        if (layer.kind === "field" || layer.kind === "classes") drawPixels(drawing, panel, layer, k);
+        if (layer.form === "field" || layer.form === "classes") drawPixels(drawing, panel, layer, k);
         else drawRows(drawing, panel, layer, k);
         ctx.globalAlpha = 1;
       }
@@ -92,14 +95,14 @@ function drawRows(drawing, panel, layer, k) {
       if (layer.colors.length > 1 && rows[i + columns - 1] !== role) continue;
       const [x, y] = [px(rows[i]), py(rows[i + 1])];
       if (!Number.isFinite(x + y)) continue;
-      if (layer.kind === "points") drawMarker(drawing, layer, layer.markers[role], x, y);
-      else if (layer.kind === "line") ctx.lineTo(x, y);
+      if (layer.form === "points") drawMarker(drawing, layer, layer.markers[role], x, y);
+      else if (layer.form === "line") ctx.lineTo(x, y);
       else {
         ctx.moveTo(x, y);
         ctx.lineTo(px(rows[i + 2]), py(rows[i + 3]));
       }
     }
-    if (layer.kind !== "points") ctx.stroke();
+    if (layer.form !== "points") ctx.stroke();
   });
   ctx.setLineDash([]);
 }
@@ -157,7 +160,7 @@ function drawPixels(drawing, panel, layer, k) {
   const image = pixels.createImageData(width, height);
   const [weak, more] = layer.shade;
   const names = layer.colors.map((name) => name.replace(/\d+/, (number) => String(Number(number) % 7)));
-  const shades = layer.kind === "classes" ? names.map((name) => tint(name, weak))
+  const shades = layer.form === "classes" ? names.map((name) => tint(name, weak))
     : Array.from({ length: 256 }, (_, v) => tint(names[v < ZERO ? 1 : 0], v === ZERO ? 0 : weak + more * (Math.abs(v - ZERO) / (ZERO - 1))));
   for (let i = 0, from = k * width * height; i < width * height; i++) {
     const to = 4 * ((height - 1 - Math.floor(i / width)) * width + (i % width));

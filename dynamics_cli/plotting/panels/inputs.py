@@ -15,14 +15,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics_cli.plotting.panels.neurons import MANY_STARS
 from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window, fixed, tint
 from dynamics_cli.plotting.style import MARKER, PALETTE, styled
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
-MANY_STARS = 300
-"""More neurons than this are drawn smaller in the panels of a state."""
-
 INPUT, OUTPUT, NEURON = "input $x$", r"output $h_\theta(x)$", r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
 
 # One input: function, data and neurons (Boursier et al. 2022, Fig. 2) -----------------------------------------------
@@ -80,23 +78,23 @@ def line_scene(
     many = width > MANY_STARS  # small and pale stars, and the function on top of them
     layers = [
         SceneLayer(
-            kind="points", roles=[Role("data", "data")], at=fixed(np.column_stack(data)), moves=False, z=4, size=5.5
+            form="points", roles=[Role("data", "data")], at=fixed(np.column_stack(data)), moves=False, z=4, size=5.5
         ),
-        SceneLayer(kind="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2),
+        SceneLayer(form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2),
     ]
     if held is not None:
         ring = [Role("data", "held-out data")]
         layers.insert(
             1,
             SceneLayer(
-                kind="points", roles=ring, at=fixed(np.column_stack(held)), moves=False, z=3, size=4.5, hollow=True
+                form="points", roles=ring, at=fixed(np.column_stack(held)), moves=False, z=3, size=4.5, hollow=True
             ),
         )
     if width:
         star = [Role("neurons", "neurons", "*")]
         size, alpha = (3.0, 0.3) if many else (7.0, 1.0)
         layers.append(
-            SceneLayer(kind="points", roles=star, at=stars, z=1 if many else 2.5, right=True, size=size, alpha=alpha)
+            SceneLayer(form="points", roles=star, at=stars, z=1 if many else 2.5, right=True, size=size, alpha=alpha)
         )
     return Scene(
         title="Function, data and neurons" if width else "Function and data",

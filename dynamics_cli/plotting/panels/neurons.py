@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +24,10 @@ MANY = 200
 """More neurons than this and curves over training are thinner; quantiles of norms are drawn over them."""
 INNER = 0.28
 """Radius of the inner circle of polar coordinates when that of the outermost ring is 1."""
+MANY_LARGE = 100
+"""More stars than this in polar coordinates are smaller."""
+MANY_STARS = 300
+"""More neurons than this are drawn small and pale in the panels of a state."""
 WITHIN = 1 / 1.22
 """Share of the half-width of a window of rays that the rays reach at most; the rest is room for the rim."""
 RIM = 1.12 * WITHIN
@@ -77,11 +78,6 @@ def _finite_plane(weights: ArrayLike, what: str) -> tuple[NDArray[np.float64], N
     return w, finite
 
 
-def _note_lost(axes: Axes, shown: NDArray[np.bool_]) -> None:
-    if not shown.all():
-        note(axes, f"{int((~shown).sum())} not finite")
-
-
 # Rays ---------------------------------------------------------------------------------------------------------------
 
 
@@ -105,41 +101,53 @@ def rays_scene(
     there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted. Raises
     ValueError for weights or data that are not two-dimensional, and for as many signs or labels as do not fit them.
     """
-    roles = [Role("positive", sign_names[1]), Role("negative", sign_names[-1]), Role("unsigned", sign_names.get(0, ""))]
-
-    def tips(i: int) -> NDArray[np.float64]:
-        w, shown = _finite_plane(weights(i), "rays")
-        sign = as_signs(signs(i), len(w))
-        return np.where(shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan)
+    roles = _sign_roles(sign_names)
+    tips, lost = _by_sign(weights, signs, "rays")
 
     def own(i: int) -> Window:
         return _square_window(round_up(float(np.nanmax(np.hypot(*tips(i).T[:2]), initial=0.0))))
 
-    def remark(i: int) -> str:
-        lost = int(np.isnan(tips(i)).any(axis=1).sum())
-        return f"{lost} not finite" if lost else ""
-
-    circle = np.linspace(0, 2 * np.pi, 181)
-    rim = RIM * np.column_stack([np.cos(circle), np.sin(circle)])
+    rim = _circle(RIM)
     size, alpha, pale = (1.6, 0.4, 0.06) if many else (3.2, 1.0, 0.55)
     layers = [
-        SceneLayer(kind="points", roles=roles, at=tips, z=3, paths=True, size=size, alpha=alpha),
+        SceneLayer(form="points", roles=roles, at=tips, z=3, paths=True, size=size, alpha=alpha),
         SceneLayer(
-            kind="segments", roles=[Role(role.color) for role in roles], z=2, option="rays", size=0.9,
+            form="segments", roles=[Role(role.color) for role in roles], z=2, option="rays", size=0.9,
             at=lambda i: np.insert(tips(i), [0, 0], 0.0, axis=1), alpha=pale,
         ),
-        SceneLayer(kind="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7),
+        SceneLayer(form="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7),
     ]  # fmt: skip
     if data is not None:
         on_rim = _directions(data)
         groups = [Role("function", "$x_k$, $y_k>0$", "^"), Role("function", "$x_k$, $y_k<0$", "v")]
         groups.append(Role("function", "data direction", "D"))
-        layers.append(SceneLayer(kind="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0))
+        layers.append(SceneLayer(form="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0))
     return Scene(
         title="Neurons in the plane", alternative="Neurons in the plane, by the sign of their output weight.",
         layers=layers, window=_square_window(limit), own=own, xlabel=names[0], ylabel=names[1], zero="xy",
-        remark=remark,
+        remark=lost,
     )  # fmt: skip
+
+
+def _sign_roles(names: Mapping[int, str]) -> list[Role]:
+    return [Role("positive", names[1]), Role("negative", names[-1]), Role("unsigned", names.get(0, ""))]
+
+
+def _by_sign(
+    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], name: str
+) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], str]]:
+    """Return functions that give neurons of a state with the numbers of their roles (m, 3), and how many are lost."""
+
+    def tips(i: int) -> NDArray[np.float64]:
+        w, shown = _finite_plane(weights(i), name)
+        sign = as_signs(signs(i), len(w))
+        return np.where(shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan)
+
+    def lost(i: int) -> str:
+        count = int(np.isnan(tips(i)).any(axis=1).sum())
+        return f"{count} not finite" if count else ""
+
+    return tips, lost
 
 
 def _square_window(limit: float) -> Window:
@@ -164,49 +172,53 @@ def _directions(data: RaysData) -> NDArray[np.float64]:
 # Polar coordinates (Boursier et al. 2022, Fig. 6) -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PolarPanel:
-    """Artists of `draw_polar`; positions are on a disc whose outer ring, of radius 1, stands for norm `limit`."""
+def polar_scene(
+    coordinates: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], limit: float, *,
+    states: Iterable[int] = (0,), names: tuple[str, str] = ("PC 1", "PC 2"),
+) -> Scene:  # fmt: skip
+    """Describe each neuron (m, 2) as a star at its angle and at radius inner circle + norm; `limit` is the outer ring.
 
-    stars: PathCollection
-    inner: Circle
-    rings: dict[float, Circle]
-    limit: float
-
-    def move(self, coordinates: ArrayLike, signs: ArrayLike) -> None:
-        """Put the stars where finite neurons of another state are, (m, 2), in the colours of their signs (m,)."""
-        self.stars.set_offsets(disc_positions(np.asarray(coordinates, dtype=np.float64), self.limit))
-        self.stars.set_facecolor([PALETTE.sign(s) for s in as_signs(signs, len(np.asarray(self.stars.get_offsets())))])
-
-
-@styled
-def draw_polar(
-    axes: Axes,
-    coordinates: ArrayLike,
-    signs: ArrayLike,
-    *,
-    limit: float | None = None,
-    names: tuple[str, str] = ("PC 1", "PC 2"),
-) -> PolarPanel:
-    """Draw each neuron, `coordinates` (m, 2), as a star at its angle and at radius inner circle + norm.
-
-    The inner circle is norm 0, so that directions can be read while norms are still tiny. Red: s_j = -1, purple:
-    s_j = +1. `limit` is the norm of the outer ring (default: the largest, rounded up); fix it to compare panels.
-    Neurons that are not finite are left out and counted in a note. Raises ValueError for a wrong shape.
+    The inner circle is norm 0, so that directions can be read while norms are still tiny. The labels of rings stand
+    where neurons of `states` leave room. Neurons that are not finite are left out and counted. Raises ValueError for
+    a wrong shape.
     """
-    w, shown = _finite_plane(coordinates, "polar coordinates")
-    sign, w = as_signs(signs, len(w))[shown], w[shown]
-    if limit is None:
-        limit = round_up(float(np.hypot(*w.T).max())) if len(w) else 1.0
-    inner, rings = _draw_disc(axes, limit, names)
-    at = disc_positions(w, limit)
-    away = (np.hypot(*w.T) / limit * (1 - INNER) > 0.3 * INNER).any()
-    _label_rings(axes, rings, np.arctan2(*w.T[::-1]) if away else np.empty(0))
-    size = 44 if len(shown) <= 100 else 30
-    star: dict[str, Any] = {"marker": "*", "s": size, "linewidths": 0.25, "edgecolors": "white"}
-    stars = axes.scatter(at[:, 0], at[:, 1], c=[PALETTE.sign(s) for s in sign], zorder=3, clip_on=False, **star)
-    _note_lost(axes, shown)
-    return PolarPanel(stars, inner, rings, limit)
+    tips, lost = _by_sign(coordinates, signs, "polar coordinates")
+
+    def stars(i: int) -> NDArray[np.float64]:
+        return np.column_stack([disc_positions(rows := tips(i), limit), rows[:, 2]])
+
+    states = list(states)
+    w = np.concatenate([tips(i)[:, :2] for i in states])
+    m = len(w) // max(len(states), 1)
+    ticks = MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]).tick_values(0, limit)
+    rings = [*(float(t) for t in ticks if 0 < t < 0.9 * limit), limit]
+    radii = [INNER + (1 - INNER) * norm / limit for norm in rings]
+    away = np.nan_to_num(np.hypot(*w.T) / limit * (1 - INNER)) > 0.3 * INNER
+    at = free_angle(np.arctan2(*w[away].T[::-1]), np.radians([67.5, 112.5, -67.5, -112.5, 22.5, 157.5, -22.5, -157.5]))
+    turns = np.arange(8) * np.pi / 4
+    spokes = np.column_stack([r * f(turns) for r in (INNER, 1.0) for f in (np.cos, np.sin)])
+    circles = [SceneLayer(form="line", roles=[Role("faint")], at=fixed(_circle(r)), moves=False, z=-4, size=0.7)
+               for r in radii[:-1]]  # fmt: skip
+    circles += [SceneLayer(form="line", roles=[Role("muted")], at=fixed(_circle(r)), moves=False, z=-4, size=0.8)
+                for r in (INNER, 1.0)]  # fmt: skip
+    size, alpha = (2.6, 0.5) if m > MANY_STARS else (6.6 if m <= MANY_LARGE else 5.5, 1.0)
+    roles = [role._replace(marker="*") for role in _sign_roles(SIGN_NAMES)]
+    return Scene(
+        title="Neurons by angle and norm", alternative="Neurons by angle and norm, by the sign of their output weight.",
+        layers=[
+            SceneLayer(form="points", roles=roles, at=stars, z=3, size=size, alpha=alpha),
+            SceneLayer(form="segments", roles=[Role("faint")], at=fixed(spokes), moves=False, z=-5, size=0.7),
+            *circles,
+        ],
+        window=(-1.16, 1.16, -1.16, 1.16), framed=False, remark=lost,
+        texts=[(1.14, 0.0, names[0]), (0.0, 1.1, names[1]), (0.0, 0.0, "norm\n0"),
+               *((r * np.cos(at), r * np.sin(at), format_number(norm)) for norm, r in zip(rings, radii, strict=True))],
+    )  # fmt: skip
+
+
+def _circle(radius: float) -> NDArray[np.float64]:
+    angle = np.linspace(0, 2 * np.pi, 181)
+    return radius * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def disc_positions(weights: NDArray[np.float64], limit: float) -> NDArray[np.float64]:
@@ -214,38 +226,6 @@ def disc_positions(weights: NDArray[np.float64], limit: float) -> NDArray[np.flo
     radius = INNER + (1 - INNER) * (np.hypot(weights[:, 0], weights[:, 1]) / limit)
     angle = np.arctan2(weights[:, 1], weights[:, 0])
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-
-
-def _draw_disc(axes: Axes, limit: float, names: tuple[str, str]) -> tuple[Circle, dict[float, Circle]]:
-    """Draw the inner circle, the rings of round norms, and the two axes; return the inner circle and rings by norm."""
-    axes.set_aspect("equal")
-    axes.axis("off")
-    axes.set(xlim=(-1.16, 1.16), ylim=(-1.16, 1.16))
-    for angle in np.arange(8) * np.pi / 4:
-        axes.plot(*np.outer([np.cos(angle), np.sin(angle)], [INNER, 1.0]), color=PALETTE.faint, lw=0.7, zorder=0)
-    ticks = MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]).tick_values(0, limit)
-    rings = {}
-    for norm in [*(float(t) for t in ticks if 0 < t < 0.9 * limit), limit]:
-        edge = PALETTE.muted if norm == limit else PALETTE.faint
-        rings[norm] = Circle((0, 0), INNER + (1 - INNER) * (norm / limit), fill=False, ec=edge, lw=0.7, zorder=0)
-        axes.add_patch(rings[norm])
-    inner = Circle((0, 0), INNER, fc="#F6F6F6", ec=PALETTE.muted, lw=0.9, zorder=1)
-    axes.add_patch(inner)
-    text: dict[str, Any] = {"fontsize": SMALL + 0.5, "color": PALETTE.unsigned}
-    axes.text(1.04, 0, names[0], ha="left", va="center", **text)
-    axes.text(0, 1.04, names[1], ha="center", va="bottom", **text)
-    axes.text(0, 0, "norm\n0", ha="center", va="center", fontsize=SMALL, color=PALETTE.unsigned, zorder=2)
-    return inner, rings
-
-
-def _label_rings(axes: Axes, rings: dict[float, Circle], angles: NDArray[np.float64]) -> None:
-    """Write the norm on every ring, in the direction that the neurons at `angles` leave free."""
-    at = free_angle(angles, np.radians([67.5, 112.5, -67.5, -112.5, 22.5, 157.5, -22.5, -157.5]))
-    for norm, ring in rings.items():
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        x, y = ring.get_radius() * np.cos(at), ring.get_radius() * np.sin(at)
-        look: dict[str, Any] = {"fontsize": SMALL, "color": PALETTE.unsigned, "bbox": box, "zorder": 2}
-        axes.text(x, y, format_number(norm), ha="center", va="center", **look)
 
 
 def free_angle(angles: ArrayLike, candidates: ArrayLike) -> float:

@@ -23,41 +23,6 @@ def axes():
     figure.draw_without_rendering()
 
 
-def test_polar_radius_is_the_inner_circle_plus_the_norm():
-    figure, (axes,) = new_figure()
-    panel = neurons.draw_polar(axes, W, SIGNS, limit=2.0)
-    figure.draw_without_rendering()
-    at = np.asarray(panel.stars.get_offsets())
-    assert np.hypot(*at.T) == pytest.approx(neurons.INNER + (1 - neurons.INNER) * np.linalg.norm(W, axis=1) / 2.0)
-    moving = [0, 1, 3]
-    assert np.arctan2(*at[moving].T[::-1]) == pytest.approx(np.arctan2(*W[moving].T[::-1]))
-    colors = [to_rgba(PALETTE.positive if s > 0 else PALETTE.negative) for s in SIGNS]
-    assert np.array_equal(panel.stars.get_facecolors(), colors)
-    assert panel.inner.get_radius() == neurons.INNER
-    assert {norm: ring.get_radius() for norm, ring in panel.rings.items()}[2.0] == pytest.approx(1.0)
-    panel.move(-W[::-1], -SIGNS)
-    assert np.asarray(panel.stars.get_offsets())[0] == pytest.approx([0.0, neurons.INNER + (1 - neurons.INNER) * 0.5])
-    assert np.array_equal(panel.stars.get_facecolors(), [colors[1 - k % 2] for k in range(4)])
-
-
-def test_polar_of_degenerate_neurons():
-    figure, axes = new_figure(3)
-    assert neurons.draw_polar(axes[0], np.zeros((3, 2)), [1, 1, -1]).limit == 1.0
-    panel = neurons.draw_polar(axes[1], [[np.inf, 1.0], [1e-9, 0.0]], [1, 0])
-    assert len(panel.stars.get_offsets()) == 1
-    assert "1 not finite" in [text.get_text() for text in axes[1].texts]
-    neurons.draw_polar(axes[2], np.empty((0, 2)), [])
-    figure.draw_without_rendering()
-
-
-def test_shapes_are_checked():
-    _, (axes,) = new_figure()
-    with pytest.raises(ValueError, match="shape"):
-        neurons.draw_polar(axes, np.zeros((3, 3)), [1, 1, 1])
-    with pytest.raises(ValueError, match="2 signs for 3 neurons"):
-        neurons.draw_polar(axes, np.zeros((3, 2)), [1, 1])
-
-
 def test_shared_pieces():
     assert neurons.as_signs([2.5, -0.1, 0, np.nan], 4).tolist() == [1, -1, 0, 0]
     assert [neurons.round_up(v) for v in (0.0, np.nan, 1.0, 1.01, 0.13, 9.0, 3e-20)] == pytest.approx(
