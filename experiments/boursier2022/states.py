@@ -232,12 +232,14 @@ def draw_states(
     )
     handles: list[kit.Artist] = []
     for k, (state, title) in enumerate(zip(states, titles, strict=True)):
-        handles = draw_scene(axes[k], scene, k).handles
+        panel = draw_scene(axes[k], scene, k)
+        handles = panel.handles
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
     if overlay is not None:
         grid = np.linspace(*window, 800)
         look: dict[str, Any] = {"color": kit.PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "zorder": 3.5}
-        handles += axes[len(states) - 1].plot(grid, overlay(grid), label=overlay_label, **look)
+        top, inside = panel.right or panel.axes, panel.axes.transData
+        handles += top.plot(grid, overlay(grid), label=overlay_label, transform=inside, **look)
     if extra is not None:
         extra(axes[len(states)])
     for unused in axes[count:]:
