@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
 from dynamics_cli.analysis.view import View
 from dynamics_cli.errors import UsageError, did_you_mean
+from dynamics_cli.plotting.scene import Scene
 from dynamics_cli.plotting.style import styled
 from dynamics_cli.plotting.time_axis import LogAxes
 from dynamics_cli.runs import Run
 
 Draw = Callable[..., Figure]
 """Draws, of a `View`, the state nearest to an iteration or several states; over training, the iteration is marked."""
+
+
+class Detail(NamedTuple):
+    """How finely a scene is computed."""
+
+    points: int
+    """Inputs at which functions of one input are drawn."""
+    side: int
+    """Pixels of a side of a map over two inputs."""
+    pieces: int
+    """Linear pieces that an exact boundary may cross."""
+    neurons: int
+    """Neurons that are drawn at most."""
+
+
+PRINT = Detail(512, 384, 200_000, 10**9)
+"""For pictures on paper."""
+DescribeScene = Callable[[View, Sequence[int], Detail], Scene]
+"""Describes, of a `View`, any state on axes that suit the states with these indices."""
 Need = Callable[[View], str | None]
 """Says why a run does not offer a panel, or None when it has what the panel needs."""
 
@@ -32,6 +53,8 @@ class Panel:
     """Its axes that may be logarithmic."""
     by_default: bool = True
     """Whether it is drawn where no panel is named."""
+    scene: DescribeScene | None = None
+    """Describes a picture of the same for the slider of a page."""
 
     def missing(self, view: View) -> str | None:
         """Return why the run does not offer this panel, or None when it does."""
@@ -42,11 +65,18 @@ PANELS: dict[str, Panel] = {}
 """name -> panel, in the order in which they are listed and drawn"""
 
 
-def panel(name: str, description: str, *needs: Need, log: str = "", by_default: bool = True) -> Callable[[Draw], Draw]:
+def panel(
+    name: str,
+    description: str,
+    *needs: Need,
+    log: str = "",
+    by_default: bool = True,
+    scene: DescribeScene | None = None,
+) -> Callable[[Draw], Draw]:
     """Register the decorated function as the drawer of a panel; see `Panel`."""
 
     def register(draw: Draw) -> Draw:
-        PANELS[name] = Panel(name, description, needs, draw, log, by_default)
+        PANELS[name] = Panel(name, description, needs, draw, log, by_default, scene)
         return draw
 
     return register

@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from html import escape
 from importlib.resources import files as resources
@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_cli.errors import UsageError
+from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.plotting.time_axis import decimate
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import jsonable
 
-SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "states.js", "sweep.js", "page.js")
+SCRIPTS = ("uplot.min.js", "data.js", "chart.js", "canvas.js", "scene.js", "sweep.js", "page.js")
 STYLES = ("uplot.min.css", "page.css")
 LONGEST = 2000
 """Characters of a text that a page shows; of a longer one the beginning and its length."""
@@ -93,6 +94,26 @@ def folded(title: object, *children: object, opened: bool = False, printed: bool
 @cache
 def _asset(name: str) -> str:
     return (resources("dynamics_cli.pages") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _colors() -> str:
+    """Return the palettes as variables of a style sheet: light, dark where the system or the page's choice is."""
+    light, dark = (
+        "; ".join(
+            f"--{name}: {color}"
+            for name, color in [
+                *((key, value) for key, value in asdict(palette).items() if isinstance(value, str)),
+                *((f"series-{k}", value) for k, value in enumerate(palette.series)),
+            ]
+        )
+        for palette in (PALETTE, DARK)
+    )
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        '@media (prefers-color-scheme: dark) { :root:not([data-theme="light"]) '
+        f"{{ color-scheme: dark; {dark} }} }}\n"
+        f':root[data-theme="dark"] {{ color-scheme: dark; {dark} }}'
+    )
 
 
 def _is_page(path: Path) -> bool:
@@ -167,7 +188,7 @@ class Page:
     def html(self) -> str:
         """Return the file: the same parts give the same text."""
         script = "\n".join(_asset(name) for name in SCRIPTS)
-        style = "\n".join(_asset(name) for name in STYLES)
+        style = "\n".join([_colors(), *(_asset(name) for name in STYLES)])
         policy = (
             f"{_POLICY}{_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
         )

@@ -32,7 +32,7 @@ from dynamics_cli.errors import InputError, RunError, UsageError
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.neurons import norms
 from dynamics_cli.pages.document import Html, Page, folded, table, tag
-from dynamics_cli.pages.states import Shown, outputs_at_data, state_panels
+from dynamics_cli.pages.states import SliderStates, outputs_at_data, plain, state_panels
 from dynamics_cli.runs import Run
 from dynamics_cli.runs.compare import flat
 from dynamics_cli.runs.run import FEW_NUMBERS, columns_of, file_sizes, final_numbers, measured, recorded
@@ -113,7 +113,7 @@ def _pictures(page: Page, run: Run) -> Iterator[Html]:
         yield _slider(group, steps)
     panels = [*_curves(page, view, group)]
     if len(states):
-        shown = Shown(view, states, group)
+        shown = SliderStates(view, states, group)
         rows = [[name, tag("td", "")] for name in ["iteration", *numbers]]
         in_numbers = table([], rows, "This state in numbers", class_="state", data_group=group)
         panels[1:1] = [*state_panels(page, shown), tag("div", in_numbers, class_="panel")]
@@ -250,22 +250,17 @@ def _spectra(page: Page, view: View, group: int) -> Iterator[Html]:
         states = view.curve_states(sum(int(np.prod(view.weight_shape(name))) for name in view.layers))
         steps = view.iterations[states]
         lengths = {name: np.array([norms(view.weights(int(i), name).ravel()) for i in states]) for name in view.layers}
-        lines = [page.curve(steps, values, _plain(layer_title(name))) for name, values in lengths.items()]
+        lines = [page.curve(steps, values, plain(layer_title(name))) for name, values in lengths.items()]
         yield _chart(page, "Norms of the layers", lines, [(steps, v) for v in lengths.values()], group=group)
     for name in view.layers:
         spectrum = read_spectrum(view, name)
         steps, values = spectrum.iterations, spectrum.values[:, :VALUES]
         lines = [page.curve(steps, column, f"{k + 1}") for k, column in enumerate(values.T)]
-        of = _plain(layer_title(name))
+        of = plain(layer_title(name))
         title = f"Singular values of {of}" + (f", the largest {VALUES}" if spectrum.values.shape[1] > VALUES else "")
         yield _chart(page, title, lines, [(steps, column) for column in values.T], group=group)
         rank: Curve = (steps, spectrum.rank)
         yield _chart(page, f"Stable rank of {of}", [page.curve(*rank, "stable rank")], [rank], group=group)
-
-
-def _plain(title: str) -> str:
-    """Return `W 2` for `$W_{2}$`: a page has no formulas."""
-    return title.strip("$").replace("_{", " ").replace("}", "")
 
 
 # tables -------------------------------------------------------------------------------------------------------------

@@ -41,9 +41,15 @@ SMALL = 7.0
 """Size of notes and in-panel labels, in points."""
 
 
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
+"""Colours for several curves without a role of their own, in this order."""
+MARKER = "o"
+"""The marker of data and of measured points, in figures and on pages."""
+
+
 @dataclass(frozen=True)
 class Palette:
-    """Colours by role. Pairs that meet in one panel also differ in lightness, for prints in black and white."""
+    """Colours by role, of figures and pages. Pairs that meet in one panel differ in lightness too, for grey prints."""
 
     data: str = "#00614A"
     function: str = "#009E73"
@@ -57,15 +63,29 @@ class Palette:
     highlight: str = "#E69F00"
     muted: str = "#8A8A8A"
     faint: str = "#E4E4E4"
+    ground: str = "#FFFFFF"
+    raised: str = "#F5F5F5"
+    link: str = "#005A96"
+    series: tuple[str, ...] = SERIES
 
     def sign(self, s: float) -> str:
         """Return the colour of a neuron whose output weight has the sign of `s` (0: none)."""
         return self.positive if s > 0 else self.negative if s < 0 else self.unsigned
 
+    def color(self, role: str) -> str:
+        """Return the colour of a role; `series-9` is that of the tenth of several curves."""
+        name, _, number = role.partition("-")
+        return self.series[int(number) % len(self.series)] if number else str(getattr(self, name))
+
 
 PALETTE = Palette()
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222")
-"""Colours for several curves without a role of their own, in this order."""
+DARK = Palette(
+    data="#4FD1A8", function="#2FC492", neurons="#5CB3EA", positive="#B48BE0", negative="#FF7A5C", unsigned="#A0A0A0",
+    theory="#E8E8E8", measured="#5CB3EA", rank="#FF8C3A", highlight="#F2B93B", muted="#808080", faint="#33373C",
+    ground="#16181B", raised="#202327", link="#7CC0F0",
+    series=("#5CB3EA", "#FF8C3A", "#33C79C", "#E39CC4", "#F2B93B", "#8FD0F5", "#E8E8E8"),
+)  # fmt: skip
+"""The colours of the same roles on a dark page."""
 
 _SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 8, "mathtext.fontset": "dejavusans", "axes.titlesize": 8.5,

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting.layout import format_number, set_axis_label
-from dynamics_cli.plotting.style import styled
+from dynamics_cli.plotting.style import MARKER, styled
 
 TimeScale = Literal["linear", "log"]
 """Linear, or logarithmic with a linear start so that iteration 0 is on the axis."""
@@ -134,7 +134,7 @@ def draw_curve(axes: Axes, times: ArrayLike, values: ArrayLike, *, log_time: boo
     """Draw one decimated curve, values (k,) over times (k,); a single point is drawn as a dot."""
     x, y = decimate(times, values, columns=COLUMNS, log=log_time)
     if np.isfinite(y).sum() == 1:
-        line = {"marker": "o", **line}
+        line = {"marker": MARKER, **line}
     return axes.plot(x, y, **line)[0]
 
 

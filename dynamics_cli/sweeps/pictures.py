@@ -33,7 +33,7 @@ from dynamics_cli.plotting.panels.many_runs import (
     draw_bands,
     draw_phase_diagram,
 )
-from dynamics_cli.plotting.style import PALETTE, SERIES, SMALL, new_figure, styled
+from dynamics_cli.plotting.style import MARKER, PALETTE, SERIES, SMALL, new_figure, styled
 from dynamics_cli.plotting.time_axis import LogAxes, scale_of, set_time_axis
 from dynamics_cli.runs.errors import CorruptRunError
 from dynamics_cli.runs.replica import replicas_of
@@ -434,7 +434,7 @@ def _curves(table: SweepTable, x: str, y: str, by: Sequence[str]) -> Figure:
         return xs.values, _by_value(xs.values, xs.at[rows], numbers[rows])
 
     families = _Families(table, by, curve)
-    figure, panels = families.draw(marker="o", joined=xs.words is None)
+    figure, panels = families.draw(marker=MARKER, joined=xs.words is None)
     for axes in panels:
         axes.set_yscale(scale_of("y", table.log, _scale(numbers) == "log"))
         xs.apply(axes.xaxis)
@@ -460,7 +460,7 @@ def _draw_losses(table: SweepTable, measure: str) -> Figure:
             grid[~(grid > 0)] = np.nan
     longest = max((xs for xs, _ in families.all), key=len, default=np.zeros(0))
     few = 0 < len(longest) < 3
-    figure, panels = families.draw(marker="o", joined=False) if few else families.draw()
+    figure, panels = families.draw(marker=MARKER, joined=False) if few else families.draw()
     for axes in panels:
         axes.set_yscale("log" if log else "linear")
         axes.set(xlabel="iteration", ylabel="training loss" if measure == "final_loss" else _words(measure))

@@ -79,15 +79,15 @@ def draw(e: list[Solution]) -> kit.Drawing:
         for depth in (*DEPTHS, 0):
             color, name = LOOKS[depth]
             own = [base(e, count, depth) for count in counts]
-            look = {"color": color, "label": name, "ls": "-" if depth else "--", "marker": "o", "ms": 4}
+            look = {"color": color, "label": name, "ls": "-" if depth else "--", "marker": kit.MARKER, "ms": 4}
             handles += panel.plot([one.observed for one in own], [max(one.error, 1e-16) for one in own], **look)  # type: ignore[arg-type]
         panel.set(yscale="log", ylim=(1e-6, 2), xlabel="entries seen", ylabel="mean square error")
         kit.panel_label(panel, k, label)
     for count, ls in (("few", "-"), ("many", ":")):
         for depth in OVER_SCALES:
             own = pick(e, count, depth)
-            right.plot([one.start for one in own], [one.error for one in own], color=LOOKS[depth][0], ls=ls, marker="o",
-                       ms=4)  # fmt: skip
+            right.plot([one.start for one in own], [one.error for one in own], color=LOOKS[depth][0], ls=ls,
+                       marker=kit.MARKER, ms=4)  # fmt: skip
     right.axhline(base(e, "few", 0).error, color="black", ls="--", lw=1.0)
     right.set(xscale="log", yscale="log", ylim=(1e-6, 2), xlabel=r"size of the start $\Vert W(0)\Vert_F$")
     kit.panel_label(right, 2, "few; dotted: many")

@@ -56,8 +56,8 @@ def draw(e: list[Solution]) -> kit.Drawing:
             lines = []
             for depth in OVER_SCALES:
                 own, (color, label) = pick(e, count, depth), LOOKS[depth]
-                lines += panel.plot([one.start for one in own], [getattr(one, key) for one in own], "o-", ms=4,
-                                    color=color, label=label)  # fmt: skip
+                lines += panel.plot([one.start for one in own], [getattr(one, key) for one in own], kit.MARKER + "-",
+                                    ms=4, color=color, label=label)  # fmt: skip
             for depth, ls in ((0, "--"), (-1, ":")):
                 color, label = LOOKS[depth]
                 value = getattr(pick(e, count, depth)[0], key)

@@ -146,7 +146,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the final norm, and its excess over the least norm, against the scale."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.2)
     handles = []
-    for series, marker, color in ((e.wide, "o", kit.PALETTE.measured), (e.few, "s", kit.SERIES[1])):
+    for series, marker, color in ((e.wide, kit.MARKER, kit.PALETTE.measured), (e.few, "s", kit.SERIES[1])):
         width, check = len(series.last.a), "holds" if series.setting.assumptions[2].holds else "fails"
         look: dict[str, Any] = {"marker": marker, "ms": 4, "color": color}
         label = rf"final $\Vert\theta\Vert^2$, $m = {width}$ (Assumption 3 {check})"

@@ -148,7 +148,7 @@ def draw_fig4(e: kit.Evidence) -> kit.Drawing:
         draw_profile(axes, 5, e.curve, e.plateau)
         for letter, state in zip("bcde", e.states[1:], strict=True):
             at = (kit.value_at(e.curve.iterations, e.curve.iterations, state.iteration), e.curve.at(state.iteration))
-            axes.plot(*at, "o", color=kit.PALETTE.theory, ms=3, zorder=4)
+            axes.plot(*at, kit.MARKER, color=kit.PALETTE.theory, ms=3, zorder=4)
             place: dict[str, Any] = {"xytext": (0, 5 if letter == "e" else -10), "textcoords": "offset points"}
             axes.annotate(letter, at, ha="center", fontsize=kit.SMALL, color=kit.PALETTE.theory, **place)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics_cli import kit
-from dynamics_cli.plotting.panels.neurons import draw_polar
+from dynamics_cli.plotting.panels.neurons import polar_scene
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance
+from dynamics_cli.plotting.scene import draw_scene
 
 from .states import (
     NAN,
@@ -118,10 +119,10 @@ def draw_fig6(e: kit.Evidence) -> kit.Drawing:
     titles = ["Initialisation", "End of alignment phase", "Growth of first cluster", "Final state"]
     figure, axes = kit.new_figure(2, 2, aspect=0.9, extra_height=0.25)
     last = e.states[-1]
-    limit = draw_polar(axes[-1], e.seen(last), last.signs).limit
+    limit = kit.round_up(float(kit.norms(e.seen(last)).max()))
+    scene = polar_scene(lambda k: e.seen(e.states[k]), lambda k: e.states[k].signs, limit, states=range(len(e.states)))
     for k, (state, title) in enumerate(zip(e.states, titles, strict=True)):
-        if state is not last:
-            draw_polar(axes[k], e.seen(state), state.signs, limit=limit)
+        draw_scene(axes[k], scene, k)
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
     kit.figure_legend(figure, [kit.sign_handle(sign, marker="*") for sign in (-1, 1)])
     return figure

@@ -11,8 +11,8 @@ import numpy as np
 from dynamics_cli import kit
 from dynamics_cli.initializations.scaled import Scaled
 from dynamics_cli.optimizers.gradient_flow import GradientFlow
-from dynamics_cli.plotting.panels.inputs import common_zero, default_window, draw_function_1d
-from dynamics_cli.plotting.panels.loss import Plateau
+from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
+from dynamics_cli.plotting.scene import draw_scene
 
 LOSS_FACTOR = 2.0
 """The released code minimises 1/n sum (h - y)^2, twice the loss of Eq. 1."""
@@ -217,19 +217,20 @@ def draw_states(
     rows = (count + 1) // 2
     figure, axes = kit.new_figure(2, rows, aspect=0.68, extra_height=0.3)
     window = default_window(x)
-    limits, neuron_limits = _limits(states, y, window, overlay)
-    handles = []
+    nets = [LineNetwork(state.function, state.kinks, state.outputs) for state in states]
+    scene = line_scene(
+        nets.__getitem__, len(states[0].kinks), (x, y), Frame(window, *_limits(states, y, window, overlay))
+    )
+    handles: list[kit.Artist] = []
     for k, (state, title) in enumerate(zip(states, titles, strict=True)):
-        panel = draw_function_1d(
-            axes[k], state.function, x, y, kinks=state.kinks, outputs=state.outputs, window=window, limits=limits,
-            neuron_limits=neuron_limits,
-        )  # fmt: skip
+        panel = draw_scene(axes[k], scene, k)
+        handles = panel.handles
         kit.panel_label(axes[k], k, f"{title} ({state.when})")
-        handles = [panel.points, panel.function, panel.stars]
     if overlay is not None:
         grid = np.linspace(*window, 800)
         look: dict[str, Any] = {"color": kit.PALETTE.theory, "lw": 1.0, "ls": (0, (4, 2)), "zorder": 3.5}
-        handles += axes[len(states) - 1].plot(grid, overlay(grid), label=overlay_label, **look)
+        top, inside = panel.right or panel.axes, panel.axes.transData
+        handles += top.plot(grid, overlay(grid), label=overlay_label, transform=inside, **look)
     if extra is not None:
         extra(axes[len(states)])
     for unused in axes[count:]:
@@ -249,6 +250,6 @@ def _limits(
 
 def draw_profile(axes: kit.Axes, panel: int, curve: LossCurve, saddle: kit.Plateau | None) -> None:
     """Draw the loss as panel number `panel`, its saddle underlined."""
-    plateaus = [Plateau(saddle.value, saddle.first, saddle.last)] if saddle else []
+    plateaus = [(saddle.value, saddle.first, saddle.last)] if saddle else []
     kit.draw_loss(axes, curve.iterations, curve.losses, scale="linear", plateaus=plateaus, xlabel=curve.xlabel)
     kit.panel_label(axes, panel, "Loss profile")

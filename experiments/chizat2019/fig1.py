@@ -141,7 +141,7 @@ def draw(e: Evidence) -> kit.Drawing:
     for k, (name, one) in enumerate(e.plane.items()):
         for j in range(one.paths.shape[1]):
             axes[k].plot(*one.paths[:, j].T, color=colors[float(one.signs[j])], lw=0.9)
-            axes[k].plot(*one.paths[-1, j], "o", ms=3.5, color=colors[float(one.signs[j])])
+            axes[k].plot(*one.paths[-1, j], kit.MARKER, ms=3.5, color=colors[float(one.signs[j])])
         reach = 1.25 * max(1.0, float(np.abs(one.paths).max()))
         for t, s in zip(one.teacher, one.teacher_signs, strict=True):
             arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": colors[float(s)], "lw": 1.0, "ls": (0, (3, 2))}
@@ -153,7 +153,10 @@ def draw(e: Evidence) -> kit.Drawing:
     axes[0].set_ylabel(r"$|b_j|\,a_{j,2}$")
     tau = [one.tau for one in e.scales]
     lines = [
-        ([one.test for one in e.scales], {"color": kit.SERIES[2], "marker": "o", "ms": 4, "label": "end of training"}),
+        (
+            [one.test for one in e.scales],
+            {"color": kit.SERIES[2], "marker": kit.MARKER, "ms": 4, "label": "end of training"},
+        ),
         ([one.best for one in e.scales], {"color": kit.SERIES[2], "ls": ":", "label": "best along training"}),
         ([one.linearised for one in e.scales], {"color": kit.PALETTE.theory, "ls": (0, (4, 2)), "label": "linearised"}),
     ]

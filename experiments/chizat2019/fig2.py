@@ -88,13 +88,13 @@ def draw(e: Evidence) -> kit.Drawing:
     names = {"1/sqrt(m)": (r"output times $1/\sqrt{m}$", "black"), "1/m": ("output times $1/m$", kit.PALETTE.muted)}
     handles: list[kit.Artist] = []
     for name, (label, color) in names.items():
-        handles += left.plot(e.widths, 0.1 * LABELS**2 * e.test[name], "o-", color=color, label=label)
+        handles += left.plot(e.widths, 0.1 * LABELS**2 * e.test[name], kit.MARKER + "-", color=color, label=label)
     handles.append(left.axhline(0.1 * LABELS**2 * e.null, color=kit.PALETTE.theory, ls=":", lw=0.9))
     handles[-1].set_label("zero function")
     left.set(xscale="log", xlabel="width $m$", ylabel=r"held-out loss $\times\,0.1$", ylim=(0, None))
     left.set_xticks(WIDTHS, labels=[str(m) for m in WIDTHS])
     left.minorticks_off()
-    right.plot(e.taus, e.online / e.online.max(), "o-", color=kit.SERIES[2])
+    right.plot(e.taus, e.online / e.online.max(), kit.MARKER + "-", color=kit.SERIES[2])
     right.set(xscale="log", yscale="log", xlabel=r"scale $\tau$", ylabel=r"loss of SGD / largest")
     kit.panel_label(left, 0, "Width")
     kit.panel_label(right, 1, "Fresh samples")

@@ -124,7 +124,7 @@ def draw(e: Evidence) -> kit.Drawing:
     for k, activation in enumerate(ACTIVATIONS):
         for j, what in enumerate(WHAT):
             handles += axes[k].plot(
-                alphas, e.table[activation][what], "o-", ms=3.5, color=kit.SERIES[j], label=names[what]
+                alphas, e.table[activation][what], kit.MARKER + "-", ms=3.5, color=kit.SERIES[j], label=names[what]
             )
         for power, what, style in ((-1, "train", (0, (4, 2))), (-2, "weights", (0, (1, 1.5)))):
             line = e.table["tanh"][what][-1] * (alphas / alphas[-1]) ** power / 3

@@ -170,7 +170,7 @@ def draw_size(rms: dict[int, float]) -> kit.Drawing:
     """Draw the deviation against N."""
     figure, (axes,) = kit.new_figure(1, 1, extra_height=0.2)
     sizes, last = np.array(list(rms), np.float64), list(rms.values())[-1]
-    (dots,) = axes.plot(sizes, list(rms.values()), "o", color=kit.SERIES[0], label="simulation less ODE")
+    (dots,) = axes.plot(sizes, list(rms.values()), kit.MARKER, color=kit.SERIES[0], label="simulation less ODE")
     look: dict[str, Any] = {"color": "black", "label": r"$N^{-1/2}$"}
     (line,) = axes.plot(sizes, last * (sizes / sizes[-1]) ** -0.5, ls="--", lw=0.9, **look)
     axes.set(xscale="log", yscale="log", xlabel="input dimension $N$", ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$")
@@ -226,7 +226,7 @@ def draw_overparam(e: tuple[list[float], list[float], list[float]]) -> kit.Drawi
     figure, (axes,) = kit.new_figure(1, 1, extra_height=0.3)
     handles = []
     for k, (values, shared, name) in enumerate(((e[0], False, "soft committee"), (e[1], True, "both layers"))):
-        handles += axes.plot(STUDENTS, values, "o", color=kit.SERIES[k], label=f"ODE, {name}")
+        handles += axes.plot(STUDENTS, values, kit.MARKER, color=kit.SERIES[k], label=f"ODE, {name}")
         line = [expected(K, shared=shared) for K in STUDENTS]
         handles += axes.plot(STUDENTS, line, color=kit.SERIES[k], lw=1.0, label=f"formula, {name}")
     axes.set(xlabel="students $K$ ($M=2$)", ylabel=r"final error / that of $K=M$", ylim=(0, None), xticks=STUDENTS)

@@ -72,8 +72,8 @@ def draw(e: Evidence) -> kit.Drawing:
     for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):
         x = list(of)
         times.semilogy(x, [one.t_train for one in of.values()], color=color, ls=":", marker=".")
-        times.semilogy(x, [one.t_test for one in of.values()], color=color, marker="o", label=name)
-        final.plot(x, [one.test[-1] for one in of.values()], color=color, marker="o")
+        times.semilogy(x, [one.t_test for one in of.values()], color=color, marker=kit.MARKER, label=name)
+        final.plot(x, [one.test[-1] for one in of.values()], color=color, marker=kit.MARKER)
     times.set(xlabel="share trained", ylabel="epoch learnt", ylim=(4, 2000))
     final.set(xlabel="share trained", ylabel="final test accuracy", ylim=(-0.03, 1.05))
     for color, (value, one) in zip(kit.SERIES[2:], e.decays.items(), strict=False):

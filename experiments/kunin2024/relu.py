@@ -176,7 +176,8 @@ def draw(e: Evidence) -> kit.Drawing:
             kit.panel_label(axis, 4 + row * count + k, f"$t={time_label(int(e.times[k]))}$")
         group[0].set_ylabel(r"imbalance $\delta$", labelpad=0)
         figure.colorbar(image, ax=group, aspect=14, pad=0.03).set_label(label)
-    handles = [axes[0].plot([], [], "o-", ms=3, color=colors[s], label=f"$a_j {'>' if s > 0 else '<'} 0$")[0]
+    dotted = kit.MARKER + "-"
+    handles = [axes[0].plot([], [], dotted, ms=3, color=colors[s], label=f"$a_j {'>' if s > 0 else '<'} 0$")[0]
                for s in (1.0, -1.0)]  # fmt: skip
     handles += axes[0].plot([], [], color="black", lw=0.9, ls=(0, (4, 2)), label="teacher")
     handles += axes[0].plot([], [], color="black", lw=0.8, ls=":", label=r"radius $\tau^2$, the start")
@@ -194,7 +195,7 @@ def _draw_plane(axes: kit.Axes, one: Plane, colors: dict[float, str]) -> None:
     for j in range(one.paths.shape[1]):
         look: dict[str, Any] = {"color": colors[float(one.signs[j])]}
         axes.plot(*one.paths[:, j].T, lw=0.8, alpha=0.7, **look)
-        axes.plot(*one.paths[-1, j], "o", ms=2.5, **look)
+        axes.plot(*one.paths[-1, j], kit.MARKER, ms=2.5, **look)
     for t, s in zip(TEACHER, TEACHER_SIGNS, strict=True):
         axes.plot(*np.outer(t, [0, 2 * reach]), color=colors[float(s)], lw=0.9, ls=(0, (4, 2)), zorder=0)
     angle = np.linspace(0, 2 * np.pi, 100)

@@ -105,7 +105,9 @@ def draw_extra_mu(e: kit.Evidence) -> kit.Drawing:
     axes.loglog(
         np.sin(dense), two_point_time(dense), color=kit.PALETTE.function, label=r"$\log\,\cot(a/2)$, $\mu=\sin a$"
     )
-    axes.loglog(e.mu, e.flow, ls="none", marker="o", color=kit.PALETTE.measured, label="directional flow, slowest")
+    axes.loglog(
+        e.mu, e.flow, ls="none", marker=kit.MARKER, color=kit.PALETTE.measured, label="directional flow, slowest"
+    )
     axes.loglog(e.mu, e.trained, ls="none", marker="x", color=kit.PALETTE.rank, label="trained, scale $10^{-6}$")
     label = rf"trained, scale $10^{{{np.log10(TINY):.0f}}}$"
     axes.loglog(e.mu[-1:], [e.met], ls="none", marker="D", mfc="none", ms=8, color=kit.PALETTE.theory, label=label)
@@ -246,11 +248,11 @@ def draw_extra_bounds(e: kit.Evidence) -> kit.Drawing:
     """Draw errors over epsilon, times over n, and the networks without a neuron in S_+ over m."""
     figure, axes = kit.new_figure(3, width=7.2, aspect=0.92)
     axes[0].loglog(SCALES, e.bound, color=kit.PALETTE.theory, ls="--", label="bound of Lemma 1")
-    axes[0].loglog(SCALES, e.error, "o", color=kit.PALETTE.measured, label="trained networks")
+    axes[0].loglog(SCALES, e.error, kit.MARKER, color=kit.PALETTE.measured, label="trained networks")
     axes[0].set(xlabel=r"scale of initialisation $\epsilon$", ylabel="largest error up to $T$", ylim=(None, 1e6))
     for values, style, label in ((e.t1, "--", "$t_1$"), (e.longest, ":", r"$T(P_{\max})$")):
         axes[1].loglog(COUNTS, values, color=kit.PALETTE.theory, ls=style, label=label)
-    axes[1].loglog(COUNTS, e.time, "o", color=kit.PALETTE.measured, label="directional flow")
+    axes[1].loglog(COUNTS, e.time, kit.MARKER, color=kit.PALETTE.measured, label="directional flow")
     axes[1].set_xticks(COUNTS, labels=[str(n) for n in COUNTS], minor=False)
     axes[1].minorticks_off()
     axes[1].set(xlabel="number of points $n$", ylabel="alignment time")
@@ -259,7 +261,7 @@ def draw_extra_bounds(e: kit.Evidence) -> kit.Drawing:
     share = np.array([np.mean(e.reached[e.members == m] == 0) if of_size[m] else np.nan for m in members])
     error = np.sqrt(share * (1 - share) / np.maximum(of_size, 1))
     axes[2].plot(members, 0.5**members, color=kit.PALETTE.theory, ls="--", label="$2^{-m}$")
-    axes[2].errorbar(members, share, error, fmt="o", color=kit.PALETTE.measured, label="networks")
+    axes[2].errorbar(members, share, error, fmt=kit.MARKER, color=kit.PALETTE.measured, label="networks")
     axes[2].set(xlabel="neurons of $V_+$ ($m$)", ylabel="share without one in $S_+$", xticks=members)
     for k, title in enumerate(("Lemma 1", "Dependence on $n$", "Random initialisation")):
         axes[k].legend(loc=("upper left", "center right", "upper right")[k])

@@ -60,7 +60,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             color = kit.PALETTE.sign(label)
             axes.plot(k, -row, marker="P" if label > 0 else "s", ms=9, mec=color, mfc=color if on else "white", mew=1.0)
             if k and on != e.patterns[k - 1, row]:
-                axes.plot(k, -row, marker="o", ms=17, mec=kit.PALETTE.theory, mfc="none", mew=0.8)
+                axes.plot(k, -row, marker=kit.MARKER, ms=17, mec=kit.PALETTE.theory, mfc="none", mew=0.8)
     for k, pattern in enumerate(e.patterns[[0, -1]]):
         name = {True: "$S_-$", False: "$S_+$"}.get(bool(pattern[e.y < 0].all()), "") if pattern.any() else "dead"
         axes.text(k * (len(times) - 1), 0.85, name, ha="center", va="center")
@@ -71,7 +71,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     looks = ((kit.PALETTE.positive, "P", "$y_i=+1$, active"), (kit.PALETTE.negative, "s", "$y_i=-1$, active"))
     handles = [axes.plot([], [], ls="none", marker=m, ms=7, color=c, label=t)[0] for c, m, t in looks]
     handles += axes.plot([], [], ls="none", marker="s", ms=7, mfc="white", mec=kit.PALETTE.muted, label="not active")
-    handles += axes.plot([], [], ls="none", marker="o", ms=9, mfc="none", mec=kit.PALETTE.theory, label="changed")
+    handles += axes.plot(
+        [], [], ls="none", marker=kit.MARKER, ms=9, mfc="none", mec=kit.PALETTE.theory, label="changed"
+    )
     kit.figure_legend(figure, handles, columns=4)
     return figure
 

@@ -157,7 +157,7 @@ def _grid(height: float) -> tuple[kit.Drawing, kit.Axes]:
     for plus in range(POSITIVE + 1):
         for minus in range(NEGATIVE + 1):
             if plus or minus:
-                axes.plot(plus, minus, "o", ms=2.5, color=kit.PALETTE.faint, zorder=1)
+                axes.plot(plus, minus, kit.MARKER, ms=2.5, color=kit.PALETTE.faint, zorder=1)
     axes.set(xlabel="$k_+$", ylabel="$k_-$", xlim=(-0.5, POSITIVE + 0.5), ylim=(-0.5, NEGATIVE + 0.5))
     axes.set_aspect("equal")
     return figure, axes
@@ -166,7 +166,7 @@ def _grid(height: float) -> tuple[kit.Drawing, kit.Axes]:
 def _draw_path(axes: kit.Axes, counts: kit.Ints, color: str, label: str, *, style: str, shift: float) -> None:
     """Draw a path (L + 1, 2) as arrows."""
     points = counts + shift
-    axes.plot(*points.T, color=color, ls=style, marker="o", ms=3.5, label=label, zorder=3)
+    axes.plot(*points.T, color=color, ls=style, marker=kit.MARKER, ms=3.5, label=label, zorder=3)
     for start, end in pairwise(points):
         middle = (start + end) / 2
         step = 0.12 * (end - start) / np.linalg.norm(end - start)

@@ -83,7 +83,7 @@ def draw_moments(
         kit.panel_label(axes[k], k, f"{title}\niteration {kit.format_number(now.iteration)}")
         if count_strays:
             ends = 1.05 * np.linalg.norm(states.x, axis=1).max() * kit.directions(now.W[now.strays])
-            axes[k].plot(*ends.T, ls="none", marker="o", ms=3, mfc="white", mec=kit.PALETTE.positive, zorder=5)
+            axes[k].plot(*ends.T, ls="none", marker=kit.MARKER, ms=3, mfc="white", mec=kit.PALETTE.positive, zorder=5)
             text = f"{np.count_nonzero(now.strays)} outside $S_+$"
             axes[k].text(0.02, 0.1, text, transform=axes[k].transAxes, fontsize=kit.SMALL)
     handles: list[kit.Artist] = []
@@ -92,11 +92,11 @@ def draw_moments(
             look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": 6.0, "color": kit.PALETTE.function}
             handles += axes[0].plot([], [], label=f"$x_i$, $y_i={label}$", **look)
     for sign, relation in ((1, ">"), (-1, "<")):
-        handle = kit.sign_handle(sign, marker="o", size=4.5)
+        handle = kit.sign_handle(sign, marker=kit.MARKER, size=4.5)
         handle.set_label(f"$v_j{relation}0$")  # the paper's symbol
         handles.append(handle)
     if count_strays:
-        look = {"ls": "none", "marker": "o", "ms": 4, "mfc": "white", "mec": kit.PALETTE.positive}
+        look = {"ls": "none", "marker": kit.MARKER, "ms": 4, "mfc": "white", "mec": kit.PALETTE.positive}
         handles += axes[0].plot([], [], label="outside $S_+$", **look)
     kit.figure_legend(figure, handles, columns=4)
     return figure
@@ -121,7 +121,7 @@ def _panel(axes: kit.Axes, x: kit.Floats, y: kit.Floats, now: Moment) -> None:
             axes.plot([0, end[0]], [0, end[1]], color=color, lw=0.5, alpha=0.35, zorder=1)
         for tip in tips[members]:
             axes.plot([0, tip[0]], [0, tip[1]], color=color, lw=0.8, alpha=0.5, zorder=2)
-        axes.plot(*tips[members].T, ls="none", marker="o", ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
+        axes.plot(*tips[members].T, ls="none", marker=kit.MARKER, ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
     for label, marker in ((1, "^"), (-1, "v")):
         look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": 6, "color": kit.PALETTE.function, "mec": "white"}
         axes.plot(*x[np.sign(y) == label].T, zorder=4, **look)

@@ -24,7 +24,7 @@ def plain(axes: kit.Axes, reach: float, y: tuple[float, float] | None = None) ->
     axes.set(xlim=(-reach, reach), ylim=y or (-reach, reach), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.plot(0, 0, "o", ms=2.5, color=kit.PALETTE.theory, zorder=5)
+    axes.plot(0, 0, kit.MARKER, ms=2.5, color=kit.PALETTE.theory, zorder=5)
 
 
 def arrow(
@@ -355,7 +355,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             axes.plot(*w, ".", ms=2, color=kit.PALETTE.muted)
     kept = (np.abs(e.path) < 1.7).all(axis=1)
     axes.plot(*e.path[kept].T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
-    axes.plot(*e.path[0], "o", color=kit.PALETTE.measured, mec="white", zorder=5)
+    axes.plot(*e.path[0], kit.MARKER, color=kit.PALETTE.measured, mec="white", zorder=5)
     axes.text(0.03, -0.53, r"$\langle x_1, w\rangle = 0$", fontsize=7.5, color=kit.PALETTE.unsigned, bbox=OVER)
     return figure
 

@@ -148,7 +148,7 @@ def draw(e: Evidence) -> kit.Drawing:
 def _draw_shares(axes: kit.Axes, evidence: Evidence) -> None:
     widths = np.array(WIDTHS)
     axes.plot(widths, 0.5**widths, color=kit.PALETTE.theory, ls=(0, (4, 2)), label="$2^{-p}$")
-    looks = ((evidence.orthogonal, "o", kit.PALETTE.measured, 0.0), (evidence.cone, "s", kit.PALETTE.rank, 0.12))
+    looks = ((evidence.orthogonal, kit.MARKER, kit.PALETTE.measured, 0.0), (evidence.cone, "s", kit.PALETTE.rank, 0.12))
     for (side, marker, color, shift), name in zip(looks, NAMES.values(), strict=True):
         shares = np.array([one.share for one in side])
         deviations = np.sqrt(shares * (1 - shares) / [len(one.dead) for one in side])

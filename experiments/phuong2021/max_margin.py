@@ -395,7 +395,7 @@ def draw_2(e: Residual) -> kit.Drawing:
     draw_correlations(last, e.correlations, e.closest)
     kit.panel_label(last, 2 * len(e.layers), "correlations")
     figure.delaxes(axes[-1])
-    others = Line2D([], [], color=GRAY, marker="o", ls="none", ms=4.5, label="rows of other layers")
+    others = Line2D([], [], color=GRAY, marker=kit.MARKER, ls="none", ms=4.5, label="rows of other layers")
     legend_of_colors(figure, "rows of $W_1$ closer to $w_+$", "closer to $w_-$", others, *ray_handles())
     return figure
 

@@ -32,7 +32,7 @@ def two_colors(side: NDArray[Any]) -> list[str]:
 
 def legend_of_colors(figure: kit.Drawing, orange: str, blue: str, *others: Line2D) -> None:
     """Say under the panels what orange and blue dots and other marks are."""
-    dot: dict[str, Any] = {"marker": "o", "ls": "none", "ms": 4.5}
+    dot: dict[str, Any] = {"marker": kit.MARKER, "ls": "none", "ms": 4.5}
     colors = [Line2D([], [], color=c, label=t, **dot) for c, t in ((ORANGE, orange), (BLUE, blue))]
     kit.figure_legend(figure, [*colors, *others])
 
@@ -49,7 +49,7 @@ def ray_handles() -> list[Line2D]:
 def draw_values(axes: kit.Axes, values: kit.Floats) -> None:
     """Draw the largest of singular values in descending order as dots."""
     shown = values[:SHOWN]
-    axes.plot(np.arange(1, len(shown) + 1), shown, "o", color=kit.PALETTE.theory, ms=4)
+    axes.plot(np.arange(1, len(shown) + 1), shown, kit.MARKER, color=kit.PALETTE.theory, ms=4)
     axes.set(xlabel="index", ylabel="singular value", xticks=(1, 4, 7, 10), ylim=(-0.05 * shown[0], 1.08 * shown[0]))
 
 

@@ -13,8 +13,9 @@ from dynamics_cli import kit
 from dynamics_cli.architectures.two_layer import TwoLayer
 from dynamics_cli.kinds import Samples
 from dynamics_cli.measures.linear_pieces import LevelSets, level_sets, two_layer_pieces
-from dynamics_cli.plotting.panels.inputs import Window, data_window, draw_regions
-from dynamics_cli.plotting.panels.neurons import draw_rays
+from dynamics_cli.plotting.panels.inputs import data_window, draw_regions
+from dynamics_cli.plotting.panels.neurons import rays_scene
+from dynamics_cli.plotting.scene import Window, draw_scene
 from dynamics_cli.plotting.time_axis import visible
 
 from .theory.agreement import Directions, agreement_share
@@ -228,10 +229,11 @@ def draw_decisions(axes: kit.Axes, found: Plane) -> list[kit.Artist]:
     return draw_regions(axes, regions.polygons, regions.bands, segments, found.window, x=data.x, y=data.y).handles
 
 
-def draw_neurons(axes: kit.Axes, H: kit.Floats, signs: kit.Floats, what: str, **look: Any) -> list[kit.Artist]:
-    """Draw neurons (m, 2) as rays; return the handles. The axes are called `<what> 1` and `<what> 2`."""
-    rays = draw_rays(axes, H, signs, xlabel=f"{what} 1", ylabel=f"{what} 2", **look)
-    handles = [kit.sign_handle(sign) for sign in rays.rays]
-    for handle, sign in zip(handles, rays.rays, strict=True):
-        handle.set_label("neurons $w_i$" if sign > 0 else "neurons $u_i$")  # the paper's names of the two groups
-    return [*handles]
+def draw_neurons(
+    axes: kit.Axes, H: kit.Floats, signs: kit.Floats, label: str, limit: float | None = None
+) -> list[kit.Artist]:
+    """Draw neurons (m, 2) as rays; return the handles. The axes are called `<label> 1` and `<label> 2`."""
+    reach = kit.round_up(float(kit.norms(H).max())) if limit is None else limit
+    names = {1: "neurons $w_i$", -1: "neurons $u_i$"}  # the paper's names of the two groups
+    labels = (f"{label} 1", f"{label} 2")
+    return draw_scene(axes, rays_scene(lambda _: H, lambda _: signs, reach, names=labels, sign_names=names), 0).handles

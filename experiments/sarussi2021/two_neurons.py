@@ -10,7 +10,8 @@ from matplotlib.patches import Patch
 from dynamics_cli import kit
 from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
-from dynamics_cli.plotting.panels.inputs import draw_levels, draw_regions, tint
+from dynamics_cli.plotting.panels.inputs import draw_levels, draw_regions
+from dynamics_cli.plotting.scene import tint
 
 from .groups import draw_neurons
 from .theory.clustering import outside_linear_regime, sharp_constant, sharpest, tightness, violations

@@ -67,7 +67,7 @@ def draw(e: Evidence) -> kit.Drawing:
     axes.plot([-2, 2], [2, -2], color=kit.PALETTE.rank, ls="--", label="stable manifold of 0")
     for k, path in enumerate(e.paths[:2]):
         axes.plot(*path.T, color=kit.PALETTE.measured, label=None if k else "trajectories")
-        axes.plot(*path[0], marker="o", color=kit.PALETTE.measured)
+        axes.plot(*path[0], marker=kit.MARKER, color=kit.PALETTE.measured)
     axes.set(xlim=(-2, 2), ylim=(-2, 2), xlabel="$a$", ylabel="$b$", aspect="equal")
     kit.figure_legend(figure, axes.get_legend_handles_labels()[0])
     return figure

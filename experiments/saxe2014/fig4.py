@@ -94,8 +94,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
 def draw(e: Evidence) -> kit.Drawing:
     """Draw times and steps over depth."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.25)
-    left.semilogx(LAYERS, e.flow, color=kit.PALETTE.theory, marker="o", label=r"flow, step $1/(n s^{2-2/n})$")
-    left.plot(LAYERS, e.best, color=kit.PALETTE.measured, marker="o", label="descent, best step")
+    left.semilogx(LAYERS, e.flow, color=kit.PALETTE.theory, marker=kit.MARKER, label=r"flow, step $1/(n s^{2-2/n})$")
+    left.plot(LAYERS, e.best, color=kit.PALETTE.measured, marker=kit.MARKER, label="descent, best step")
     left.plot(
         [n + 1 for n in TRAINED],
         e.trained,
@@ -106,7 +106,7 @@ def draw(e: Evidence) -> kit.Drawing:
     )
     left.axhline(e.limit, color=kit.PALETTE.theory, ls="--", lw=0.8, label="infinite depth, Eq. 17")
     left.set(xlabel="layers $N_l$", ylabel="iterations to $u = 0.99 s$", ylim=(0, 1.3 * e.limit))
-    right.loglog(np.array(LAYERS), e.rate, color=kit.PALETTE.measured, marker="o", label="best step")
+    right.loglog(np.array(LAYERS), e.rate, color=kit.PALETTE.measured, marker=kit.MARKER, label="best step")
     right.loglog(LAYERS, 1 / (np.array(LAYERS) - 1), color=kit.PALETTE.theory, ls=":", label="$1/n$")
     right.set(xlabel="layers $N_l$", ylabel="step")
     for axes in (left, right):

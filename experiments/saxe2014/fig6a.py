@@ -85,7 +85,7 @@ def draw(e: Mapping[str, Start]) -> kit.Drawing:
     """Draw iterations over depth, and losses of the deepest networks."""
     figure, (left, right) = kit.new_figure(2, aspect=0.8, extra_height=0.2)
     for color, (name, one) in zip(kit.SERIES, e.items(), strict=False):
-        left.loglog(one.depths, one.iterations, color=color, marker="o", label=f"{name} weights")
+        left.loglog(one.depths, one.iterations, color=color, marker=kit.MARKER, label=f"{name} weights")
         right.loglog(np.arange(1, len(one.losses)), one.losses[1:], color=color)
     ticks = next(iter(e.values())).depths
     left.set_xticks(ticks, labels=[str(n) for n in ticks])

@@ -171,7 +171,7 @@ def _draw_grid(axes: Axes, grid: PhaseGrid) -> list[Patch]:
         z, y = grid.cases.z[:, k], grid.cases.w[:, k, 0]
         inside = (np.abs(z) <= REACH) & (np.abs(y) <= REACH)
         axes.plot(z[inside], y[inside], color=kit.PALETTE.neurons, lw=1.5)
-        axes.plot(z[0], y[0], "o", color=kit.PALETTE.neurons, mec="white", mew=0.5)
+        axes.plot(z[0], y[0], kit.MARKER, color=kit.PALETTE.neurons, mec="white", mew=0.5)
         (dx, dy), side = LABELS[k]
         axes.annotate(f"${name}$", (z[0], y[0]), xytext=(dx, dy), textcoords="offset points", ha=side)
     axes.axhline(0, color=kit.PALETTE.theory, lw=0.5)

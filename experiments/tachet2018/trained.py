@@ -236,10 +236,10 @@ def draw_curves(
 
 def draw_trained(axes: Axes, x: kit.Floats, y: kit.Floats, color: str, *, size: float = 2.8, edge: float = 0.8) -> None:
     """Draw what trained networks gave as white dots with a coloured edge."""
-    axes.plot(x, y, "o", ms=size, mfc="white", mec=color, mew=edge)
+    axes.plot(x, y, kit.MARKER, ms=size, mfc="white", mec=color, mew=edge)
 
 
 def trained_handle(size: float = 2.8) -> Line2D:
     """Return the legend handle of trained networks."""
-    look = {"ls": "none", "marker": "o", "ms": size, "mfc": "white", "mec": kit.PALETTE.theory, "mew": 0.8}
+    look = {"ls": "none", "marker": kit.MARKER, "ms": size, "mfc": "white", "mec": kit.PALETTE.theory, "mew": 0.8}
     return Line2D([], [], label="trained", **look)  # type: ignore[arg-type]

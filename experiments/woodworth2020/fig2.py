@@ -160,7 +160,7 @@ def draw(e: Evidence) -> kit.Drawing:
         axes[1].plot(alpha, np.where(values > 1e-9, values, np.nan), color=color, label=f"excess {name} norm")
     axes[1].set(xscale="log", yscale="log", ylabel="excess norm")
     kit.place_legend(axes[1], list(axes[1].lines), "inside")
-    axes[2].plot(COUNTS, 10.0 ** (e.largest / 2), "o-", ms=4, color=kit.SERIES[0])
+    axes[2].plot(COUNTS, 10.0 ** (e.largest / 2), kit.MARKER + "-", ms=4, color=kit.SERIES[0])
     enough = [n for n, value in zip(COUNTS, e.sparse_by_count, strict=True) if value <= THRESHOLD]
     if enough:
         label = rf"least $\ell_1$ reaches {THRESHOLD} at $N={enough[0]}$"
@@ -170,7 +170,9 @@ def draw(e: Evidence) -> kit.Drawing:
     at = [one.alpha for one in trained]
     trained_l1 = [float(np.abs(one.beta).sum()) / one.l1 for one in trained]
     axes[3].plot(*e.path, color=kit.SERIES[0], label=r"$\arg\min Q_\alpha$")
-    axes[3].plot(at, trained_l1, "o", ms=4, color=kit.PALETTE.highlight, mec="black", mew=0.6, label="trained network")
+    axes[3].plot(
+        at, trained_l1, kit.MARKER, ms=4, color=kit.PALETTE.highlight, mec="black", mew=0.6, label="trained network"
+    )
     axes[3].set(xscale="log", ylabel=r"$\Vert\beta\Vert_1$ over the least")
     kit.place_legend(axes[3], list(axes[3].lines), "inside")
     for one in (axes[0], axes[1], axes[3]):

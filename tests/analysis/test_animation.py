@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dynamics_cli.analysis.animation import Stage, animate_run, choose_frames, scene_of
+from dynamics_cli.analysis.animation import Stage, animate_run, choose_frames, shot_of
 from dynamics_cli.analysis.view import View
 from dynamics_cli.errors import UsageError
 from dynamics_cli.runs import Run
@@ -22,7 +22,7 @@ def no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stage_of(run: Run) -> Stage:
     view = View(run)
-    return Stage(view, scene_of(view))
+    return Stage(view, shot_of(view))
 
 
 @pytest.mark.parametrize("fixture", ["orthogonal", "cube", "deep", "classified"])

@@ -1,4 +1,4 @@
-"""The panel `regions` on every kind of classifier of two inputs."""
+"""The panel `regions` on every kind of network of two inputs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.panels.inputs import state_layers, state_regions
-from dynamics_cli.analysis.registry import PANELS, draw_panel
+from dynamics_cli.analysis.panels.inputs import no_boundary, regions_scene, state_layers, state_regions
+from dynamics_cli.analysis.registry import PANELS, PRINT, draw_panel
 from dynamics_cli.analysis.view import View
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
 from dynamics_cli.measures.linear_pieces import in_band
+from dynamics_cli.plotting.scene import ZERO
 
 POINTS: dict[str, Any] = {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]}
 BASE: dict[str, Any] = {
@@ -58,24 +59,49 @@ def test_regions_are_those_of_the_network(kind, tmp_path):
         assert draw_panel(run, "regions", iteration).axes
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"loss": {"kind": "mse"}}, "real numbers"),
-        ({"architecture": {**DEEP, "activation": "tanh"}}, "not piecewise linear"),
-        ({"architecture": {**DEEP, "centered": True}}, "centred"),
-        ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
-        (
-            {
-                "dataset": {**POINTS, "y": [1, 2, 0, 0]},
-                "architecture": {**DEEP, "outputs": 3},
-                "loss": {"kind": "cross_entropy"},
-            },
-            "3 outputs",
-        ),
-        ({"record": {"parameters": "none"}}, "not all parameters"),
-    ],
-)
+CLASSES = {
+    "dataset": {**POINTS, "y": [1, 2, 0, 0]},
+    "architecture": {**DEEP, "outputs": 3},
+    "loss": {"kind": "cross_entropy"},
+}
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"loss": {"kind": "mse"}}, "real numbers"),
+    ({"architecture": {**DEEP, "activation": "tanh"}}, "not piecewise linear"),
+    ({"architecture": {**DEEP, "centered": True}}, "centred"),
+    (CLASSES, "3 outputs"),
+])  # fmt: skip
+def test_other_networks_have_a_map_without_boundary(changes, reason, tmp_path):
+    run = trained(tmp_path, **changes)
+    view = View(run)
+    assert reason in (no_boundary(view) or "")
+    scene = regions_scene(view, [0], PRINT._replace(side=12))
+    pixels, points = scene.layers[0], scene.layers[-1]
+    assert "segments" not in [layer.form for layer in scene.layers]
+    x0, x1, y0, y1 = scene.window
+    x, y = np.meshgrid(np.linspace(x0, x1, 12), np.linspace(y0, y1, 12))
+    h = run.network(0)(np.column_stack([x.ravel(), y.ravel()]))
+    expected = h.argmax(axis=1) if h.ndim == 2 and h.shape[1] > 1 else np.sign(h.reshape(-1))
+    found = pixels.at(0).reshape(-1).astype(float)
+    np.testing.assert_array_equal(found if pixels.form == "classes" else np.sign(found - ZERO), expected)
+    assert len(points.at(0)) == 4
+    assert draw_panel(run, "regions", 0).axes
+
+
+def test_a_boundary_of_too_many_pieces_is_left_to_the_map(tmp_path):
+    view = View(trained(tmp_path))
+    boundary = next(layer for layer in regions_scene(view, [0], PRINT).layers if layer.form == "segments")
+    coarse = next(
+        layer for layer in regions_scene(view, [0], PRINT._replace(pieces=2)).layers if layer.form == "segments"
+    )
+    assert (len(boundary.at(0)) > 0, len(coarse.at(0))) == (True, 0)
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"dataset": {"kind": "points", "x": [[1.0], [2.0]], "y": [1, -1]}}, "1 dimensions"),
+    ({"record": {"parameters": "none"}}, "not all parameters"),
+])  # fmt: skip
 def test_runs_without_regions_say_why(changes, reason, tmp_path):
     missing = PANELS["regions"].missing(View(trained(tmp_path, **changes)))
     assert missing is not None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.analysis.states import Shown, draw_states, plateaus_of, shown_states, story
+from dynamics_cli.analysis.states import ShownState, draw_states, plateaus_of, shown_states, story
 from dynamics_cli.analysis.view import View
 from dynamics_cli.runs import Run
 
@@ -76,7 +76,7 @@ def test_the_state_shown_is_the_nearest_and_the_title_says_so(orthogonal: Run) -
     recorded = set(view.iterations.tolist())
     asked = next(i for i in range(1200, 1400) if i not in recorded and i + 1 in recorded)
     (state,) = shown_states(view, asked)
-    assert state == Shown(int(np.flatnonzero(view.iterations == asked + 1)[0]), asked + 1, asked)
+    assert state == ShownState(int(np.flatnonzero(view.iterations == asked + 1)[0]), asked + 1, asked)
     assert state.title == f"iteration 1\N{THIN SPACE}{(asked + 1) % 1000} (nearest to 1\N{THIN SPACE}{asked % 1000})"
     (exact,) = shown_states(view, asked + 1)
     assert exact.title == f"iteration 1\N{THIN SPACE}{(asked + 1) % 1000}"
@@ -85,7 +85,7 @@ def test_the_state_shown_is_the_nearest_and_the_title_says_so(orthogonal: Run) -
 
 
 def test_a_row_is_as_wide_as_a_page_and_a_single_panel_as_a_column() -> None:
-    states = [Shown(k, 10 * k) for k in range(4)]
+    states = [ShownState(k, 10 * k) for k in range(4)]
     row = draw_states(states, lambda axes, i: axes.plot([i], [i], label=f"state {i % 2}"), aspect=1.0, single=0.72)
     assert (row.get_figwidth(), len(row.axes)) == (7.0, 4)
     assert [axes.get_title() for axes in row.axes] == [f"iteration {10 * k}" for k in range(4)]

@@ -89,7 +89,7 @@ def test_the_slider_moves_by_keyboard_to_the_numbers_of_the_run(show: Show, poin
     steps, last = points.snapshot_iterations, len(points.snapshot_iterations) - 1
     slider = tab.get_by_role("slider", name="State of training")
     slider.focus()
-    before = {kind: pixels(tab, kind) for kind in ("function", "plane")}
+    before = {kind: pixels(tab, kind) for kind in ("function", "polar")}
     for keys, k in ((["ArrowLeft"] * 3, last - 3), (["Home"], 0), (["ArrowRight"] * 4, 4), (["End"], last)):
         for one in keys:
             tab.keyboard.press(one)
@@ -164,7 +164,7 @@ def test_a_curve_of_a_million_points_shows_its_extremes(show: Show) -> None:
 
 
 @pytest.mark.parametrize(("config", "kinds"), [
-    (PLANE, ["regions", "plane"]), (CLASSES, ["outputs"]), (DIGITS, ["images", "plane"]),
+    (PLANE, ["regions", "polar"]), (CLASSES, ["function"]), (DIGITS, ["images", "polar"]),
 ], ids=["plane", "classes", "digits"])  # fmt: skip
 def test_pictures_of_states(config: dict[str, Any], kinds: list[str], show: Show, outputs: Path) -> None:
     tab = show(dyn.train(config).page())

@@ -24,6 +24,8 @@ from dynamics_cli.kinds import Curve
 from dynamics_cli.pages import Page, document, make
 from dynamics_cli.pages.document import shown, tag
 from dynamics_cli.pages.figure import markdown
+from dynamics_cli.pages.states import plain
+from dynamics_cli.plotting.style import DARK, PALETTE
 from dynamics_cli.runs import Run
 from dynamics_cli.sweeps.directory import read_rows
 
@@ -55,6 +57,16 @@ def panels(html: str, kind: str) -> list[dict[str, Any]]:
     return [panel for panel in described(html)["panels"] if panel["kind"] == kind]
 
 
+def rows(html: str, kind: str, role: str, state: int) -> np.ndarray[Any, Any]:
+    """Return the rows of a state of the layer of a scene that draws a role."""
+    (panel,) = panels(html, kind)
+    layer = next(layer for layer in panel["layers"] if role in layer["colors"] and layer["form"] != "segments")
+    counts = unpacked(html, layer["counts"])
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(int)
+    k = state if layer["moves"] else 0
+    return unpacked(html, layer["rows"])[starts[k] : starts[k + 1]]
+
+
 def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> None:
     html = points.page().html()
     (loss, *_) = panels(html, "chart")
@@ -65,13 +77,11 @@ def test_curves_and_states_are_those_of_the_run_to_the_last_bit(points: Run) -> 
     measured = {one["name"]: unpacked(html, one["y"]) for one in group["numbers"]}
     np.testing.assert_array_equal(measured["weight norm"], points.measures["weight_norm"])
     np.testing.assert_array_equal(measured["loss"], points.losses[points.snapshot_iterations])
-    (function,) = panels(html, "function")
-    x, values = unpacked(html, function["grid"]), unpacked(html, function["values"])
+    x, values = rows(html, "function", "function", 5).T
     W, a = (np.asarray(points.parameters[name][5], float) for name in ("hidden_weight", "output_weight"))
     by_hand = np.maximum(np.outer(x, W[:, 0]) + W[:, 1], 0) @ a
-    np.testing.assert_allclose(values[5], by_hand, rtol=1e-5, atol=1e-9)
-    (plane,) = panels(html, "plane")
-    np.testing.assert_array_equal(unpacked(html, plane["coordinates"]), points.parameters["hidden_weight"])
+    np.testing.assert_allclose(values, by_hand, rtol=1e-5, atol=1e-9)
+    np.testing.assert_array_equal(rows(html, "polar", "positive", 5)[:, :2], points.parameters["hidden_weight"][5])
 
 
 def test_a_long_curve_keeps_its_extremes_and_a_number_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,11 +212,39 @@ def test_an_output_map_has_a_sign_wherever_the_output_has_one(outputs: Path) -> 
     html = run.page().html()
     (regions,) = panels(html, "regions")
     low, high, bottom, top = regions["window"]
-    x, y = np.meshgrid(np.linspace(low, high, regions["side"]), np.linspace(bottom, top, regions["side"]))
+    field, *points = regions["layers"]
+    side = field["columns"]
+    x, y = np.meshgrid(np.linspace(low, high, side), np.linspace(bottom, top, side))
     h = run.network(-1)(np.stack([x.ravel(), y.ravel()], axis=1))
     assert (np.abs(h) < np.abs(h).max() / 500).any()  # of which rounding would make 0
-    np.testing.assert_array_equal(np.sign(unpacked(html, regions["levels"])[-1] - 128.0), np.sign(h))
-    np.testing.assert_array_equal(unpacked(html, regions["held"]), [[0.5, 0.2, 1.0]])
+    levels = unpacked(html, field["rows"])[-side:].reshape(-1)
+    np.testing.assert_array_equal(np.sign(levels - 128.0), np.sign(h).reshape(-1))
+    (held,) = [layer for layer in points if layer["hollow"]]
+    np.testing.assert_allclose(unpacked(html, held["rows"]), [[0.5, 0.2, 0.0]], rtol=1e-6)
+
+
+def test_every_scene_says_which_of_its_roles_are_there(outputs: Path) -> None:
+    html = dyn.train(PLANE, {"record.measures": []}).page().html()
+    (regions,) = panels(html, "regions")
+    assert [name for _, _, name in regions["legend"]] == ["h(x)>0", "h(x)<0", "decision boundary", "y>0", "y<0"]
+    assert [(color, sign) for color, sign, _ in regions["legend"]][3:] == [("positive", "●"), ("negative", "■")]
+    assert (regions["x"], regions["y"]) == ("x₁", "x₂")
+
+
+@pytest.mark.parametrize(("formula", "expected"), [
+    ("$w_{j,1}$", "wⱼ,₁"), (r"estimated function $h_\theta$", "estimated function hθ"), ("$W_{2}$", "W₂"),
+    ("query1", "query1"), (r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$", "neuron sⱼ ‖ wⱼ‖"), ("weight_norm", "weight_norm"),
+])  # fmt: skip
+def test_formulas_are_plain_texts(formula: str, expected: str) -> None:
+    assert plain(formula) == expected
+
+
+def test_colours_of_figures_and_pages_are_the_same(points: Run) -> None:
+    html = points.page().html()
+    for palette in (PALETTE, DARK):
+        assert f"--function: {palette.function};" in html
+        assert f"--series-6: {palette.series[6]} " in html
+    assert not re.search("#[0-9a-f]{6}", (ASSETS / "page.css").read_text(), re.IGNORECASE)
 
 
 def test_runs_beside_one_another(points: Run) -> None:

@@ -13,7 +13,8 @@ from matplotlib.colors import to_rgb
 
 from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.plotting.panels.loss import draw_loss
-from dynamics_cli.plotting.panels.neurons import draw_rays
+from dynamics_cli.plotting.panels.neurons import RaysData, rays_scene
+from dynamics_cli.plotting.scene import draw_scene
 from dynamics_cli.plotting.style import PALETTE, TEXT_WIDTH, figure_path, new_figure, save, settle, style
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,8 @@ assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
 
 def figure_of_rays():
     figure, axes = new_figure(2)
-    draw_rays(axes[0], [[1.0, 0.5], [-1.0, 0.0]], [1, -1], data=[[1.0, 0.0]], labels=[1.0])
+    weights, signs, data = np.array([[1.0, 0.5], [-1.0, 0.0]]), np.array([1.0, -1.0]), RaysData(np.array([[1.0, 0.0]]))
+    draw_scene(axes[0], rays_scene(lambda _: weights, lambda _: signs, 1.5, data=data), 0)
     draw_loss(axes[1], [0, 1, 2], [1.0, 0.5, 0.25])
     return figure
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from dynamics_cli.analysis.registry import panel
-from dynamics_cli.analysis.states import MANY_STARS, Shown, draw_states, shown_states
+from dynamics_cli.analysis.registry import Detail, panel
+from dynamics_cli.analysis.states import ShownState, draw_scenes, scene_panel, shown_states
 from dynamics_cli.analysis.view import View, no_data, no_network, no_states, spread
-from dynamics_cli.errors import UsageError
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.linear_pieces import (
     MOST_PIECES,
@@ -28,24 +24,19 @@ from dynamics_cli.measures.neurons import kinks, norms
 from dynamics_cli.plotting.panels.inputs import (
     INPUT,
     OUTPUT,
-    FunctionPanel,
-    Limits,
-    Window,
+    Frame,
+    LineNetwork,
     common_zero,
     data_window,
     default_window,
-    draw_function_1d,
-    draw_regions,
-    draw_samples,
+    line_scene,
 )
-from dynamics_cli.plotting.style import PALETTE, SERIES
-from dynamics_cli.plotting.time_axis import visible
+from dynamics_cli.plotting.scene import DASHES, Limits, Numbers, Role, Scene, SceneLayer, Window, fixed, levels
+from dynamics_cli.plotting.style import SERIES
 from dynamics_cli.recording.derivatives import layers_of
 
 BEYOND = 10.0
 """Where a run diverged, the window is at most so many times as high as the largest label."""
-LINES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
-"""Line styles of more classes than there are colours."""
 SAMPLES = 1500
 """Samples that are drawn, and points of the data at most."""
 SAMPLED_STATES = 4
@@ -58,39 +49,27 @@ def _not_one_input(view: View) -> str | None:
     return None if d == 1 else f"it shows functions of one input, and here inputs have {d} dimensions"
 
 
-@panel("function", "learned function with the data, neurons as stars", no_data, _not_one_input, no_network)
-def function_figure(view: View, iteration: int | None) -> Figure:
-    """Draw the learned function at the state nearest to `iteration`, or at four states on common axes.
+@scene_panel(
+    "function", "learned function with the data, neurons as stars", no_data, _not_one_input, no_network,
+    aspect=1.0, single=0.72, columns=6,
+)  # fmt: skip
+def function_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the learned function with the data on axes that suit all `states`, neurons as stars.
 
     Of several outputs each of them; of a classifier, the probabilities of its classes.
     """
-    states = shown_states(view, iteration)
     if view.outputs > 1:
-        limits = output_limits(view, [state.index for state in states])
-        return draw_states(
-            states, lambda axes, i: draw_outputs(axes, view, i, limits), aspect=1.0, single=0.72, columns=6
-        )
-    frame = common_frame(view, [state.index for state in states])
+        return _outputs_scene(view, states, detail)
+    data, width = view.dataset, len(neurons(view, 0)[0])
+    drawn = spread(width, detail.neurons)
+    held = None if data.x_test is None or data.y_test is None else (data.x_test[:, 0], data.y_test)
 
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        panel, _, handles = draw_state(axes, view, i, frame)
-        if panel.outside and len(states) > 1:
-            axes.set_xlabel(f"input $x$\n({panel.outside} \N{BLACK STAR} outside)")
-        if i != states[-1].index:  # only the last panel of a row keeps its right labels
-            panel.neuron_axes.set_ylabel("")
-            panel.neuron_axes.tick_params(labelright=False)
-        return handles
+    def network(i: int) -> LineNetwork:
+        places, outputs = neurons(view, i)
+        return LineNetwork(view.line_function(i), places[drawn], outputs[drawn])
 
-    return draw_states(states, draw, aspect=1.0, single=0.72)
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The axes that all states of a run share: inputs, outputs, and neurons (on the right)."""
-
-    window: Limits
-    limits: Limits
-    neuron_limits: Limits
+    frame, points = common_frame(view, states), (data.x[:, 0], data.y)
+    return line_scene(network, len(drawn), points, frame, held=held, points=detail.points)
 
 
 def common_frame(view: View, states: Sequence[int]) -> Frame:
@@ -125,61 +104,32 @@ def neurons(view: View, i: int) -> tuple[Floats, Floats]:
     return places, view.signs(i) * norms(W)
 
 
-def draw_state(axes: Axes, view: View, i: int, frame: Frame) -> tuple[FunctionPanel, list[Artist], list[Artist]]:
-    """Draw the function of state `i` with data and neurons.
-
-    Return the panel, what covers what in it from back to front, and the handles of a legend.
-    """
-    data = view.dataset
-    places, outputs = neurons(view, i)
-    panel = draw_function_1d(
-        axes, view.line_function(i), data.x[:, 0], data.y, kinks=places, outputs=outputs, window=frame.window,
-        limits=frame.limits, neuron_limits=frame.neuron_limits,
+def _outputs_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe every output over the input, training data as dots in its colour and held-out data as rings."""
+    limits, names, dashes = output_limits(view, states), output_names(view), [*DASHES]
+    curves = lru_cache(1)(lambda i: outputs_on_line(view, i, detail.points))
+    layers = []
+    for c, name in enumerate(names):
+        look: dict[str, Any] = {"roles": [Role(f"series-{c}", name)], "dash": dashes[c // len(SERIES) % len(dashes)]}
+        at = partial(_column, curves, c)
+        layers.append(SceneLayer(form="line", at=at, **look))
+    for held in (True, False):
+        rows = np.column_stack(output_points(view, held=held))
+        if len(rows):
+            look = {"name": "held-out data", "size": 4.0, "hollow": True} if held else {"name": "data", "size": 5.0}
+            roles = [Role(f"series-{c}") for c in range(len(names))]
+            layers.append(SceneLayer(form="points", roles=roles, at=fixed(rows), moves=False, z=2 - held, **look))
+    title = "Probabilities of the classes" if view.classifies else "Outputs and data"
+    return Scene(
+        title=title, alternative=f"{title}: {view.outputs} curves over the input.", layers=layers, xlabel=INPUT,
+        ylabel="probability of the class" if view.classifies else OUTPUT, window=(*line_window(view), *limits),
+        square=False,
     )  # fmt: skip
-    twin = panel.neuron_axes
-    layers: list[Artist] = [panel.function, panel.stars, panel.points]
-    handles: list[Artist] = [panel.points, panel.function]
-    if data.x_test is not None and data.y_test is not None:  # rings, under the training data and on top of the line
-        ring: dict[str, Any] = {"marker": "o", "ms": 4.5, "mfc": "white", "mec": PALETTE.data, "mew": 0.9, "ls": "none"}
-        look: dict[str, Any] = {"label": "held-out data", "zorder": 3.5, "transform": axes.transData, **ring}
-        handles[1:1] = twin.plot(data.x_test[:, 0], data.y_test, **look)
-        layers.insert(2, handles[1])
-    if view.two_layer:  # a handle that stays as it is when the stars are made smaller
-        star: dict[str, Any] = {"ls": "none", "marker": "*", "mew": 0.3, "mec": "white", "label": "neurons"}
-        size, color = panel.stars.get_markersize(), panel.stars.get_markerfacecolor()
-        handles.append(Line2D([], [], ms=size, mfc=color, **star))
-    else:
-        twin.yaxis.set_visible(False)
-        twin.spines["right"].set_visible(False)
-    if len(places) > MANY_STARS:  # small and pale, and the function on top of them
-        panel.stars.set(markersize=3.0, markeredgewidth=0, alpha=0.3, rasterized=True)
-        axes.set_zorder(twin.get_zorder() + 1)
-        axes.patch.set_visible(False)
-        layers = [*layers[1:], layers[0]]
-    return panel, layers, handles
 
 
-def draw_outputs(axes: Axes, view: View, i: int, limits: Limits) -> list[Line2D]:
-    """Draw every output of state `i` over the input, of a classifier as the probability of its class; return the lines.
-
-    Training data are dots in the colour of their output or class, held-out data rings; see `output_points`.
-    """
-    grid, values = outputs_on_line(view, i)
-    lines: list[Line2D] = []
-    for c, name in enumerate(output_names(view)):
-        color, line = SERIES[c % len(SERIES)], LINES[c // len(SERIES) % len(LINES)]
-        lines += axes.plot(grid, visible(values[:, c], log=False), color=color, ls=line, lw=1.6, label=name, zorder=2)
-        dot: dict[str, Any] = {"marker": "o", "ls": "none", "ms": 5.0, "mew": 0.5, "zorder": 3, "clip_on": False}
-        ring: dict[str, Any] = {"mfc": "white", "mec": color, "ms": 4.0, "mew": 0.9}
-        for held, look in ((False, {"mfc": color, "mec": "white"}), (True, ring)):
-            x, y, of = output_points(view, held=held)
-            if (of == c).any():  # the extent of an empty line that is not clipped breaks the layout
-                axes.plot(x[of == c], y[of == c], **{**dot, **look})
-    axes.set(xlim=line_window(view), ylim=limits, xlabel=INPUT)
-    axes.set_ylabel("probability of the class" if view.classifies else OUTPUT)
-    if view.classifies:
-        axes.set_yticks([0, 0.5, 1])
-    return lines
+def _column(curves: Callable[[int], tuple[Floats, Floats]], c: int, i: int) -> Floats:
+    grid, values = curves(i)
+    return np.column_stack([grid, values[:, c]])
 
 
 def output_names(view: View) -> list[str]:
@@ -225,60 +175,103 @@ def softmax(h: Floats) -> Floats:
     return shares
 
 
-# regions: exact, of a classifier of two inputs (Sarussi et al. 2021) ------------------------------------------------
-
-
-def _no_classes(view: View) -> str | None:
-    real = view.run.config.loss.labels == "real"
-    return "its labels are real numbers, not classes" if real else None
+# regions: of two inputs, with the exact boundary of piecewise linear networks (Sarussi et al. 2021) ------------------
 
 
 def _not_two_inputs(view: View) -> str | None:
     d = view.dataset.input_dim
-    return None if d == 2 else f"it shows classifiers of two inputs, and here inputs have {d} dimensions"
+    architecture = view.run.config.architecture
+    if architecture.players or not architecture.between_samples:
+        return "it shows one network of points in a plane"
+    return None if d == 2 else f"it shows functions of two inputs, and here inputs have {d} dimensions"
 
 
-def _no_linear_pieces(view: View) -> str | None:
+def no_boundary(view: View) -> str | None:
+    """Return why there is no exact boundary of two classes, or None."""
     architecture: Any = view.run.config.architecture
+    if view.run.config.loss.labels == "real":
+        return "its labels are real numbers, not classes"
     if not architecture.matrices:
         return "the network is not a fully connected one"
     if architecture.sigma.negative_slope is None:
         return f"the activation {architecture.activation.kind} is not piecewise linear"
     if architecture.centered:
         return "the network is centred: that of the start is subtracted"
-    return f"it shows two classes, and the network has {view.outputs} outputs" if view.outputs > 2 else None
+    return (
+        f"the boundary is that of two classes, and the network has {view.outputs} outputs" if view.outputs > 2 else None
+    )
 
 
-@panel(
-    "regions", "exact decision regions of a classifier of two inputs", no_data, _no_classes, _not_two_inputs,
-    _no_linear_pieces, no_network,
+@scene_panel(
+    "regions", "output or class over two inputs, with the exact boundary of two classes", no_data, _not_two_inputs,
+    no_network, columns=5,
 )  # fmt: skip
-def regions_figure(view: View, iteration: int | None) -> Figure:
-    """Draw the decision regions at the state nearest to `iteration`, or at four states."""
-    data = view.dataset
+def regions_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the output, or the class, in the plane of the inputs, the data, and the exact boundary if there is one.
+
+    Where the boundary of a state crosses more than `detail.pieces` linear pieces, the pixels alone show it.
+    """
+    data, several = view.dataset, view.outputs > 1
     window = data_window(data.x[:, :2])
-    parts = [(data.x, data.y), *([] if data.x_test is None or data.y_test is None else [(data.x_test, data.y_test)])]
-    points: list[Any] = []
-    for x, y in parts:
-        points += [x[:, :2], np.where(y == 1, 1.0, -1.0)]  # of two classes, class 1 is positive
+    sides = [np.linspace(low, high, detail.side) for low, high in (window[:2], window[2:])]
+    points = np.stack([axis.ravel() for axis in np.meshgrid(*sides)], axis=1)
+    if data.bias:
+        points = np.column_stack([points, np.ones(len(points))])
 
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        sets = state_regions(view, i, window)
-        options = dict(zip(("x", "y", "x_test", "y_test"), points, strict=False))
-        return draw_regions(axes, sets.polygons, sets.bands, sets.segments[0], window, **options).handles
+    def pixels(i: int) -> Numbers:
+        h = view.network(i)(points)
+        values = softmax(h).argmax(axis=1).astype(np.uint8) if several else levels(h.reshape(-1))
+        return values.reshape(detail.side, detail.side)
 
-    return draw_states(shown_states(view, iteration), draw, columns=5)
+    def boundary(i: int) -> Floats:
+        try:
+            return np.reshape(state_regions(view, i, window, most=detail.pieces).segments[0], (-1, 4))
+        except TooManyPiecesError:
+            return np.zeros((0, 4))
+
+    classes = [Role(f"series-{c}", name) for c, name in enumerate(output_names(view))]
+    fill = [Role("positive", "$h(x)>0$"), Role("negative", "$h(x)<0$"), Role("ground", "$h(x)=0$")]
+    layers = [
+        SceneLayer(form="classes", roles=classes, at=pixels, z=-1, shade=(0.45, 0.0))
+        if several
+        else SceneLayer(form="field", roles=fill, at=pixels, z=-1, shade=(0.18, 0.42))
+    ]
+    if no_boundary(view) is None:
+        edge = [Role("theory", "decision boundary")]
+        layers.append(SceneLayer(form="segments", roles=edge, at=boundary, z=1, size=1.1))
+    for held, x, y in ((False, data.x, data.y), (True, data.x_test, data.y_test)):
+        if x is not None and y is not None:
+            layers.append(_labelled(view, x, y, held=held))
+    return Scene(
+        title=f"{'Largest output' if several else 'Output'} in the plane of inputs"
+        if view.run.config.loss.labels == "real" else "Decision regions",
+        alternative=f"Map of what the network says in the plane of its two inputs, with {data.n} data points.",
+        layers=layers, window=window,
+    )  # fmt: skip
+
+
+def _labelled(view: View, x: Floats, y: Floats, *, held: bool) -> SceneLayer:
+    """Describe samples in the plane by their labels; of a vector its largest number counts."""
+    look: dict[str, Any] = {"size": 3.4, "hollow": held, "z": 3 - held, "moves": False, "form": "points"}
+    if view.outputs > 1:
+        label = y.argmax(axis=1) if y.ndim == 2 else y
+        look |= {
+            "name": "held-out data" if held else "data",
+            "roles": [Role(f"series-{c}") for c in range(view.outputs)],
+        }
+    else:
+        label = np.select([y.reshape(-1) > (middle := 0.5 * view.classifies), y.reshape(-1) < middle], [0, 1], 2)
+        names = [f"$y{sign}{middle:g}${', held out' * held}" for sign in ("<", ">", "=")]
+        look["roles"] = [Role("positive", names[1]), Role("negative", names[0], "s"), Role("unsigned", names[2])]
+    return SceneLayer(at=fixed(np.column_stack([x[:, :2], label])), **look)
 
 
 def state_regions(view: View, i: int, window: Window, *, most: int = MOST_PIECES) -> LevelSets:
-    """Return where the network of state `i` decides for either class; raises UsageError when it has too many pieces."""
+    """Return where the network of state `i` decides for either class. Raises TooManyPiecesError."""
     architecture: Any = view.run.config.architecture
     slope = architecture.sigma.negative_slope
-    assert slope is not None  # see the panel's needs
-    try:
-        return level_sets(state_layers(view, i), slope, window, most=most)
-    except TooManyPiecesError as error:
-        raise UsageError(f"the decision regions cannot be drawn: {error}") from error
+    assert slope is not None  # see `no_boundary`
+    return level_sets(state_layers(view, i), slope, window, most=most)
 
 
 def state_layers(view: View, i: int) -> list[Layer]:
@@ -307,22 +300,33 @@ def _no_generator(view: View) -> str | None:
     return None
 
 
-@panel("samples", "samples of a generator in the plane, over the data", _no_generator, no_states)
+def samples_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe samples of the generator, of the same noise for every state, over the data."""
+    data, samples = some_data(view), sampler(view)
+    look: dict[str, Any] = {"form": "points", "size": 1.1, "alpha": 0.5}
+    return Scene(
+        title="Samples of the generator",
+        alternative=f"{len(data)} points of the data, and samples of the generator over them.",
+        layers=[
+            SceneLayer(roles=[Role("data", "data")], at=fixed(data), moves=False, **look),
+            SceneLayer(roles=[Role("series-1", "samples")], at=samples, z=1, **look),
+        ],
+        window=data_window(data),
+    )  # fmt: skip
+
+
+@panel(
+    "samples", "samples of a generator in the plane, over the data", _no_generator, no_states, scene=samples_scene,
+)  # fmt: skip
 def samples_figure(view: View, iteration: int | None) -> Figure:
     """Draw data and samples at the state nearest to `iteration`, or at four states spread over the training.
 
     The loss of either player tells little about the other, so that it does not choose the states.
     """
-    states = [Shown(int(i), int(view.iterations[i])) for i in spread(view.states, SAMPLED_STATES)]
+    states = [ShownState(int(i), int(view.iterations[i])) for i in spread(view.states, SAMPLED_STATES)]
     if iteration is not None:
         states = shown_states(view, iteration)
-    data, samples = some_data(view), sampler(view)
-    window = data_window(data)
-
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        return draw_samples(axes, data, samples(i), window).handles
-
-    return draw_states(states, draw, columns=2)
+    return draw_scenes(view, states, samples_scene, columns=2)
 
 
 def some_data(view: View) -> Floats:

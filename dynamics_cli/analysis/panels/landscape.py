@@ -22,7 +22,7 @@ from dynamics_cli.measures.lanczos import density
 from dynamics_cli.measures.landscape import filter_normalised, principal_plane
 from dynamics_cli.plotting.layout import figure_legend, format_number, note, panel_label, place_legend
 from dynamics_cli.plotting.panels.many_runs import draw_phase_diagram
-from dynamics_cli.plotting.style import PALETTE, new_figure
+from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
 from dynamics_cli.plotting.time_axis import set_value_axis, visible
 from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.recording.weights import hidden_layers, linear_cka
@@ -186,7 +186,7 @@ def _draw_path(axes: Axes, path: Floats) -> None:
     """Draw the trajectory (k, 2): a ring where it begins, a star where it ends, a cross at the centre."""
     if len(path):
         axes.plot(*path.T, color=PALETTE.negative, lw=1.0, marker=".", ms=2.5)
-        axes.plot(*path[0], marker="o", mfc="white", mec=PALETTE.negative, ms=5)
+        axes.plot(*path[0], marker=MARKER, mfc="white", mec=PALETTE.negative, ms=5)
         axes.plot(*path[-1], marker="*", mfc=PALETTE.negative, mec="white", mew=0.5, ms=9)
     axes.plot(0, 0, marker="x", color="white", ms=5, zorder=2.5)
 

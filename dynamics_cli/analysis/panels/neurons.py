@@ -7,6 +7,7 @@ of states.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,26 +15,26 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator
 
 from dynamics_cli.analysis.curves import draw_over_training, note_some, some_neurons, time_scale, value_scale
-from dynamics_cli.analysis.registry import panel
-from dynamics_cli.analysis.states import MANY_STARS, draw_states, shown_states
-from dynamics_cli.analysis.view import View, no_states
+from dynamics_cli.analysis.registry import Detail, panel
+from dynamics_cli.analysis.states import draw_scenes, draw_states, scene_panel, shown_states
+from dynamics_cli.analysis.view import View, no_states, spread
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.measures.neurons import angle_of, cosines, norms
 from dynamics_cli.measures.spectra import explained_variance, leading_directions, project, singular_values
-from dynamics_cli.plotting.layout import figure_legend, place_legend
+from dynamics_cli.plotting.layout import figure_legend, format_number, place_legend
 from dynamics_cli.plotting.panels.neurons import (
-    PolarPanel,
-    RaysPanel,
+    MANY_STARS,
+    RaysData,
     draw_directions,
     draw_norms,
-    draw_polar,
-    draw_rays,
+    polar_scene,
+    rays_scene,
     sign_handle,
 )
 from dynamics_cli.plotting.panels.spectrum import draw_explained_variance, draw_spectrum
+from dynamics_cli.plotting.scene import ZERO, Numbers, Role, Scene, SceneLayer, levels
 from dynamics_cli.plotting.style import PALETTE, SERIES
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, draw_curves, set_time_axis, set_value_axis, visible
 
@@ -41,6 +42,9 @@ Plane = Callable[[int], Floats]
 """Index of a state -> coordinates (m, 2) of its neurons."""
 LIMITS = (1, 1.5, 2, 3, 4, 8, 10, 15)
 """Norms of the outer ring of `polar` whose inner rings, at round norms, leave room for labels."""
+SIDE, TILES = 28, 36
+"""Pixels of a side of an image of a digit, and neurons whose weights are drawn as images at most."""
+PIXELS = SIDE**2
 NAMED_POINTS = 6
 """Data points up to which their directions are named in the margin of `directions`."""
 
@@ -121,46 +125,79 @@ def _no_plane(view: View) -> str | None:
 @panel("rays", "neurons in the plane as rays, on the scale of each state", no_hidden_weights, _not_two_columns)
 def rays_figure(view: View, iteration: int | None) -> Figure:
     """Draw the neurons at the state nearest to `iteration`, or at four states, each on a scale of its own."""
-    states = shown_states(view, iteration)
-    options: dict[str, Any] = {}
-    if view.no_dataset is None:
+    return draw_scenes(view, shown_states(view, iteration), plane_scene, own=True, columns=5)
+
+
+def plane_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the neurons as rays in the plane of `plane_of`, on a scale that suits all `states`."""
+    plane, names = plane_of(view)
+    m, d = view.hidden_shape
+    drawn, data = spread(m, detail.neurons), None
+    if d == 2 and view.no_dataset is None:
         signed = view.dataset.y.ndim == 1 and not view.classifies
-        options = {"data": view.dataset.x, "labels": view.dataset.y if signed else None}
-        if view.dataset.bias:
-            options |= {"xlabel": "weight $w_{j,1}$", "ylabel": "bias $w_{j,2}$"}
-
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        W = view.weights(i)
-        drawn = draw_rays(axes, W, view.signs(i), **options)
-        if len(W) > MANY_STARS:
-            _fade(drawn)
-        if len(states) > 1:  # the panels of a row are narrow
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_locator(FixedLocator([-drawn.limit, 0, drawn.limit]))
-        return [*(sign_handle(value, marker="o", size=4.5) for value in drawn.rays), *drawn.directions]
-
-    return draw_states(states, draw, columns=5, one_scale=False)
+        data = RaysData(view.dataset.x, view.dataset.y if signed else None)
+        names = ("weight $w_{j,1}$", "bias $w_{j,2}$") if view.dataset.bias else names
+    scene = rays_scene(
+        lambda i: plane(i)[drawn], lambda i: view.signs(i)[drawn], common_limit([plane(i) for i in states]),
+        data=data, names=names, many=m > MANY_STARS,
+    )  # fmt: skip
+    where = "the plane of their weights" if d == 2 else "the plane of the two leading directions of the last weights"
+    title = "Neurons in the plane" if d == 2 else "Neurons along principal directions"
+    says = f"{len(drawn)} of {m} neurons in {where}, coloured by the sign of their output weight, with their paths."
+    return replace(scene, title=title, alternative=says)
 
 
-def _fade(panel: RaysPanel) -> None:
-    """Make the rays of very many neurons thin and pale, so that their number shows."""
-    for value, rays in panel.rays.items():
-        rays.set(alpha=0.06, rasterized=True)
-        panel.tips[value].set(markersize=1.6, markeredgewidth=0, alpha=0.4, rasterized=True)
-
-
-@panel("polar", "neurons by angle and norm, on one scale", no_hidden_weights, _one_column, _no_plane, no_states)
+@panel(
+    "polar", "neurons by angle and norm, on one scale", no_hidden_weights, _one_column, _no_plane, no_states,
+    scene=plane_scene,
+)  # fmt: skip
 def polar_figure(view: View, iteration: int | None) -> Figure:
     """Draw the neurons at the state nearest to `iteration`, or at four states on a common scale."""
-    states = shown_states(view, iteration)
+    look: dict[str, Any] = {"aspect": 1.0, "columns": 3, "title_pad": 9}
+    return draw_scenes(view, shown_states(view, iteration), stars_scene, **look)
+
+
+def stars_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the neurons in polar coordinates of the plane of `plane_of`, on a scale that suits all `states`."""
     plane, names = plane_of(view)
-    limit = common_limit([plane(state.index) for state in states])
+    return polar_scene(plane, view.signs, common_limit([plane(i) for i in states]), states=states, names=names)
 
-    def draw(axes: Axes, i: int) -> Sequence[Artist]:
-        draw_plane(axes, plane(i), view.signs(i), limit, names)
-        return sign_handles(view.signs(i))
 
-    return draw_states(states, draw, aspect=1.0, columns=3, title_pad=9)
+def _no_images(view: View) -> str | None:
+    if not hasattr(view.run.config.dataset, "chosen"):  # the digits in the order of their classes
+        return "its inputs are no images of digits"
+    seen = view.weight_shape(view.layers[0])[1]
+    return None if seen in (PIXELS, PIXELS + 1) else "its first layer does not see all pixels"
+
+
+@scene_panel("images", "first weights as images of digits", no_layers, _no_images, no_states, by_default=False)
+def images_scene(view: View, states: Sequence[int], detail: Detail) -> Scene:
+    """Describe the first weights of the neurons of the largest final norm as images, each state on its own scale."""
+
+    def weights(i: int) -> Floats:
+        return view.weights(i, view.layers[0])[:, :PIXELS]
+
+    last = norms(weights(view.states - 1))
+    chosen = np.sort(np.argsort(-last, kind="stable")[:TILES])
+    columns = int(np.ceil(np.sqrt(len(chosen))))
+    rows, side = -(-len(chosen) // columns), SIDE + 1
+
+    def pixels(i: int) -> Numbers:
+        whole = np.full((rows * side + 1, columns * side + 1), ZERO, np.uint8)
+        for k, tile in enumerate(levels(weights(i)[chosen]).reshape(-1, SIDE, SIDE)):
+            top, left = 1 + side * (k // columns), 1 + side * (k % columns)
+            whole[top : top + SIDE, left : left + SIDE] = tile
+        return whole[::-1]
+
+    fill = [Role("positive", "above 0"), Role("negative", "below 0")]
+    return Scene(
+        title="Weights of the first layer as images",
+        alternative=f"The weights of {len(chosen)} of {len(last)} neurons on the {SIDE} x {SIDE} pixels, those of the "
+        "largest final norm; each state on the scale of its largest weight.",
+        layers=[SceneLayer(form="field", roles=fill, at=pixels, shade=(0.0, 1.0))], framed=False,
+        window=(0.0, columns * side + 1.0, 0.0, rows * side + 1.0),
+        remark=lambda i: f"darkest: {format_number(float(np.abs(weights(i)[chosen]).max()))}",
+    )  # fmt: skip
 
 
 def plane_of(view: View) -> tuple[Plane, tuple[str, str]]:
@@ -174,14 +211,6 @@ def plane_of(view: View) -> tuple[Plane, tuple[str, str]]:
     return lambda i: project(view.weights(i), basis), ("PC 1", "PC 2")
 
 
-def draw_plane(axes: Axes, coordinates: Floats, signs: Floats, limit: float, names: tuple[str, str]) -> PolarPanel:
-    """Draw neurons (m, 2) with their signs (m,) in a disc of radius `limit`, small when they are very many."""
-    panel = draw_polar(axes, coordinates, signs, limit=limit, names=names)
-    if len(coordinates) > MANY_STARS:
-        panel.stars.set(sizes=[7.0], linewidths=0, alpha=0.5, rasterized=True)
-    return panel
-
-
 def common_limit(coordinates: Sequence[Floats]) -> float:
     """Return a norm that no finite neuron of several states (m, 2) exceeds, one of `LIMITS` x a power of ten."""
     lengths = np.concatenate([norms(w[np.isfinite(w).all(axis=1)]) for w in coordinates])
@@ -190,11 +219,6 @@ def common_limit(coordinates: Sequence[Floats]) -> float:
         return 1.0
     power = int(np.floor(np.log10(largest)))
     return next(limit for m in LIMITS if (limit := float(f"{m}e{power}")) >= largest * (1 - 1e-9))
-
-
-def sign_handles(signs: Floats) -> list[Artist]:
-    """Return legend handles for the signs that there are."""
-    return [sign_handle(value, marker="*") for value in (1, -1, 0) if (signs == value).any()]
 
 
 @panel("norms", "norms of neurons or layers over training", no_layers, no_states, log="xy")

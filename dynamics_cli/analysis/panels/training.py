@@ -18,7 +18,7 @@ from dynamics_cli.analysis.states import plateaus_of
 from dynamics_cli.analysis.view import View
 from dynamics_cli.measures.arrays import Floats, Ints
 from dynamics_cli.plotting.layout import format_number, note, panel_label, place_legend
-from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
+from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import SERIES, new_figure
 from dynamics_cli.plotting.time_axis import TimeScale, draw_curve, set_time_axis, set_value_axis, visible
 from dynamics_cli.runs import Run
@@ -67,7 +67,7 @@ def draw_run_loss(axes: Axes, view: View, *, plateaus: bool = True) -> None:
     draw_loss(
         axes, iterations, losses, scale=value_scale(losses, view.log),
         time_scale=time_scale(iterations, losses, asked=view.log),
-        plateaus=[Plateau(p.value, p.first, p.last) for p in shown if p.length >= LABELLED * float(iterations[-1])],
+        plateaus=[(p.value, p.first, p.last) for p in shown if p.length >= LABELLED * float(iterations[-1])],
     )  # fmt: skip
 
 

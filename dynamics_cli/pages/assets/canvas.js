@@ -69,8 +69,10 @@ class Drawing {
     const [left, right, top, bottom] = [54, this.look.right ? 54 : 12, 10, 36];
     this.box = { left, top, width: this.width - left - right, height: this.height - top - bottom };
     if (this.look.equal) {
-      const side = Math.min(this.box.width, this.box.height);
-      this.box = { left: left + (this.box.width - side) / 2, top, width: side, height: side };
+      const [x0, x1, y0, y1] = window;
+      const scale = Math.min(this.box.width / (x1 - x0), this.box.height / (y1 - y0));
+      const width = scale * (x1 - x0);
+      this.box = { left: left + (this.box.width - width) / 2, top, width, height: scale * (y1 - y0) };
     }
     this.window = window;
     this.ctx.font = "12px sans-serif";
@@ -111,10 +113,10 @@ class Drawing {
   axes(right, label, words = {}) {
     const { ctx, box } = this;
     const [x0, x1, y0, y1] = this.window;
-    ctx.strokeStyle = color("muted");
+    ctx.strokeStyle = color("unsigned");
     ctx.lineWidth = 1;
     ctx.strokeRect(box.left, box.top, box.width, box.height);
-    ctx.fillStyle = color("text");
+    ctx.fillStyle = color("theory");
     ctx.textAlign = "center";
     ctx.textBaseline = "top";
     const across = this.log.x ? powers(x0, x1, box.width / 70) : ticks(x0, x1, box.width / 70);
@@ -159,20 +161,6 @@ class Drawing {
     this.ctx.moveTo(x0, y0);
     this.ctx.lineTo(x1, y1);
     this.ctx.stroke();
-  }
-
-  /** @param {number} x in pixels @param {number} y @param {number} radius @param {string} fill @param {string} [rim] */
-  dot(x, y, radius, fill, rim) {
-    const { ctx } = this;
-    ctx.beginPath();
-    ctx.arc(x, y, radius, 0, 2 * Math.PI);
-    ctx.fillStyle = fill;
-    ctx.fill();
-    if (rim) {
-      ctx.strokeStyle = rim;
-      ctx.lineWidth = 1;
-      ctx.stroke();
-    }
   }
 }
 

@@ -115,7 +115,7 @@ class Chart {
   build() {
     this.plot?.destroy();
     this.range = this.zoomed ?? this.whole();
-    const axis = { stroke: () => color("text"), grid: { stroke: () => color("faint"), width: 1 }, ticks: { stroke: () => color("faint") },
+    const axis = { stroke: () => color("theory"), grid: { stroke: () => color("faint"), width: 1 }, ticks: { stroke: () => color("faint") },
       filter: (/** @type {any} */ _, /** @type {number[]} */ all) => all };
     /** @param {any} _ @param {number[]} splits */
     const values = (_, splits) => splits.map(short);
@@ -270,7 +270,7 @@ class Chart {
     ctx.beginPath();
     ctx.rect(left, top, width, height);
     ctx.clip();
-    ctx.strokeStyle = ctx.fillStyle = color("muted");
+    ctx.strokeStyle = ctx.fillStyle = color("unsigned");
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px sans-serif`;
     ctx.textAlign = "left";

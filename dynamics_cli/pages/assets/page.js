@@ -98,7 +98,7 @@ async function setUp(number) {
     move(states.now);
     return;
   }
-  const draw = await KINDS[panel.kind](place, panel);
+  const draw = await setUpScene(place, panel);
   if (!states) return;
   /** The last of the picture's states that is not after the slider's. @param {number} k */
   const drawn = (k) => (panel.at ? Math.max(0, firstFrom(Float64Array.from(panel.at), k + 0.5) - 1) : k);

@@ -176,7 +176,7 @@ class Sweep {
     const { ctx } = this.drawing;
     const across = Array.from({ length: xs.length + 1 }, (_, k) => Math.round(this.drawing.px(edge(xs, k, x.log))));
     const up = Array.from({ length: ys.length + 1 }, (_, k) => Math.round(this.drawing.py(edge(ys, k, y.log))));
-    ctx.strokeStyle = color("muted");
+    ctx.strokeStyle = color("unsigned");
     means.forEach((mean, at) => {
       const [i, j] = [Math.floor(at / ys.length), at % ys.length];
       ctx.fillStyle = fill(mean) || color("faint");
@@ -195,7 +195,7 @@ class Sweep {
     for (let j = 0; j < this.panel.jobs; j++) {
       const [px, py] = [drawing.px(x.values[j]), drawing.py(y.values[j])];
       if (!Number.isFinite(px + py)) continue;
-      ctx.fillStyle = fill(shade.values[j]) || color("muted");
+      ctx.fillStyle = fill(shade.values[j]) || color("unsigned");
       ctx.fillRect(px - size / 2, py - size / 2, size, size);
     }
   }

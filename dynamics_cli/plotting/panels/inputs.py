@@ -1,4 +1,4 @@
-"""What a network does with its inputs: the function of one input, decision regions and samples in the plane."""
+"""A network as a function of its inputs: of one input with data and neurons, and decision regions in the plane."""
 
 from __future__ import annotations
 
@@ -11,87 +11,98 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.layout import note, set_axis_label
-from dynamics_cli.plotting.style import PALETTE, SERIES, styled
+from dynamics_cli.plotting.panels.neurons import MANY_STARS
+from dynamics_cli.plotting.scene import Limits, Role, Scene, SceneLayer, Window, fixed, tint
+from dynamics_cli.plotting.style import MARKER, PALETTE, styled
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
-Limits = tuple[float, float]
-Window = tuple[float, float, float, float]
-"""x from, x to, y from, y to."""
-
 INPUT, OUTPUT, NEURON = "input $x$", r"output $h_\theta(x)$", r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
 
 # One input: function, data and neurons (Boursier et al. 2022, Fig. 2) -----------------------------------------------
 
 
-@dataclass
-class FunctionPanel:
-    """Artists of `draw_function_1d`; `outside` counts the neurons whose kink is not in the window (or nowhere)."""
+class LineNetwork(NamedTuple):
+    """A network of one input: its function, and where the stars of its m neurons stand."""
 
-    axes: Axes
-    neuron_axes: Axes
-    points: Line2D
-    function: Line2D
-    stars: Line2D
-    outside: int = 0
-
-    def move(self, function: Function, kinks: ArrayLike, outputs: ArrayLike) -> None:
-        """Show a function ((k,) -> (k,)) and neurons (m,), on the same axes; a note counts the neurons outside.
-
-        The function is evaluated at every visible kink, so that kinks are sharp. Raises ValueError for shapes that
-        differ.
-        """
-        places, heights = _pair(kinks, outputs, "neurons")
-        low, high = self.axes.get_xlim()
-        seen = (places >= low) & (places <= high) & np.isfinite(heights)
-        grid = np.union1d(np.linspace(low, high, 512), places[seen])
-        values = np.asarray(function(grid), dtype=np.float64)
-        self.function.set_data(grid, np.where(np.isfinite(values), values, np.nan))
-        self.stars.set_data(places[seen], heights[seen])
-        self.outside = int(len(places) - seen.sum())
-        self.axes.set_xlabel(INPUT)
-        if self.outside:
-            note(self.axes, f"{self.outside} \N{BLACK STAR} outside")
+    function: Function
+    """Inputs (k,) -> outputs (k,)."""
+    kinks: Array
+    """(m,) `-b_j / w_j`."""
+    outputs: Array
+    """(m,) `s_j ||w_j||`."""
 
 
-@styled
-def draw_function_1d(
-    axes: Axes, function: Function, x: ArrayLike, y: ArrayLike, *, kinks: ArrayLike, outputs: ArrayLike,
-    window: Limits, limits: Limits, neuron_limits: Limits,
-) -> FunctionPanel:  # fmt: skip
-    """Draw data (n,), `function` ((k,) -> (k,)) on `window`, and a star at (`kinks`, `outputs`) for each of m neurons.
+class Frame(NamedTuple):
+    """The axes that all states of a network of one input share: inputs, outputs, and neurons (on the right)."""
 
-    `kinks` are -b_j/w_j, `outputs` s_j ||w_j||; the stars have their own y axis on the right. `limits` are those of the
-    left axis, `neuron_limits` those of the right one (see `common_zero`). What has no finite position is left out.
-    Raises ValueError for shapes that differ.
+    window: Limits
+    limits: Limits
+    neuron_limits: Limits
+
+
+Data = tuple[Array, Array]
+"""Inputs (n,) and labels (n,)."""
+
+
+def line_scene(
+    network: Callable[[int], LineNetwork], width: int, data: Data, frame: Frame, *, held: Data | None = None,
+    points: int = 512,
+) -> Scene:  # fmt: skip
+    """Describe data, the function at `points` inputs and its kinks, and a star for each of `width` neurons.
+
+    `network` gives a state by its index. The stars have their own axis on the right; the remark counts those outside
+    of the frame, or at no finite position. Raises ValueError for data of unequal lengths.
     """
-    x, y = _pair(x, y, "data")
-    twin = axes.twinx()
-    axes.axhline(0, color=PALETTE.faint, lw=0.7, zorder=0)
-    star: dict[str, Any] = {"ls": "none", "marker": "*", "ms": 7.0, "mfc": PALETTE.neurons, "mec": "white", "mew": 0.3}
-    (stars,) = twin.plot([], [], **star, label="neurons", zorder=2.5)
-    (line,) = axes.plot([], [], color=PALETTE.function, lw=1.6, label=r"estimated function $h_\theta$", zorder=3)
-    dot: dict[str, Any] = {"ls": "none", "marker": "o", "ms": 5.5, "mfc": PALETTE.data, "mec": "white", "mew": 0.5}
-    (points,) = twin.plot(x, y, **dot, label="data", zorder=4, transform=axes.transData)
-    axes.set_xlim(*window)
-    for shared, limit, label in ((axes, limits, OUTPUT), (twin, neuron_limits, NEURON)):
-        shared.set_ylim(*limit)
-        set_axis_label(shared.yaxis, label, limit)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    twin.spines["right"].set_visible(True)
-    twin.spines["right"].set_color(PALETTE.neurons)
-    twin.tick_params(axis="y", colors=PALETTE.neurons)
-    twin.yaxis.label.set_color(PALETTE.neurons)
-    panel = FunctionPanel(axes, twin, points, line, stars)
-    panel.move(function, kinks, outputs)
-    return panel
+    low, high = frame.window
+    grid = np.linspace(low, high, points)
+
+    def curve(i: int) -> Array:
+        net = network(i)
+        x = np.union1d(grid, net.kinks[(net.kinks >= low) & (net.kinks <= high)])  # kinks are sharp
+        return np.column_stack([x, net.function(x)])
+
+    def stars(i: int) -> Array:
+        net = network(i)
+        seen = (net.kinks >= low) & (net.kinks <= high) & np.isfinite(net.outputs)
+        return np.where(seen[:, None], np.column_stack([net.kinks, net.outputs]), np.nan)
+
+    def remark(i: int) -> str:
+        outside = int(np.isnan(stars(i)).any(axis=1).sum())
+        return f"{outside} \N{BLACK STAR} outside" if outside else ""
+
+    many = width > MANY_STARS  # small and pale stars, and the function on top of them
+    layers = [
+        SceneLayer(
+            form="points", roles=[Role("data", "data")], at=fixed(np.column_stack(data)), moves=False, z=4, size=5.5
+        ),
+        SceneLayer(form="line", roles=[Role("function", r"estimated function $h_\theta$")], at=curve, z=2),
+    ]
+    if held is not None:
+        ring = [Role("data", "held-out data")]
+        layers.insert(
+            1,
+            SceneLayer(
+                form="points", roles=ring, at=fixed(np.column_stack(held)), moves=False, z=3, size=4.5, hollow=True
+            ),
+        )
+    if width:
+        star = [Role("neurons", "neurons", "*")]
+        size, alpha = (3.0, 0.3) if many else (7.0, 1.0)
+        layers.append(
+            SceneLayer(form="points", roles=star, at=stars, z=1 if many else 2.5, right=True, size=size, alpha=alpha)
+        )
+    return Scene(
+        title="Function, data and neurons" if width else "Function and data",
+        alternative=f"Curve of the network's output over its input, with {len(data[0])} data points"
+        + (f" and {width} neurons at their kinks, as high as sign times norm." if width else "."),
+        layers=layers, window=(*frame.window, *frame.limits), xlabel=INPUT, ylabel=OUTPUT, square=False, zero="y",
+        right=frame.neuron_limits if width else None, right_label=NEURON, remark=remark if width else lambda _: "",
+    )  # fmt: skip
 
 
 def default_window(x: ArrayLike) -> Limits:
@@ -128,14 +139,6 @@ def _extent(values: ArrayLike) -> tuple[float, float]:
     down = float(max(0.0, -array.min())) if len(array) else 0.0
     up = float(max(0.0, array.max())) if len(array) else 0.0
     return (down, up) if down + up > 0 else (0.0, 1.0)
-
-
-def _pair(first: ArrayLike, second: ArrayLike, what: str) -> tuple[Array, Array]:
-    a = np.asarray(first, dtype=np.float64).ravel()
-    b = np.asarray(second, dtype=np.float64).ravel()
-    if a.shape != b.shape:
-        raise ValueError(f"{what}: {len(a)} positions for {len(b)} values")
-    return a, b
 
 
 # Two inputs: decision regions and level sets, from exact polygons and segments --------------------------------------
@@ -196,7 +199,7 @@ def _draw_data(axes: Axes, x: ArrayLike | None, y: ArrayLike | None, *, held: bo
     if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
         raise ValueError(f"decision regions need data (n, 2) with as many labels, not {points.shape}, {labels.shape}")
     data = {}
-    for sign, marker in ((1, "o"), (-1, "s")):
+    for sign, marker in ((1, MARKER), (-1, "s")):
         chosen, color = points[labels > 0] if sign > 0 else points[labels <= 0], PALETTE.sign(sign)
         look: dict[str, Any] = {"marker": marker, "ms": 3.4, "ls": "none", "zorder": 2.8 if held else 3}
         look |= {"mfc": "white", "mec": color, "mew": 0.8} if held else {"mfc": color, "mec": "white", "mew": 0.4}
@@ -224,43 +227,9 @@ def draw_levels(
     return panel
 
 
-def tint(color: Any, strength: float = 0.3) -> tuple[float, float, float]:
-    """Return a colour mixed with white."""
-    r, g, b = (1 - strength + strength * channel for channel in to_rgb(color))
-    return r, g, b
-
-
 def data_window(x: ArrayLike, margin: float = 0.25) -> Window:
     """Return a square window around the data (n, 2) and the origin, with a margin as a share of its width."""
     points = np.concatenate([np.asarray(x, dtype=np.float64)[:, :2], np.zeros((1, 2))])
     low, high = points.min(axis=0), points.max(axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) * (0.5 + margin) or 1.0
     return (middle[0] - half, middle[0] + half, middle[1] - half, middle[1] + half)
-
-
-# Samples of a generator over the points that it was to imitate ----------------------------------------------------
-
-
-class SamplesPanel(NamedTuple):
-    """Artists of `draw_samples`; `handles` are for a legend."""
-
-    data: Line2D
-    samples: Line2D
-    handles: list[Line2D]
-
-
-@styled
-def draw_samples(axes: Axes, data: ArrayLike, samples: ArrayLike, window: Window) -> SamplesPanel:
-    """Draw `data` (n, 2) and on top of them `samples` (k, 2), in a window (left, right, bottom, top).
-
-    Raises ValueError for points that are not in the plane.
-    """
-    drawn, handles = [], []
-    for points, label, color in ((data, "data", PALETTE.data), (samples, "samples", SERIES[1])):
-        xy = np.asarray(points, dtype=np.float64)
-        if xy.ndim != 2 or xy.shape[1] != 2:
-            raise ValueError(f"{label} must have shape (n, 2), not {xy.shape}")
-        drawn += axes.plot(*xy.T, ".", ms=2.0, color=color, alpha=0.5, mec="none", rasterized=True)
-        handles.append(Line2D([], [], ls="", marker="o", ms=4, color=color, mec="none", label=label))
-    axes.set(xlim=window[:2], ylim=window[2:], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    return SamplesPanel(drawn[0], drawn[1], handles)

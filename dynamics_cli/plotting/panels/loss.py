@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,13 +16,8 @@ from dynamics_cli.plotting.layout import format_number, text_size
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 from dynamics_cli.plotting.time_axis import TimeScale, as_times, draw_curve, set_time_axis, set_value_axis, visible
 
-
-class Plateau(NamedTuple):
-    """A stretch of iterations, `first` to `last`, on which the loss stays near `value`."""
-
-    value: float
-    first: float
-    last: float
+Level = tuple[float, float, float]
+"""A value of the loss, and the first and the last iteration at which the loss stays near it."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class LossPanel:
 @styled
 def draw_loss(
     axes: Axes, iterations: ArrayLike, losses: ArrayLike, *, scale: Literal["log", "linear"] = "log",
-    time_scale: TimeScale = "linear", plateaus: Sequence[Plateau] = (), label: str | None = None,
+    time_scale: TimeScale = "linear", plateaus: Sequence[Level] = (), label: str | None = None,
     color: str = PALETTE.measured, xlabel: str = "iteration", ylabel: str = r"training loss $L(\theta^t)$",
 ) -> LossPanel:  # fmt: skip
     """Draw `losses` (k,) over `iterations` (k,); long curves are decimated without losing their extremes.
@@ -60,31 +55,34 @@ def draw_loss(
     return LossPanel(line, underlines, labels, _mark_unseen(axes, times, raw, log=log, color=color), log)
 
 
-def _draw_plateaus(axes: Axes, plateaus: Sequence[Plateau], *, log: bool) -> tuple[list[Line2D], list[Annotation]]:
+def _draw_plateaus(axes: Axes, plateaus: Sequence[Level], *, log: bool) -> tuple[list[Line2D], list[Annotation]]:
     """Underline each plateau and write its value to its upper right (at the top: below), where no falling curve is."""
     lines, labels = [], []
     for plateau in plateaus:
-        if log and plateau.value <= 0:
+        value, *ends = plateau
+        if log and value <= 0:
             continue
-        ends, level = [plateau.first, plateau.last], [plateau.value, plateau.value]
-        lines += axes.plot(ends, level, color=PALETTE.highlight, lw=4.5, alpha=0.55, solid_capstyle="butt", zorder=1)
-        text = format_number(plateau.value)
+        lines += axes.plot(
+            ends, [value, value], color=PALETTE.highlight, lw=4.5, alpha=0.55, solid_capstyle="butt", zorder=1
+        )
+        text = format_number(value)
         place = _label_place(axes, plateau, text)
         labels.append(axes.annotate(text, textcoords="offset points", fontsize=SMALL, color=PALETTE.theory, **place))
     return lines, labels
 
 
-def _label_place(axes: Axes, plateau: Plateau, text: str) -> dict[str, Any]:
+def _label_place(axes: Axes, plateau: Level, text: str) -> dict[str, Any]:
     """Place a plateau's label to its upper right, or where the panel ends, to its lower left."""
+    value, first, last = plateau
     scale = 72 / axes.figure.dpi
     box = axes.get_window_extent()
-    ends = axes.transData.transform([(plateau.first, plateau.value), (plateau.last, plateau.value)]) * scale
+    ends = axes.transData.transform([(first, value), (last, value)]) * scale
     if box.y1 * scale - ends[0, 1] > 12:
-        middle = (plateau.first + plateau.last) / 2
-        return {"xy": (middle, plateau.value), "xytext": (0, 3.5), "ha": "left", "va": "bottom"}
+        middle = (first + last) / 2
+        return {"xy": (middle, value), "xytext": (0, 3.5), "ha": "left", "va": "bottom"}
     fits = ends[1, 0] - box.x0 * scale > text_size(text, SMALL)[0]
-    edge, side = (plateau.last, "right") if fits else (plateau.first, "left")
-    return {"xy": (edge, plateau.value), "xytext": (0, -4.0), "ha": side, "va": "top"}
+    edge, side = (last, "right") if fits else (first, "left")
+    return {"xy": (edge, value), "xytext": (0, -4.0), "ha": side, "va": "top"}
 
 
 def _mark_unseen(

@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics_cli.plotting.style import styled
+from dynamics_cli.plotting.style import MARKER, styled
 
 LOG_FROM = 50.0
 """Positive values that span at least this factor are coloured on a log scale."""
@@ -103,7 +103,7 @@ def draw_bands(
         lines = [np.column_stack([xs, column]) for column in curves.T]
         axes.add_collection(LineCollection(lines, colors=color, linewidths=0.5, alpha=0.6))
     alone = most == 1
-    marker = (marker if alone or most >= BANDS_FROM else "") if joined else (marker or "o") if alone else "_"
+    marker = (marker if alone or most >= BANDS_FROM else "") if joined else (marker or MARKER) if alone else "_"
     (median,) = axes.plot(xs, np.nanmedian(curves, axis=1), color=color, label=label, marker=marker)
     median.set(markersize=3 if joined else 9, linestyle="-" if joined else "none")
     return median

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics_cli.plotting import time_axis
-from dynamics_cli.plotting.layout import format_number, note, place_legend, set_axis_label
+from dynamics_cli.plotting.layout import format_number, note, place_legend
+from dynamics_cli.plotting.scene import Role, Scene, SceneLayer, Window, fixed
 from dynamics_cli.plotting.style import PALETTE, SMALL, styled
 
 SIGN_NAMES = {1: r"$\mathsf{s}_j=+1$", -1: r"$\mathsf{s}_j=-1$", 0: "no output"}
@@ -26,6 +24,14 @@ MANY = 200
 """More neurons than this and curves over training are thinner; quantiles of norms are drawn over them."""
 INNER = 0.28
 """Radius of the inner circle of polar coordinates when that of the outermost ring is 1."""
+MANY_LARGE = 100
+"""More stars than this in polar coordinates are smaller."""
+MANY_STARS = 300
+"""More neurons than this are drawn small and pale in the panels of a state."""
+WITHIN = 1 / 1.22
+"""Share of the half-width of a window of rays that the rays reach at most; the rest is room for the rim."""
+RIM = 1.12 * WITHIN
+"""Radius of the rim as a share of the half-width."""
 LABEL_HEIGHT = 9.0
 """Distance in points that keeps two labels at the right edge apart."""
 
@@ -72,134 +78,147 @@ def _finite_plane(weights: ArrayLike, what: str) -> tuple[NDArray[np.float64], N
     return w, finite
 
 
-def _note_lost(axes: Axes, shown: NDArray[np.bool_]) -> None:
-    if not shown.all():
-        note(axes, f"{int((~shown).sum())} not finite")
-
-
 # Rays ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RaysPanel:
-    """Artists of `draw_rays`, by sign; `directions` mark the data, `limit` is the half-width of the window."""
+class RaysData(NamedTuple):
+    """Data that a picture of neurons shows by their directions."""
 
-    rays: dict[int, LineCollection]
-    tips: dict[int, Line2D]
-    directions: list[Line2D]
-    limit: float
+    x: NDArray[np.float64]
+    """(n, 2)"""
+    labels: NDArray[np.float64] | None = None
+    """(n,): markers on the rim point up where they are positive, down where they are negative."""
 
 
-@styled
-def draw_rays(
-    axes: Axes, weights: ArrayLike, signs: ArrayLike, *, data: ArrayLike | None = None,
-    labels: ArrayLike | None = None, limit: float | None = None, xlabel: str = "$w_{j,1}$", ylabel: str = "$w_{j,2}$",
-) -> RaysPanel:  # fmt: skip
-    """Draw each of the `weights` (m, 2) as a ray from 0 in the colour of its sign (m,), with a dot at its tip.
+def rays_scene(
+    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], limit: float, *,
+    data: RaysData | None = None, names: tuple[str, str] = ("$w_{j,1}$", "$w_{j,2}$"),
+    sign_names: Mapping[int, str] = SIGN_NAMES, many: bool = False,
+) -> Scene:  # fmt: skip
+    """Describe neurons (m, 2) as rays from 0 in the colours of their signs (m,), with a dot at the tip of each.
 
-    `data` (n, 2) are shown by direction only: a green triangle on the rim, pointing up for `labels` > 0 and down for
-    < 0 (a diamond without labels). `limit` fixes the half-width of the square window. Rays that are not finite are left
-    out and counted in a note. Raises ValueError for weights or data that are not two-dimensional.
+    `weights` and `signs` give those of a state by its index; `limit` is the half-width of the window, or less where
+    there are data, whose markers stand on the rim. Neurons that are not finite are left out and counted. Raises
+    ValueError for weights or data that are not two-dimensional, and for as many signs or labels as do not fit them.
     """
-    w, shown = _finite_plane(weights, "rays")
-    sign = as_signs(signs, len(w))
-    if limit is None:
-        limit = round_up(float(np.linalg.norm(w[shown], axis=1).max())) if shown.any() else 1.0
-    _square(axes, limit, xlabel, ylabel)
-    rays, tips = {}, {}
-    for value, group in _groups(sign[shown]):
-        ends, color = w[shown][group], PALETTE.sign(value)
-        segments = np.stack([np.zeros_like(ends), ends], axis=1)  # (m_s, 2, 2)
-        look: dict[str, Any] = {"colors": color, "linewidths": 0.9, "alpha": 0.55, "capstyle": "round", "zorder": 2}
-        rays[value] = LineCollection(list(segments), **look)
-        axes.add_collection(rays[value])
-        (tips[value],) = axes.plot(*ends.T, ls="none", marker="o", ms=3.2, mfc=color, mec="white", mew=0.3, zorder=3)
-    directions = _draw_data_directions(axes, data, labels, limit)
-    _note_lost(axes, shown)
-    return RaysPanel(rays, tips, directions, limit)
+    roles = _sign_roles(sign_names)
+    tips, lost = _by_sign(weights, signs, "rays")
+
+    def own(i: int) -> Window:
+        return _square_window(round_up(float(np.nanmax(np.hypot(*tips(i).T[:2]), initial=0.0))))
+
+    rim = _circle(RIM)
+    size, alpha, pale = (1.6, 0.4, 0.06) if many else (3.2, 1.0, 0.55)
+    layers = [
+        SceneLayer(form="points", roles=roles, at=tips, z=3, paths=True, size=size, alpha=alpha),
+        SceneLayer(
+            form="segments", roles=[Role(role.color) for role in roles], z=2, option="rays", size=0.9,
+            at=lambda i: np.insert(tips(i), [0, 0], 0.0, axis=1), alpha=pale,
+        ),
+        SceneLayer(form="line", roles=[Role("faint")], at=fixed(rim), moves=False, rim=True, z=-2, size=0.7),
+    ]  # fmt: skip
+    if data is not None:
+        on_rim = _directions(data)
+        groups = [Role("function", "$x_k$, $y_k>0$", "^"), Role("function", "$x_k$, $y_k<0$", "v")]
+        groups.append(Role("function", "data direction", "D"))
+        layers.append(SceneLayer(form="points", roles=groups, at=fixed(on_rim), moves=False, rim=True, z=4, size=6.0))
+    return Scene(
+        title="Neurons in the plane", alternative="Neurons in the plane, by the sign of their output weight.",
+        layers=layers, window=_square_window(limit), own=own, xlabel=names[0], ylabel=names[1], zero="xy",
+        remark=lost,
+    )  # fmt: skip
 
 
-def _square(axes: Axes, limit: float, xlabel: str, ylabel: str) -> None:
-    """Make the window [-limit, limit]^2 with room for the rim's markers, and light lines through 0."""
-    axes.set_aspect("equal")
-    axes.set(xlim=(-1.22 * limit, 1.22 * limit), ylim=(-1.22 * limit, 1.22 * limit))
-    for axis, label in ((axes.xaxis, xlabel), (axes.yaxis, ylabel)):
-        set_axis_label(axis, label, (-limit, limit))
-    axes.axhline(0, color=PALETTE.faint, lw=0.7, zorder=0)
-    axes.axvline(0, color=PALETTE.faint, lw=0.7, zorder=0)
-    circle = np.linspace(0, 2 * np.pi, 181)
-    rim = 1.12 * limit
-    axes.plot(rim * np.cos(circle), rim * np.sin(circle), color=PALETTE.faint, lw=0.7, zorder=0)
+def _sign_roles(names: Mapping[int, str]) -> list[Role]:
+    return [Role("positive", names[1]), Role("negative", names[-1]), Role("unsigned", names.get(0, ""))]
 
 
-def _draw_data_directions(axes: Axes, data: ArrayLike | None, labels: ArrayLike | None, limit: float) -> list[Line2D]:
-    """Mark the directions of the data on the rim, one artist for each sign of the label."""
-    if data is None:
-        return []
-    x = np.asarray(data, dtype=np.float64)
+def _by_sign(
+    weights: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], name: str
+) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], str]]:
+    """Return functions that give neurons of a state with the numbers of their roles (m, 3), and how many are lost."""
+
+    def tips(i: int) -> NDArray[np.float64]:
+        w, shown = _finite_plane(weights(i), name)
+        sign = as_signs(signs(i), len(w))
+        return np.where(shown[:, None], np.column_stack([w, np.select([sign > 0, sign < 0], [0, 1], 2)]), np.nan)
+
+    def lost(i: int) -> str:
+        count = int(np.isnan(tips(i)).any(axis=1).sum())
+        return f"{count} not finite" if count else ""
+
+    return tips, lost
+
+
+def _square_window(limit: float) -> Window:
+    """Return the window [-limit, limit]^2 with room for the markers on the rim."""
+    return (-limit / WITHIN, limit / WITHIN, -limit / WITHIN, limit / WITHIN)
+
+
+def _directions(data: RaysData) -> NDArray[np.float64]:
+    """Return where the directions of data stand on the rim, in shares of the half-width, and their groups (n', 3)."""
+    x = np.asarray(data.x, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != 2:
         raise ValueError(f"directions need data of shape (n, 2), not {x.shape}")
-    y = np.zeros(len(x)) if labels is None else np.asarray(labels, dtype=np.float64).ravel()
+    y = np.zeros(len(x)) if data.labels is None else np.asarray(data.labels, dtype=np.float64).ravel()
     if len(y) != len(x):
         raise ValueError(f"{len(y)} labels for {len(x)} points")
     norm = np.linalg.norm(x, axis=1)
     directed = np.isfinite(norm) & (norm > 0)
-    kinds = [(y > 0, "^", "$x_k$, $y_k>0$"), (y < 0, "v", "$x_k$, $y_k<0$"), (y == 0, "D", "data direction")]
-    artists = []
-    for which, marker, name in kinds:
-        on_rim = 1.12 * limit * x[which & directed] / norm[which & directed, None]
-        if len(on_rim):
-            shape: dict[str, Any] = {"marker": marker, "ms": 6.5 if marker != "D" else 5.0, "mec": "white", "mew": 0.4}
-            artists += axes.plot(*on_rim.T, ls="none", mfc=PALETTE.function, label=name, zorder=4, **shape)
-    return artists
+    group = np.select([y > 0, y < 0], [0, 1], 2)
+    return np.column_stack([RIM * x[directed] / norm[directed, None], group[directed]])
 
 
 # Polar coordinates (Boursier et al. 2022, Fig. 6) -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PolarPanel:
-    """Artists of `draw_polar`; positions are on a disc whose outer ring, of radius 1, stands for norm `limit`."""
+def polar_scene(
+    coordinates: Callable[[int], NDArray[np.float64]], signs: Callable[[int], NDArray[np.float64]], limit: float, *,
+    states: Iterable[int] = (0,), names: tuple[str, str] = ("PC 1", "PC 2"),
+) -> Scene:  # fmt: skip
+    """Describe each neuron (m, 2) as a star at its angle and at radius inner circle + norm; `limit` is the outer ring.
 
-    stars: PathCollection
-    inner: Circle
-    rings: dict[float, Circle]
-    limit: float
-
-    def move(self, coordinates: ArrayLike, signs: ArrayLike) -> None:
-        """Put the stars where finite neurons of another state are, (m, 2), in the colours of their signs (m,)."""
-        self.stars.set_offsets(disc_positions(np.asarray(coordinates, dtype=np.float64), self.limit))
-        self.stars.set_facecolor([PALETTE.sign(s) for s in as_signs(signs, len(np.asarray(self.stars.get_offsets())))])
-
-
-@styled
-def draw_polar(
-    axes: Axes,
-    coordinates: ArrayLike,
-    signs: ArrayLike,
-    *,
-    limit: float | None = None,
-    names: tuple[str, str] = ("PC 1", "PC 2"),
-) -> PolarPanel:
-    """Draw each neuron, `coordinates` (m, 2), as a star at its angle and at radius inner circle + norm.
-
-    The inner circle is norm 0, so that directions can be read while norms are still tiny. Red: s_j = -1, purple:
-    s_j = +1. `limit` is the norm of the outer ring (default: the largest, rounded up); fix it to compare panels.
-    Neurons that are not finite are left out and counted in a note. Raises ValueError for a wrong shape.
+    The inner circle is norm 0, so that directions can be read while norms are still tiny. The labels of rings stand
+    where neurons of `states` leave room. Neurons that are not finite are left out and counted. Raises ValueError for
+    a wrong shape.
     """
-    w, shown = _finite_plane(coordinates, "polar coordinates")
-    sign, w = as_signs(signs, len(w))[shown], w[shown]
-    if limit is None:
-        limit = round_up(float(np.hypot(*w.T).max())) if len(w) else 1.0
-    inner, rings = _draw_disc(axes, limit, names)
-    at = disc_positions(w, limit)
-    away = (np.hypot(*w.T) / limit * (1 - INNER) > 0.3 * INNER).any()
-    _label_rings(axes, rings, np.arctan2(*w.T[::-1]) if away else np.empty(0))
-    size = 44 if len(shown) <= 100 else 30
-    star: dict[str, Any] = {"marker": "*", "s": size, "linewidths": 0.25, "edgecolors": "white"}
-    stars = axes.scatter(at[:, 0], at[:, 1], c=[PALETTE.sign(s) for s in sign], zorder=3, clip_on=False, **star)
-    _note_lost(axes, shown)
-    return PolarPanel(stars, inner, rings, limit)
+    tips, lost = _by_sign(coordinates, signs, "polar coordinates")
+
+    def stars(i: int) -> NDArray[np.float64]:
+        return np.column_stack([disc_positions(rows := tips(i), limit), rows[:, 2]])
+
+    states = list(states)
+    w = np.concatenate([tips(i)[:, :2] for i in states])
+    m = len(w) // max(len(states), 1)
+    ticks = MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]).tick_values(0, limit)
+    rings = [*(float(t) for t in ticks if 0 < t < 0.9 * limit), limit]
+    radii = [INNER + (1 - INNER) * norm / limit for norm in rings]
+    away = np.nan_to_num(np.hypot(*w.T) / limit * (1 - INNER)) > 0.3 * INNER
+    at = free_angle(np.arctan2(*w[away].T[::-1]), np.radians([67.5, 112.5, -67.5, -112.5, 22.5, 157.5, -22.5, -157.5]))
+    turns = np.arange(8) * np.pi / 4
+    spokes = np.column_stack([r * f(turns) for r in (INNER, 1.0) for f in (np.cos, np.sin)])
+    circles = [SceneLayer(form="line", roles=[Role("faint")], at=fixed(_circle(r)), moves=False, z=-4, size=0.7)
+               for r in radii[:-1]]  # fmt: skip
+    circles += [SceneLayer(form="line", roles=[Role("muted")], at=fixed(_circle(r)), moves=False, z=-4, size=0.8)
+                for r in (INNER, 1.0)]  # fmt: skip
+    size, alpha = (2.6, 0.5) if m > MANY_STARS else (6.6 if m <= MANY_LARGE else 5.5, 1.0)
+    roles = [role._replace(marker="*") for role in _sign_roles(SIGN_NAMES)]
+    return Scene(
+        title="Neurons by angle and norm", alternative="Neurons by angle and norm, by the sign of their output weight.",
+        layers=[
+            SceneLayer(form="points", roles=roles, at=stars, z=3, size=size, alpha=alpha),
+            SceneLayer(form="segments", roles=[Role("faint")], at=fixed(spokes), moves=False, z=-5, size=0.7),
+            *circles,
+        ],
+        window=(-1.16, 1.16, -1.16, 1.16), framed=False, remark=lost,
+        texts=[(1.14, 0.0, names[0]), (0.0, 1.1, names[1]), (0.0, 0.0, "norm\n0"),
+               *((r * np.cos(at), r * np.sin(at), format_number(norm)) for norm, r in zip(rings, radii, strict=True))],
+    )  # fmt: skip
+
+
+def _circle(radius: float) -> NDArray[np.float64]:
+    angle = np.linspace(0, 2 * np.pi, 181)
+    return radius * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def disc_positions(weights: NDArray[np.float64], limit: float) -> NDArray[np.float64]:
@@ -207,38 +226,6 @@ def disc_positions(weights: NDArray[np.float64], limit: float) -> NDArray[np.flo
     radius = INNER + (1 - INNER) * (np.hypot(weights[:, 0], weights[:, 1]) / limit)
     angle = np.arctan2(weights[:, 1], weights[:, 0])
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-
-
-def _draw_disc(axes: Axes, limit: float, names: tuple[str, str]) -> tuple[Circle, dict[float, Circle]]:
-    """Draw the inner circle, the rings of round norms, and the two axes; return the inner circle and rings by norm."""
-    axes.set_aspect("equal")
-    axes.axis("off")
-    axes.set(xlim=(-1.16, 1.16), ylim=(-1.16, 1.16))
-    for angle in np.arange(8) * np.pi / 4:
-        axes.plot(*np.outer([np.cos(angle), np.sin(angle)], [INNER, 1.0]), color=PALETTE.faint, lw=0.7, zorder=0)
-    ticks = MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10]).tick_values(0, limit)
-    rings = {}
-    for norm in [*(float(t) for t in ticks if 0 < t < 0.9 * limit), limit]:
-        edge = PALETTE.muted if norm == limit else PALETTE.faint
-        rings[norm] = Circle((0, 0), INNER + (1 - INNER) * (norm / limit), fill=False, ec=edge, lw=0.7, zorder=0)
-        axes.add_patch(rings[norm])
-    inner = Circle((0, 0), INNER, fc="#F6F6F6", ec=PALETTE.muted, lw=0.9, zorder=1)
-    axes.add_patch(inner)
-    text: dict[str, Any] = {"fontsize": SMALL + 0.5, "color": PALETTE.unsigned}
-    axes.text(1.04, 0, names[0], ha="left", va="center", **text)
-    axes.text(0, 1.04, names[1], ha="center", va="bottom", **text)
-    axes.text(0, 0, "norm\n0", ha="center", va="center", fontsize=SMALL, color=PALETTE.unsigned, zorder=2)
-    return inner, rings
-
-
-def _label_rings(axes: Axes, rings: dict[float, Circle], angles: NDArray[np.float64]) -> None:
-    """Write the norm on every ring, in the direction that the neurons at `angles` leave free."""
-    at = free_angle(angles, np.radians([67.5, 112.5, -67.5, -112.5, 22.5, 157.5, -22.5, -157.5]))
-    for norm, ring in rings.items():
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        x, y = ring.get_radius() * np.cos(at), ring.get_radius() * np.sin(at)
-        look: dict[str, Any] = {"fontsize": SMALL, "color": PALETTE.unsigned, "bbox": box, "zorder": 2}
-        axes.text(x, y, format_number(norm), ha="center", va="center", **look)
 
 
 def free_angle(angles: ArrayLike, candidates: ArrayLike) -> float:

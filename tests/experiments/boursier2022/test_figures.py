@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from dynamics_cli._bundled.experiments.boursier2022.states import (
     state_at,
 )
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Drawing
 
 from dynamics_cli.errors import InputError
@@ -89,12 +87,12 @@ def check_curve(axes: Axes, curve: LossCurve) -> None:
 def check_states(drawn: Drawing, states: list[LineState], x: np.ndarray, y: np.ndarray) -> None:
     """Every panel shows the function, the data, and the neurons whose kinks are in the window."""
     right = [axes for axes in drawn.axes if axes.get_ylabel() == NEURONS]
-    for left, twin, state in zip(drawn.axes, right, states, strict=False):
-        grid, h = lines(left)[1]
+    for twin, state in zip(right, states, strict=False):
+        grid, h = lines(twin)[0]
         np.testing.assert_allclose(h, state.function(grid))
         assert has_line(twin, x, y)
         inside = (state.kinks >= grid[0]) & (state.kinks <= grid[-1])
-        assert has_line(twin, state.kinks[inside], state.outputs[inside])
+        assert has_line(twin, *(np.where(inside, values, np.nan) for values in (state.kinks, state.outputs)))
     assert len(right) == len(states)
     assert {axes.get_ylim() for axes in right} == {right[0].get_ylim()}
 
@@ -147,7 +145,7 @@ def test_figure_4_marks_its_states_on_the_loss() -> None:
 def test_figure_5_draws_the_interpolator_over_the_last_state() -> None:
     evidence, drawn = shown("boursier2022-fig5")
     check_states(drawn, [evidence.first, evidence.last], evidence.x[:, 0], evidence.y)
-    x, y = lines(drawn.axes[1])[2]
+    x, y = lines([axes for axes in drawn.axes if axes.get_ylabel() == NEURONS][-1])[-1]
     np.testing.assert_array_equal(y, evidence.interpolator(x))
     assert "NTK interpolator" in legend(drawn)
 
@@ -252,8 +250,8 @@ def test_figure_6_draws_red_for_negative_and_purple_for_positive_output_weights(
     evidence = evidence_of(figure, SHORT)
     signs = evidence.states[0].signs
     for axes in drawing(figure, evidence).axes:
-        (stars,) = axes.collections
-        drawn = Counter(to_hex(color).upper() for color in stars.get_facecolors())
+        stars = [line for line in axes.lines if line.get_marker() == "*" and len(line.get_xdata())]
+        drawn = {line.get_markerfacecolor(): len(line.get_xdata()) for line in stars}
         assert drawn == {PALETTE.negative: int((signs < 0).sum()), PALETTE.positive: int((signs > 0).sum())}
 
 

@@ -7,70 +7,12 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from dynamics_cli.plotting.panels import inputs
+from dynamics_cli.plotting.scene import tint
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
-X, Y = np.array([-0.5, 2.0]), np.array([-1.0, 1.0])
-FRAME = {"window": inputs.default_window(X), "limits": (-2.0, 2.0), "neuron_limits": (-1.0, 1.0)}
 HALVES = [np.array([[-1, -1], [0, -1], [0, 1], [-1, 1]]), np.array([[0, -1], [1, -1], [1, 1], [0, 1]])]
 LINE = np.array([[0.0, -1.0], [0.0, 1.0]])
 WINDOW = (-1.0, 1.0, -1.0, 1.0)
-
-
-def relu(t):
-    return np.maximum(t - 0.123456, 0)
-
-
-def test_data_function_and_stars_are_where_they_belong():
-    figure, (axes,) = new_figure()
-    kinks, outputs = np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan]), np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0])
-    panel = inputs.draw_function_1d(axes, relu, X, Y, kinks=kinks, outputs=outputs, **FRAME)
-    figure.draw_without_rendering()
-    assert np.array_equal(panel.points.get_xydata(), np.column_stack([X, Y]))
-    assert panel.points.get_markerfacecolor() == PALETTE.data
-    assert panel.function.get_color() == PALETTE.function
-    assert np.array_equal(panel.stars.get_xydata(), np.column_stack([kinks[:3], outputs[:3]]))
-    assert (panel.stars.get_marker(), panel.stars.get_markerfacecolor()) == ("*", PALETTE.neurons)
-    assert panel.stars.axes is panel.neuron_axes
-    assert panel.neuron_axes is not axes
-    assert panel.neuron_axes.get_ylabel() == r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
-    assert panel.outside == 3
-    assert axes.get_xlabel() == "input $x$  (3 \N{BLACK STAR} outside)"
-    grid, values = panel.function.get_xydata().T
-    assert 0.123456 in grid  # the function is evaluated at its kinks
-    assert np.array_equal(values, relu(grid))
-    assert axes.get_xlim() == inputs.default_window(X) == (-1.125, 2.625)
-
-
-def test_data_points_are_drawn_in_the_coordinates_of_the_function():
-    figure, (axes,) = new_figure()
-    panel = inputs.draw_function_1d(axes, relu, X, Y, kinks=[0.0], outputs=[1e-7], **FRAME)
-    figure.draw_without_rendering()
-    on_screen = panel.points.get_transform().transform(panel.points.get_xydata())
-    assert on_screen == pytest.approx(axes.transData.transform(np.column_stack([X, Y])))
-
-
-def test_zeros_of_both_axes_are_level_whatever_the_scale():
-    figure, (axes,) = new_figure()
-    outputs = [3e-5, -9e-5]
-    limits, neuron_limits = inputs.common_zero(Y, outputs)
-    frame = {"window": (-1, 3), "limits": limits, "neuron_limits": neuron_limits}
-    panel = inputs.draw_function_1d(axes, relu, X, Y, kinks=[0.0, 1.0], outputs=outputs, **frame)
-    figure.draw_without_rendering()
-    height = [a.transData.transform((0, 0))[1] for a in (axes, panel.neuron_axes)]
-    assert height[0] == pytest.approx(height[1])
-    assert -1e-3 < panel.neuron_axes.get_ylim()[0] < -1e-4
-    assert panel.neuron_axes.get_ylabel().endswith("[$10^{-4}$]")
-
-
-def test_another_state_moves_the_artists_and_nothing_else():
-    figure, (axes,) = new_figure()
-    panel = inputs.draw_function_1d(axes, relu, X, Y, kinks=[0.0, 9.0], outputs=[0.5, 0.5], **FRAME)
-    panel.move(lambda t: t, [0.25], [-0.5])
-    figure.draw_without_rendering()
-    assert np.array_equal(panel.function.get_xdata(), panel.function.get_ydata())
-    assert panel.stars.get_xydata().tolist() == [[0.25, -0.5]]
-    assert (panel.outside, axes.get_xlabel()) == (0, "input $x$")
-    assert (axes.get_xlim(), axes.get_ylim(), panel.neuron_axes.get_ylim()) == (FRAME["window"], (-2, 2), (-1, 1))
 
 
 VALUES = st.lists(st.floats(-1e8, 1e8).filter(lambda v: v == 0 or abs(v) > 1e-9) | st.just(float("nan")), max_size=5)
@@ -86,37 +28,13 @@ def test_common_zero_contains_all_values_and_levels_the_zeros(left, right):
         assert all(low < v < high for v in values if np.isfinite(v))
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "kinks", "outputs"),
-    [
-        ([1.0], [2.0], [], []),
-        ([], [], [np.nan], [0.0]),
-        ([0.0, np.nan], [1.0, np.inf], [0.0, 0.0], [0.0, 0.0]),
-        ([-1.0, 1.0], [0.0, 0.0], [0.0], [np.inf]),
-    ],
-)
-def test_degenerate_input_is_drawn(x, y, kinks, outputs):
-    figure, (axes,) = new_figure()
-    inputs.draw_function_1d(axes, lambda t: np.full_like(t, np.nan), x, y, kinks=kinks, outputs=outputs, **FRAME)
-    figure.draw_without_rendering()
-    assert axes.get_ylim() == (-2, 2)
-
-
-def test_lengths_are_checked():
-    _, (axes,) = new_figure()
-    with pytest.raises(ValueError, match="data: 2 positions for 1 values"):
-        inputs.draw_function_1d(axes, relu, [0, 1], [0], kinks=[], outputs=[], **FRAME)
-    with pytest.raises(ValueError, match="neurons: 1 positions for 2 values"):
-        inputs.draw_function_1d(axes, relu, [0], [0], kinks=[0], outputs=[1, 2], **FRAME)
-
-
 def test_regions_have_the_colours_of_their_signs():
     figure, (axes,) = new_figure()
     x, y = np.array([[0.5, 0.0], [-0.5, 0.0], [-0.6, 0.1]]), np.array([1, -1, -1])
     panel = inputs.draw_regions(axes, HALVES, [0, 1], [LINE], WINDOW, x=x, y=y)
     figure.draw_without_rendering()
     fills = panel.regions.get_facecolors()[:, :3]
-    np.testing.assert_allclose(fills, [inputs.tint(PALETTE.negative), inputs.tint(PALETTE.positive)])
+    np.testing.assert_allclose(fills, [tint(PALETTE.negative), tint(PALETTE.positive)])
     np.testing.assert_array_equal(panel.lines.get_segments()[0], LINE)
     np.testing.assert_array_equal(panel.data[1].get_xydata(), x[:1])
     np.testing.assert_array_equal(panel.data[-1].get_xydata(), x[1:])
@@ -147,20 +65,9 @@ def test_the_zero_level_is_thick():
 
 
 def test_tint_and_window():
-    assert inputs.tint("#000000", 1.0) == (0, 0, 0)
-    assert inputs.tint(PALETTE.positive, 0.0) == to_rgb("white")
+    assert tint("#000000", 1.0) == (0, 0, 0)
+    assert tint(PALETTE.positive, 0.0) == to_rgb("white")
     x0, x1, y0, y1 = inputs.data_window([[1.0, 0.0], [3.0, 1.0]])
     assert x1 - x0 == pytest.approx(y1 - y0)
     assert x0 < 0
     assert x1 > 3
-
-
-def test_samples_are_over_the_data():
-    _, (axes,) = new_figure()
-    panel = inputs.draw_samples(axes, [[0.0, 0.5]], [[0.5, 0.0], [0.1, 0.2]], WINDOW)
-    assert panel.data.get_xydata().tolist() == [[0.0, 0.5]]
-    assert panel.samples.get_xydata().tolist() == [[0.5, 0.0], [0.1, 0.2]]
-    assert [handle.get_label() for handle in panel.handles] == ["data", "samples"]
-    assert (*axes.get_xlim(), *axes.get_ylim()) == WINDOW
-    with pytest.raises(ValueError, match=r"samples must have shape \(n, 2\), not \(1, 1\)"):
-        inputs.draw_samples(axes, [[0.0, 0.5]], [[0.5]], WINDOW)

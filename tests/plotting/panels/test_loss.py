@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynamics_cli.plotting.panels.loss import Plateau, draw_loss
+from dynamics_cli.plotting.panels.loss import draw_loss
 from dynamics_cli.plotting.style import PALETTE, new_figure
 
 
@@ -17,7 +17,7 @@ def axes():
 def test_curve_plateaus_and_labels(axes):
     iterations = np.arange(0, 20_001, 50)
     losses = np.where(iterations < 9000, 0.5, 0.1)
-    panel = draw_loss(axes, iterations, losses, plateaus=[Plateau(0.5, 0, 9000), Plateau(0.1, 9000, 20_000)])
+    panel = draw_loss(axes, iterations, losses, plateaus=[(0.5, 0, 9000), (0.1, 9000, 20_000)])
     assert panel.log
     assert axes.get_yscale() == "log"
     assert np.array_equal(panel.line.get_xdata(), iterations)
@@ -53,7 +53,7 @@ def test_divergence_is_marked(axes):
 @pytest.mark.parametrize("scale", ["log", "linear"])
 @pytest.mark.parametrize("time_scale", ["log", "linear"])
 def test_degenerate_losses_are_drawn(axes, losses, scale, time_scale):
-    panel = draw_loss(axes, [0, 1], losses, scale=scale, time_scale=time_scale, plateaus=[Plateau(0.0, 0, 1)])
+    panel = draw_loss(axes, [0, 1], losses, scale=scale, time_scale=time_scale, plateaus=[(0.0, 0, 1)])
     assert panel.log == (scale == "log" and max(losses) > 0)
 
 

@@ -1,0 +1,173 @@
+// @ts-check
+"use strict";
+// Scenes: pictures of one state of training, drawn from layers of numbers with roles (dynamics_cli/plotting/scene.py).
+
+/** @typedef {{form: string, moves: boolean, right: boolean, rim: boolean, option: string, size: number, hollow: boolean, alpha: number, dash: number[], shade: number[],
+ *   paths: boolean, colors: string[], markers: string[], rows: Stored, counts: Stored, columns: number}} StoredLayer */
+/** @typedef {StoredLayer & {numbers: Numbers, first: number[]}} Layer */
+
+/** Pixels of a screen to a point of paper, of lines and of markers, which are looked at from farther away. */
+const [POINT, MARKER_POINT] = [4 / 3, 1.8];
+const [OWN_SCALE, PATHS] = ["scale of this state", "paths"];
+/** More numbers of paths are not drawn before they are asked for, and more corners not at all. */
+const [MANY_STEPS, MOST_STEPS] = [60000, 30000];
+const ZERO = 128;
+/** Corners of markers of radius 1; others are circles. @type {{[marker: string]: number[][]}} */
+const MARKERS = {
+  s: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], D: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]], "^": [[0, -1], [1, 1], [-1, 1]], v: [[0, 1], [1, -1], [-1, -1]],
+  "*": Array.from({ length: 10 }, (_, k) => [Math.sin((Math.PI * k) / 5), -Math.cos((Math.PI * k) / 5)].map((c) => (k % 2 ? 0.5 : 1.2) * c)),
+};
+
+/** @param {HTMLElement} place @param {Panel} panel @returns {Promise<(k: number) => void>} */
+async function setUpScene(place, panel) {
+  /** @type {Layer[]} */
+  const layers = await Promise.all(panel.layers.map(async (/** @type {StoredLayer} */ layer) => {
+    const first = [0];
+    for (const count of await numbers(layer.counts)) first.push(first[first.length - 1] + count);
+    return { ...layer, numbers: await numbers(layer.rows), first };
+  }));
+  const own = panel.own ? await numbers(panel.own) : null;
+  const ticked = new Set(layers.filter((layer) => layer.paths && layer.numbers.length / layer.columns <= MANY_STEPS).map(() => PATHS));
+  const boxes = [...(own ? [OWN_SCALE] : []), ...(layers.some(({ paths }) => paths) ? [PATHS] : []), ...layers.map(({ option }) => option).filter(Boolean)];
+  let now = -1;
+  const toggle = (/** @type {string} */ name) => (/** @type {boolean} */ on) => {
+    if (on) ticked.add(name);
+    else ticked.delete(name);
+    draw(now);
+  };
+  if (boxes.length) place.append(make("div", { class: "settings" }, ...boxes.map((name) => ticker(name, ticked.has(name), toggle(name)))));
+  const drawing = new Drawing(place, panel.alternative, panel.square ? 1 : 0.72, { equal: panel.square, right: !!panel.right, x: panel.x, y: panel.y });
+  place.append(make("p", { class: "legend" }, ...panel.legend.map((/** @type {string[]} */ [name, sign, text]) => {
+    const key = make("span", { "aria-hidden": "true" }, sign);
+    key.style.color = `var(--${/-/.test(name) ? `series-${Number(name.slice(7)) % 7}` : name})`;
+    return make("span", {}, key, ` ${text}`);
+  })));
+  const remark = make("p", { class: "readout" });
+  if (panel.remarks.some(Boolean)) place.append(remark);
+  const draw = (/** @type {number} */ k) => {
+    now = k;
+    drawing.begin(own && ticked.has(OWN_SCALE) ? [...own.slice(4 * k, 4 * k + 4)] : panel.window);
+    const { ctx, box } = drawing;
+    drawing.inside(() => {
+      ctx.strokeStyle = color("faint");
+      ctx.lineWidth = 1;
+      if (panel.zero.includes("y")) drawing.line(box.left, drawing.py(0), box.left + box.width, drawing.py(0));
+      if (panel.zero.includes("x")) drawing.line(drawing.px(0), box.top, drawing.px(0), box.top + box.height);
+      ctx.fillStyle = color("unsigned");
+      ctx.textAlign = "center";
+      for (const [x, y, text] of panel.texts) ctx.fillText(text, drawing.px(x), drawing.py(y));
+      for (const layer of layers) {
+        if (layer.option && !ticked.has(layer.option)) continue;
+        ctx.globalAlpha = layer.alpha;
+        ctx.lineWidth = layer.size * POINT;
+        if (layer.paths && ticked.has(PATHS)) drawPaths(drawing, layer, k);
+        if (layer.form === "field" || layer.form === "classes") drawPixels(drawing, panel, layer, k);
+        else drawRows(drawing, panel, layer, k);
+        ctx.globalAlpha = 1;
+      }
+    });
+    if (panel.framed) drawing.axes(panel.right ?? undefined, panel.right_label);
+    remark.textContent = panel.remarks[k] || "\u00a0";
+  };
+  drawing.onresize = () => now >= 0 && draw(now);
+  return draw;
+}
+
+/** The colour of a role; that of several curves turns round. @param {string} role */
+function roleColor(role) {
+  return role.startsWith("series-") ? series(Number(role.slice(7))) : color(role);
+}
+
+/** Draw a line, points or segments of a state. @param {Drawing} drawing @param {Panel} panel @param {Layer} layer @param {number} k */
+function drawRows(drawing, panel, layer, k) {
+  const { ctx, box } = drawing;
+  const state = layer.moves ? k : 0;
+  const half = layer.rim ? drawing.window[1] : 1;
+  const [low, high] = layer.right ? panel.right : [0, 1];
+  const py = (/** @type {number} */ y) => (layer.right ? box.top + (1 - (y - low) / (high - low)) * box.height : drawing.py(y * half));
+  const px = (/** @type {number} */ x) => drawing.px(x * half);
+  const { numbers: rows, columns } = layer;
+  ctx.setLineDash(layer.dash);
+  layer.colors.forEach((name, role) => {
+    ctx.strokeStyle = ctx.fillStyle = roleColor(name);
+    ctx.beginPath();
+    for (let i = layer.first[state] * columns; i < layer.first[state + 1] * columns; i += columns) {
+      if (layer.colors.length > 1 && rows[i + columns - 1] !== role) continue;
+      const [x, y] = [px(rows[i]), py(rows[i + 1])];
+      if (!Number.isFinite(x + y)) continue;
+      if (layer.form === "points") drawMarker(drawing, layer, layer.markers[role], x, y);
+      else if (layer.form === "line") ctx.lineTo(x, y);
+      else {
+        ctx.moveTo(x, y);
+        ctx.lineTo(px(rows[i + 2]), py(rows[i + 3]));
+      }
+    }
+    if (layer.form !== "points") ctx.stroke();
+  });
+  ctx.setLineDash([]);
+}
+
+/** Draw a marker in the colours of the moment. @param {Drawing} drawing @param {Layer} layer @param {string} marker @param {number} x @param {number} y */
+function drawMarker(drawing, layer, marker, x, y) {
+  const { ctx } = drawing;
+  const radius = (layer.size * MARKER_POINT) / 2;
+  const [stroke, fill] = [ctx.strokeStyle, ctx.fillStyle];
+  ctx.beginPath();
+  if (MARKERS[marker]) MARKERS[marker].forEach(([a, b]) => ctx.lineTo(x + radius * a, y + radius * b));
+  else ctx.arc(x, y, radius, 0, 2 * Math.PI);
+  ctx.closePath();
+  if (layer.hollow) ctx.fillStyle = color("ground");
+  else ctx.strokeStyle = color("ground");
+  ctx.fill();
+  ctx.lineWidth = layer.hollow ? 1.2 : 0.5;
+  if (layer.hollow || (layer.size > 2 && layer.alpha === 1)) ctx.stroke();
+  [ctx.strokeStyle, ctx.fillStyle] = [stroke, fill];
+}
+
+/** Draw the ways of points up to a state, each in its colour of now. @param {Drawing} drawing @param {Layer} layer @param {number} k */
+function drawPaths(drawing, layer, k) {
+  const { ctx } = drawing;
+  const { numbers: rows, columns } = layer;
+  const m = layer.first[1];
+  const every = Math.max(1, Math.ceil((m * (layer.first.length - 1)) / MOST_STEPS));
+  ctx.save();
+  [ctx.lineWidth, ctx.globalAlpha] = [0.7, 0.45];
+  layer.colors.forEach((name, role) => {
+    ctx.strokeStyle = roleColor(name);
+    ctx.beginPath();
+    for (let j = 0; j < m; j += every) {
+      if (rows[(k * m + j) * columns + columns - 1] !== role) continue;
+      let [lastX, lastY] = [NaN, NaN];
+      for (let i = 0; i <= k; i++) {
+        const at = (i * m + j) * columns;
+        const [x, y] = [drawing.px(rows[at]), drawing.py(rows[at + 1])];
+        if (i < k && Math.abs(x - lastX) + Math.abs(y - lastY) < 1) continue;
+        if (i) ctx.lineTo(x, y);
+        else ctx.moveTo(x, y);
+        [lastX, lastY] = [x, y];
+      }
+    }
+    ctx.stroke();
+  });
+  ctx.restore();
+}
+
+/** Draw the pixels of a state over the whole window. @param {Drawing} drawing @param {Panel} panel @param {Layer} layer @param {number} k */
+function drawPixels(drawing, panel, layer, k) {
+  const [width, height] = [layer.columns, layer.first[1]];
+  const map = Object.assign(document.createElement("canvas"), { width, height });
+  const pixels = /** @type {CanvasRenderingContext2D} */ (map.getContext("2d"));
+  const image = pixels.createImageData(width, height);
+  const [weak, more] = layer.shade;
+  const names = layer.colors.map((name) => name.replace(/\d+/, (number) => String(Number(number) % 7)));
+  const shades = layer.form === "classes" ? names.map((name) => tint(name, weak))
+    : Array.from({ length: 256 }, (_, v) => tint(names[v < ZERO ? 1 : 0], v === ZERO ? 0 : weak + more * (Math.abs(v - ZERO) / (ZERO - 1))));
+  for (let i = 0, from = k * width * height; i < width * height; i++) {
+    const to = 4 * ((height - 1 - Math.floor(i / width)) * width + (i % width));
+    image.data.set([...shades[layer.numbers[from + i]], 255], to);
+  }
+  pixels.putImageData(image, 0, 0);
+  const { left, top, width: across, height: down } = drawing.box;
+  drawing.ctx.imageSmoothingEnabled = panel.framed;
+  drawing.ctx.drawImage(map, left, top, across, down);
+}

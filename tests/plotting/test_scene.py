@@ -1,0 +1,177 @@
+"""Scenes: the numbers of a state in layers, and the artists that Matplotlib makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.plotting.panels.inputs import Frame, LineNetwork, common_zero, default_window, line_scene
+from dynamics_cli.plotting.panels.neurons import INNER, RaysData, polar_scene, rays_scene
+from dynamics_cli.plotting.scene import ZERO, DrawnScene, Role, Scene, SceneLayer, draw_scene, fixed, levels, tint
+from dynamics_cli.plotting.style import MARKER, PALETTE, new_figure
+
+X, Y = np.array([-0.5, 2.0]), np.array([-1.0, 1.0])
+FRAME = Frame(default_window(X), (-2.0, 2.0), (-1.0, 1.0))
+W = np.array([[0.3, 0.4], [-0.6, 0.0], [0.0, 0.0], [0.0, -1.0]])
+SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
+
+
+def relu(t: Any) -> Any:
+    return np.maximum(t - 0.123456, 0)
+
+
+def drawn(scene: Scene, **look: Any) -> DrawnScene:
+    figure, (axes,) = new_figure()
+    made = draw_scene(axes, scene, 0, **look)
+    figure.draw_without_rendering()
+    return made
+
+
+def line(*states: LineNetwork, x: Any = X, y: Any = Y, frame: Frame = FRAME) -> Scene:
+    return line_scene(states.__getitem__, len(states[0].kinks), (x, y), frame)
+
+
+def lines(panel: DrawnScene) -> dict[str, Any]:
+    assert panel.right is not None
+    return dict(zip(("stars", "function", "data"), sorted(panel.right.lines, key=len_of_marker), strict=True))
+
+
+def len_of_marker(artist: Any) -> int:
+    return ["*", "None", MARKER].index(str(artist.get_marker()))
+
+
+def test_data_function_and_stars_are_where_they_belong() -> None:
+    kinks, outputs = np.array([-0.5, 0.123456, 2.0, 9.0, np.inf, np.nan]), np.array([0.4, -0.3, 0.1, 1.0, 1.0, 0.0])
+    panel = drawn(line(LineNetwork(relu, kinks, outputs)))
+    found = lines(panel)
+    assert np.array_equal(found["data"].get_xydata(), np.column_stack([X, Y]))
+    on_screen = found["data"].get_transform().transform(found["data"].get_xydata())
+    assert on_screen == pytest.approx(panel.axes.transData.transform(np.column_stack([X, Y])))
+    stars = found["stars"].get_xydata()
+    assert np.array_equal(stars[:3], np.column_stack([kinks[:3], outputs[:3]]))
+    assert np.isnan(stars[3:]).all()
+    colors = [found[name].get_markerfacecolor() for name in ("data", "stars")] + [found["function"].get_color()]
+    assert colors == [PALETTE.data, PALETTE.neurons, PALETTE.function]
+    assert panel.axes.get_xlabel() == "input $x$  (3 \N{BLACK STAR} outside)"
+    assert panel.right is not None
+    assert panel.right.get_ylabel() == r"neuron $\mathsf{s}_j\,\Vert w_j\Vert$"
+    grid, values = found["function"].get_xydata().T
+    assert 0.123456 in grid  # the function is evaluated at its kinks
+    assert np.array_equal(values, relu(grid))
+    assert panel.axes.get_xlim() == (-1.125, 2.625)
+    assert [handle.get_label() for handle in panel.handles] == ["data", r"estimated function $h_\theta$", "neurons"]
+
+
+def test_another_state_moves_the_artists_and_nothing_else() -> None:
+    first = LineNetwork(relu, np.array([0.0, 9.0]), np.array([0.5, 0.5]))
+    second = LineNetwork(lambda t: t, np.array([0.25, 0.5]), np.array([-0.5, 0.5]))
+    panel = drawn(line(first, second))
+    before = (panel.axes.get_xlim(), panel.axes.get_ylim())
+    panel.move(1)
+    found = lines(panel)
+    assert np.array_equal(found["function"].get_xdata(), found["function"].get_ydata())
+    assert found["stars"].get_xydata().tolist() == [[0.25, -0.5], [0.5, 0.5]]
+    assert (panel.axes.get_xlim(), panel.axes.get_ylim()) == before
+    assert panel.axes.get_xlabel() == "input $x$"
+
+
+def test_zeros_of_both_axes_are_level_whatever_the_scale() -> None:
+    outputs = np.array([3e-5, -9e-5])
+    frame = Frame((-1, 3), *common_zero(Y, outputs))
+    panel = drawn(line(LineNetwork(relu, np.array([0.0, 1.0]), outputs), frame=frame))
+    assert panel.right is not None
+    height = [axes.transData.transform((0, 0))[1] for axes in (panel.axes, panel.right)]
+    assert height[0] == pytest.approx(height[1])
+    assert panel.right.get_ylabel().endswith("[$10^{-4}$]")
+
+
+@pytest.mark.parametrize(("x", "y", "kinks", "outputs"), [
+    ([1.0], [2.0], [], []),
+    ([], [], [np.nan], [0.0]),
+    ([0.0, np.nan], [1.0, np.inf], [0.0, 0.0], [0.0, 0.0]),
+    ([-1.0, 1.0], [0.0, 0.0], [0.0], [np.inf]),
+])  # fmt: skip
+def test_degenerate_input_is_drawn(x: Any, y: Any, kinks: Any, outputs: Any) -> None:
+    net = LineNetwork(lambda t: np.full_like(t, np.nan), np.array(kinks), np.array(outputs))
+    assert drawn(line(net, x=x, y=y)).axes.get_ylim() == (-2, 2)
+
+
+def test_rays_go_from_the_origin_to_the_weights_by_sign() -> None:
+    data = RaysData(np.array([[3.0, 0.0], [0.0, -2.0], [0.0, 0.0]]), np.array([1, -1, 1]))
+    panel = drawn(rays_scene(lambda _: W, lambda _: SIGNS, 1.0, data=data))
+    tips = {line.get_markerfacecolor(): line.get_xydata() for line in panel.axes.lines if line.get_marker() == MARKER}
+    for sign, color, rays in zip((1, -1), (PALETTE.positive, PALETTE.negative), panel.axes.collections, strict=False):
+        segments = np.array(rays.get_segments())
+        assert np.array_equal(segments[:, 0], np.zeros((2, 2)))
+        assert np.array_equal(segments[:, 1], W[sign == SIGNS])
+        assert np.array_equal(tips[color][:, :2], W[sign == SIGNS])
+    rim = {line.get_marker(): line.get_xydata().tolist() for line in panel.axes.lines if len(line.get_xdata()) == 1}
+    assert rim == {"^": [pytest.approx([1.12, 0.0])], "v": [pytest.approx([0.0, -1.12])]}
+    assert panel.axes.get_aspect() == 1.0
+    assert panel.axes.get_xlim() == pytest.approx((-1.22, 1.22))
+
+
+def test_rays_of_degenerate_neurons_have_a_window_of_their_own() -> None:
+    nothing = rays_scene(lambda _: np.zeros((3, 2)), lambda _: np.array([1, 1, -1]), 5.0)
+    assert drawn(nothing, own=True).axes.get_xlim() == pytest.approx((-1.22, 1.22))
+    lost = drawn(rays_scene(lambda _: np.array([[np.nan, 1.0], [1e-9, 0.0]]), lambda _: np.array([1, 0]), 1.0))
+    assert [handle.get_label() for handle in lost.handles] == ["no output"]
+    assert "1 not finite" in lost.axes.get_xlabel()
+    none = rays_scene(lambda _: np.empty((0, 2)), lambda _: np.empty(0), 1.0, data=RaysData(np.array([[1.0, 1.0]])))
+    assert [handle.get_label() for handle in drawn(none).handles] == ["data direction"]
+
+
+def test_polar_radius_is_the_inner_circle_plus_the_norm() -> None:
+    scene = polar_scene(lambda i: W if i == 0 else -W[::-1], lambda i: SIGNS if i == 0 else -SIGNS, 2.0)
+    panel = drawn(scene)
+    stars = {line.get_markerfacecolor(): line.get_xydata() for line in panel.axes.lines if line.get_marker() == "*"}
+    for sign, color in ((1, PALETTE.positive), (-1, PALETTE.negative)):
+        expected = INNER + (1 - INNER) * np.linalg.norm(W[sign == SIGNS], axis=1) / 2.0
+        assert np.hypot(*stars[color].T) == pytest.approx(expected)
+    assert np.arctan2(*stars[PALETTE.negative].T[::-1]) == pytest.approx([np.pi, -np.pi / 2])
+    assert {text.get_text() for text in panel.axes.texts} >= {"2", "1", "PC 1", "PC 2", "norm\n0"}
+    panel.move(1)
+    moved = next(line for line in panel.axes.lines if line.get_markerfacecolor() == PALETTE.negative)
+    assert moved.get_xydata()[0] == pytest.approx([0.0, INNER + (1 - INNER) * 0.5])
+
+
+def test_polar_of_degenerate_neurons() -> None:
+    drawn(polar_scene(lambda _: np.zeros((3, 2)), lambda _: np.array([1, 1, -1]), 1.0))
+    lost = drawn(polar_scene(lambda _: np.array([[np.inf, 1.0], [1e-9, 0.0]]), lambda _: np.array([1, 0]), 1.0))
+    assert "1 not finite" in [text.get_text() for text in lost.axes.texts]
+    drawn(polar_scene(lambda _: np.empty((0, 2)), lambda _: np.empty(0), 1.0))
+
+
+@pytest.mark.parametrize(("weights", "signs", "data", "reason"), [
+    (np.zeros((3, 3)), [1, 1, 1], None, "shape"),
+    (W, [1, 1], None, "2 signs for 4 neurons"),
+    (W, SIGNS, RaysData(np.array([[1.0]])), "directions need data"),
+    (W, SIGNS, RaysData(np.eye(2), np.array([1])), "1 labels for 2 points"),
+])  # fmt: skip
+def test_shapes_are_checked(weights: Any, signs: Any, data: RaysData | None, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        drawn(rays_scene(lambda _: weights, lambda _: signs, 1.0, data=data))
+    if data is None:
+        with pytest.raises(ValueError, match=reason):
+            polar_scene(lambda _: weights, lambda _: signs, 1.0)
+
+
+def test_pixels_have_the_colours_of_their_signs_or_classes() -> None:
+    values = levels(np.array([[0.001, -2.0], [0.0, np.nan]]))
+    assert values.tolist() == [[ZERO + 1, 1], [ZERO, ZERO]]
+    assert levels(np.zeros(2)).tolist() == [ZERO, ZERO]
+    roles = [Role("positive", "above"), Role("negative", "below"), Role("ground", "zero")]
+    about: dict[str, Any] = {"title": "", "alternative": "", "window": (0.0, 1.0, 0.0, 1.0)}
+    field = SceneLayer(form="field", roles=roles, at=fixed(values), shade=(0.2, 0.4))
+    panel = drawn(Scene(layers=[field], **about))
+    pixels = np.asarray(panel.axes.images[0].get_array())
+    assert pixels[0, 1] == pytest.approx(tint(PALETTE.negative, 0.6))
+    assert pixels[1, 0] == pytest.approx(np.ones(3))
+    assert [handle.get_label() for handle in panel.handles] == ["above", "below", "zero"]
+    classes = SceneLayer(form="classes", roles=[Role(f"series-{c}", str(c)) for c in range(9)], shade=(0.5, 0.0),
+                         at=fixed(np.array([[8, 1]], np.uint8)))  # fmt: skip
+    panel = drawn(Scene(layers=[classes], **about))
+    assert np.asarray(panel.axes.images[0].get_array())[0, 0] == pytest.approx(tint(PALETTE.series[1], 0.5))
+    assert [handle.get_label() for handle in panel.handles] == ["1", "8"]
