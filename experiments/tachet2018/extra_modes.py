@@ -17,6 +17,7 @@ from .trained import (
     confidence,
     crossing,
     draw_curves,
+    if_learnt,
     largest_error,
     layers,
     mode_curve,
@@ -25,6 +26,7 @@ from .trained import (
     outputs,
     pattern_changes,
     preactivations,
+    reached,
     step,
     times,
     trained_handle,
@@ -58,7 +60,7 @@ class Evidence:
     """Random sampling at the smaller step, both classes, first seed."""
     deviations: kit.Floats
     """(steps, `DRAWS`) largest deviation of the sampled runs from the closed form, largest step first."""
-    changes: tuple[int, int]
+    changes: tuple[float, float]
     """Of activation patterns and output signs: lemma 3.1 (sampled, several points), lemma A.1 (C classes)."""
     ratio: float
     """t2* / t1* of Corollary 3.3, trained."""
@@ -85,10 +87,19 @@ def evidence(runs: kit.Runs) -> Evidence:
             order_of("classes", _classes_curves(runs["classes, coarse"]), classes),
         ),
         sampled=sampled[-1][0],
-        deviations=np.array([[max(one.error for one in pair) for pair in row] for row in sampled]),
-        changes=(pattern_changes(runs["lemma"]), pattern_changes(runs["classes"])),
+        deviations=np.array([[largest_error(pair) for pair in row] for row in sampled]),
+        changes=(
+            if_learnt(_least_confidence(runs["lemma"]), pattern_changes(runs["lemma"])),
+            if_learnt(reached(classes), pattern_changes(runs["classes"])),
+        ),
         ratio=t2 / t1,
     )
+
+
+def _least_confidence(run: kit.Run) -> float:
+    """Return the least confidence in the class of a sample in the end."""
+    data = run.dataset()
+    return float(expit(outputs(run, data.x)[-1] * data.y).min())
 
 
 def _both(run: kit.Run) -> list[Curve]:
