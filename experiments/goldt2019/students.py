@@ -254,8 +254,8 @@ def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     soft, both = found["soft"], found["both"]
     # fmt: off
     return [
-        kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least ratio "
-                  "of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
+        kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least "
+                  "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
         kit.claim("both-stays", "Trained in both layers it does not grow (K = 6 over K = 2)",
                   "abstract", kit.at_most(1.1), both[-1] / both[0]),
         kit.claim("trained-contrast", "So with K = 6 students both layers are better (both layers over soft committee; "
