@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from dynamics_cli import kit
-from dynamics_cli.theory.deep_mode import deep_logit, deep_rate, deep_time, depth_crossing
 
+from .theory.deep_mode import deep_logit, deep_rate, deep_time, depth_crossing
 from .trained import (
     Curve,
     confidence,
