@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
 from dynamics_cli.measures.linear_pieces import boundary_directions
 from dynamics_cli.measures.two_layer import outputs
 
-from .groups import ORIGIN, SMALL, Groups, Plane, draw_decisions, draw_neurons, plane, read_groups
+from .groups import LARGE, ORIGIN, SMALL, Groups, draw_decisions, draw_neurons, plane, read_groups
 from .theory.clustering import largest_bend, linear_classifier, outside_linear_regime
 
 CONFIG = "sarussi2021/gaussians.yaml"
 EPOCHS = "optimizer.epochs=100"
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Both networks."""
-
-    large: Plane
-    small: Plane
-
-
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> kit.Evidence:
     """Cut the plane along the boundaries of both networks."""
-    return Evidence(*(plane(read_groups(runs[role])) for role in ("large", "small")))
+    return kit.Evidence(**{role: plane(read_groups(runs[role])) for role in ("large", "small")})
 
 
 def outside(groups: Groups) -> float:
@@ -57,9 +47,10 @@ def share_of_directions(groups: Groups) -> float:
     return float(widths[differ].sum() / 360)
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare both boundaries with Sections 1 and 5; those of a network that does not fit yet say nothing."""
-    small, large = e.small.groups, e.large.groups
+    small: Groups = e.small.groups
+    large: Groups = e.large.groups
     small_differs, allowed = share_of_directions(small), 4 * largest_bend(*small.last) / 360
     clusters = [kit.cluster_directions(one.network[0], signs=one.network[1]).count for one in (small, large)]
     fitted = min(accuracy(small), accuracy(large))
@@ -88,7 +79,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw regions above, neurons below."""
     figure, axes = kit.new_figure(2, 2, aspect=0.88, extra_height=0.3)
     handles = []
@@ -108,5 +99,5 @@ FIGURE = kit.Figure(
         "small (b) initialisation; neurons of the two networks (c, d) by the sign of their output weight."
     ),
     configs={"small": kit.Wanted(CONFIG, (EPOCHS,)), "large": kit.Wanted(CONFIG, (EPOCHS, "initialization.scale=10"))},
-    origin=ORIGIN,
+    origin=ORIGIN, nulls=LARGE,
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,18 +70,7 @@ class DeepCurve(Curve):
         return np.array([crossing(self.t, self.P, level) for level in LEVELS])
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The curves of all depths at both steps."""
-
-    curves: list[DeepCurve]
-    coarse: list[DeepCurve]
-    steps: tuple[float, float]
-    ode: float
-    """Largest difference in P between the closed form and an ODE solver."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> kit.Evidence:
     """Compare all modes of the runs with Eq. 5."""
     fine = [run for role, run in runs.items() if "coarse" not in role]
     coarse = [run for role, run in runs.items() if "coarse" in role]
@@ -94,7 +82,7 @@ def evidence(runs: kit.Runs) -> Evidence:
             [float(one.y_theory[0])], t_eval=one.t, method="DOP853", rtol=1e-11, atol=1e-13,
         )  # fmt: skip
         differences.append(float(np.abs(expit(result.y[0]) - one.P_theory).max()))
-    return Evidence(
+    return kit.Evidence(
         curves=curves,
         coarse=[_curve(run, label) for run in coarse for label in (1, -1)],
         steps=(step(coarse[0]), step(fine[0])),
@@ -128,7 +116,7 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
     return tuple(float(np.interp(share, (0, 1), values[k : k + 2])) for values in (deep.t, deep.P))  # type: ignore[return-value]
 
 
-def _claims(e: Evidence, source: str) -> list[kit.Claim]:
+def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     """Compare the curves with Eq. 5 and what the paper says of norms, and in `source` of depth."""
     worst, coarse = (max(one.error for one in curves) for curves in (e.curves, e.coarse))
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
@@ -165,7 +153,7 @@ def _claims(e: Evidence, source: str) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def _claims_of_4(e: Evidence) -> list[kit.Claim]:
+def claims_fig4(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 4, and find from which start on it holds."""
     return [
         *_claims(e, "Section 4"),
@@ -178,7 +166,12 @@ def _claims_of_4(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def claims_fig8(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with Appendix B."""
+    return _claims(e, "Section 4, Appendix B")
+
+
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw logits and confidences, a colour per depth and norm."""
     figure, axes = kit.new_figure(2, 1, aspect=0.74, extra_height=0.25)
     lines, end = [], min(float(one.t[-1]) for one in e.curves)
@@ -205,7 +198,7 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], list[kit.Claim]]) -> kit.Figure:
+def _figure(number: int, depths: tuple[int, int]) -> kit.Figure:
     return kit.Figure(
         id=f"tachet2018-fig{number}",
         caption=(
@@ -218,8 +211,7 @@ def _figure(number: int, depths: tuple[int, int], claims: Callable[[Evidence], l
             for depth in depths
         },
         origin={"depths of Figure 8": "stated", "norms": "chosen", "u0": "chosen", "step": "chosen"},
-        evidence=evidence, claims=claims, draw=draw,
     )  # fmt: skip
 
 
-FIGURES = kit.by_id(_figure(4, (2, 4), _claims_of_4), _figure(8, (4, 8), lambda e: _claims(e, "Section 4, Appendix B")))
+FIGURES = kit.by_id(_figure(4, (2, 4)), _figure(8, (4, 8)))

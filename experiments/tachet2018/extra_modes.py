@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import expit
 
@@ -44,30 +42,13 @@ DELTA = 0.02
 COARSE = ("optimizer.lr=0.01", "optimizer.iterations=2400", "record.snapshots.interval=4")
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Curves by what they show."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Compare every run with its closed form.
 
-    layer: list[Curve]
-    """A.4: three neurons on D_1, two on D_2."""
-    orthogonal: list[Curve]
-    """A.7: m = 1, 2, 4, 8 points."""
-    classes: list[Curve]
-    """A.2: three classes."""
-    orders: tuple[float, float, float]
-    """Order of convergence in the step: A.4, A.7, A.2."""
-    sampled: list[Curve]
-    """Random sampling at the smaller step, both classes, first seed."""
-    deviations: kit.Floats
-    """(steps, `DRAWS`) largest deviation of the sampled runs from the closed form, largest step first."""
-    changes: tuple[float, float]
-    """Of activation patterns and output signs: lemma 3.1 (sampled, several points), lemma A.1 (C classes)."""
-    ratio: float
-    """t2* / t1* of Corollary 3.3, trained."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Compare every run with its closed form."""
+    `orders` of convergence are of A.4, A.7, A.2; `sampled` has both classes of the first seed at the smaller step;
+    `deviations` (steps, `DRAWS`) are the largest from the closed form; `changes` of activation patterns and output
+    signs belong to Lemmas 3.1 and A.1; `ratio` is t2* / t1* of Corollary 3.3, trained.
+    """
     layer, classes = _layer_curves(runs["layer"]), _classes_curves(runs["classes"])
     orthogonal = [_orthogonal_curve(runs[f"m = {m}"]) for m in POINTS]
     sampled = [[_both(one) for one in replicas_of(runs[f"sampled {lr}"])] for lr in STEPS]
@@ -77,7 +58,7 @@ def evidence(runs: kit.Runs) -> Evidence:
         sizes = step(runs[f"{role}, coarse"]), step(runs[role])
         return order(max(one.error for one in coarse), max(one.error for one in fine), sizes)
 
-    return Evidence(
+    return kit.Evidence(
         layer=layer,
         orthogonal=orthogonal,
         classes=classes,
@@ -165,7 +146,7 @@ def _overlay(id_: str, what: str, source: str, curves: list[Curve], power: float
     ]  # fmt: skip
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Lemmas 3.1 and A.1, Theorem 3.2, Corollary 3.3 and Appendices A.2, A.4, A.7."""
     rates = np.array([_rate(one) for one in e.orthogonal])
     mean = e.deviations.mean(axis=1)
@@ -197,7 +178,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw four panels of confidences."""
     figure, axes = kit.new_figure(2, 2, width=kit.TEXT_WIDTH, aspect=0.78)
     panels = (
