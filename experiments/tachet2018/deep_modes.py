@@ -118,7 +118,7 @@ def overtaking(shallow: DeepCurve, deep: DeepCurve) -> tuple[float, float]:
 
 def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     """Compare the curves with Eq. 5 and what the paper says of norms, and in `source` of depth."""
-    worst, coarse = (max(one.error for one in curves) for curves in (e.curves, e.coarse))
+    worst, coarse = (largest_error(curves) for curves in (e.curves, e.coarse))
     pairs = list(zip(e.curves[::2], e.curves[1::2], strict=True))  # norms 1 and 2 of each depth
     shallow, deep = pairs[0], pairs[-1]
     N, M = shallow[0].depth, deep[0].depth
@@ -128,7 +128,7 @@ def _claims(e: kit.Evidence, source: str) -> list[kit.Claim]:
     exact = [2.0 ** (-2.0 / N), 2.0 ** (2.0 / M - 2.0 / N)]
     return [
         kit.claim("overlay", "Trained deep diagonal networks follow Eq. 5 (largest |P_train - P_theory|, both classes)",
-                  "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), largest_error(e.curves)),
+                  "Section 4, Eqs. 5, 25; limit of small steps", kit.at_most(1e-3), worst),
         kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method", kit.near(1.0, 0.1), order(coarse, worst, e.steps)),
         kit.claim("sigmoidal", "A sigmoidal shape appears here too (trained curves of four that are convex, then "

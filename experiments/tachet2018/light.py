@@ -162,7 +162,7 @@ CATS_AND_DOGS = kit.Figure(
         "size, width, batch, epochs": "chosen",
         "initial weights": "chosen",
     },
-    substitute="tachet2018-table2-digits",
+    nulls={"no light": ("dataset.light_effect=false",)}, substitute="tachet2018-table2-digits",
 )  # fmt: skip
 DIGITS = replace(
     CATS_AND_DOGS,

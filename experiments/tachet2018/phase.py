@@ -28,6 +28,7 @@ from .trained import (
     ode_check,
     order,
     outputs,
+    reached,
     sigmoidal,
     step,
     times,
@@ -200,7 +201,7 @@ def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
                   largest_error(curves)),
         kit.claim("first-order", "and deviate in proportion to the step (power of the step)",
                   "gradient descent is Euler's method of Eqs. 12 and 16", kit.near(1.0, 0.1),
-                  order(coarse, max(one.error for one in curves), e.diagram.steps)),
+                  order(coarse, largest_error(curves), e.diagram.steps)),
         kit.claim("sigmoidal", "All classification curves are sigmoidal: slow, then faster, then saturating (trained "
                   "curves of six that are convex, then concave)", "Abstract; Section 3.2, Figure 2 right",
                   kit.exactly(len(curves)), sum(sigmoidal(one.t, one.P) for one in curves)),
@@ -328,7 +329,7 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
                   largest_error(curves)),
         kit.claim("first-order", "and deviate in proportion to the step until the margin is near (power of the step, "
                   "outputs below 0.9)", "gradient descent is Euler's method of Eq. 26", kit.near(1.0, 0.1),
-                  order(_before_margin(e.diagram.coarse), _before_margin(curves), steps)),
+                  order(_before_margin(e.diagram.coarse), if_learnt(reached(curves), _before_margin(curves)), steps)),
         kit.claim("sigmoidal", "The curves are hard sigmoids: ever faster until the output stops (trained curves of "
                   "six)", "Section 5, C.1", kit.exactly(len(curves)), sum(sigmoidal(one.t, one.P) for one in curves)),
         kit.claim("stops",

@@ -200,7 +200,7 @@ def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
 
 def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 and the caption."""
-    fine, coarse = (max(one.error for one in runs) for runs in (e.three, e.coarse))
+    fine, coarse = (largest_error(runs[:2], runs[2:]) for runs in (e.three, e.coarse))
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [

@@ -141,7 +141,7 @@ def claims_of_both(e: Evidence) -> list[kit.Claim]:
                   "Section 6, Eq. 8; limit of small steps", kit.at_most(1e-3), worst(e, lambda one: one.error)),
         kit.claim("first-order", "and deviate in proportion to the step (power of the step, lambda = 0.5)",
                   "gradient descent is Euler's method of Eq. 8", kit.near(1.0, 0.1),
-                  order(coarse.error, e.fine[0].error, (coarse.step, e.fine[0].step))),
+                  order(coarse.error, worst(e, lambda one: e.fine[0].error), (coarse.step, e.fine[0].step))),
         kit.theory("invariant", "alpha^2 + beta^2 - z^2 is conserved (largest drift)",
                    "Eq. 8", kit.at_most(1e-8), max(one.drift for one in e.fine)),
     ]  # fmt: skip
