@@ -66,8 +66,8 @@ PAPERS: dict[str, PaperEntry] = {
         "NeurIPS 2019, arXiv:1906.08632",
         {
             "goldt2019-dynamics": FigureEntry("Online learning beside its ODE", 8, "goldt2019.students"),
-            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 4, "goldt2019.students"),
-            "goldt2019-overparam": FigureEntry("Final error against the number of students", 3, "goldt2019.students"),
+            "goldt2019-size": FigureEntry("Deviation from the ODE against the dimension", 6, "goldt2019.students"),
+            "goldt2019-overparam": FigureEntry("Final error against the number of students", 13, "goldt2019.students"),
         },
     ),
     "gromov2023": PaperEntry(

@@ -2,60 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dynamics_cli import kit
+from dynamics_cli.runs.replica import replicas_of
 
 from .theory.order_parameters import Order, integrate, measured, predicted
 
 CONFIG = "goldt2019/online.yaml"
-INPUTS = 300
-"""N of the dynamics."""
-LARGER = (f"dataset.dim={INPUTS}", f"dataset.n={100 * INPUTS}", f"optimizer.lr={0.5 / INPUTS!r}")
-FULL = ("dataset.dim=784", "dataset.n=1000",
-        "optimizer={kind: sgd, batch_size: 1, samples: fresh, lr: 6.377551e-4, iterations: 784000}")  # fmt: skip
-"""The released N, to alpha = 1000; samples are drawn as they are needed."""
-DYNAMICS = {"K = 2": LARGER, "K = 4, noise": (*LARGER, "architecture.width=4", "dataset.noise=0.1")}
-SIZES, SEEDS = (25, 50, 100, 200), range(6)
-MORE_SIZES, MORE_SEEDS = (25, 50, 100, 200, 400, 800), range(24)
-"""Of `--preset full`."""
-ETA, ALPHA = 0.5, 5
-TEACHERS, STUDENTS = 2, (2, 3, 4, 6)
+ETA, TEACHERS = 0.5, 2
+"""Step and M of the trained networks."""
+NOISY = ("architecture.width=4", "dataset.noise=0.1")
+SIZES, MORE_SIZES = (25, 50, 100, 200), (25, 50, 100, 200, 400, 800)
+STUDENTS = (2, 3, 4, 6)
+BOTH = ("architecture.train_output=true", "initialization.output_value=null")
+"""Both layers learn; output weights start as standard Gaussians."""
+TRAINED_NOISE = 0.1
+"""Of the labels of networks that are trained to their final errors."""
 SMALL, NOISE = 0.01, 0.01
-"""Step and noise of the final errors."""
+"""Step and noise of the final errors by the ODE from informed starts."""
 LATE = 3e4
-"""Time at which final errors are read."""
+"""Time at which those are read."""
 FLOOR = 1e-10
 """Smaller test errors are the rounding and the tolerance of the integration, and are not drawn."""
-ORIGIN: dict[str, kit.Origin] = {"model, rule of learning": "released", "sizes, steps, lengths": "chosen"}
+ORIGIN: dict[str, kit.Origin] = {
+    "model, rule of learning, Gaussian weights": "released", "step 0.5, M = 2": "released",
+    "N, noise, lengths, teachers": "chosen",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Test error of a trained student, and of the ODE from its start."""
-
-    name: str
-    alpha: kit.Floats
-    """(T,) steps / N."""
-    error: kit.Floats
-    exact: kit.Floats
-    R: kit.Floats
-    """(T, K M) `v_k R_km` of the trained student."""
-    overlaps_ode: kit.Floats
-
-
-def curve(name: str, run: kit.Run) -> Curve:
-    """Read a run, and integrate from its first state."""
+def curve(run: kit.Run, name: str = "") -> kit.Evidence:
+    """Return test errors and `v_k R_km` of a run, and of the ODE from its first state, at its T snapshots."""
     seen = measured(run)
     exact = predicted(run, seen[0])
-    alpha = np.asarray(run.snapshot_iterations, np.float64) / run.config.dataset.dim  # type: ignore[attr-defined]
     errors = [np.array([one.error for one in orders]) for orders in (seen, exact)]
     overlaps = [np.array([(one.v[:, None] * one.R).ravel() for one in orders]) for orders in (seen, exact)]
-    return Curve(name, alpha, *errors, *overlaps)
+    return kit.Evidence(
+        name=name, alpha=np.asarray(run.snapshot_iterations, np.float64) / run.config.dataset.dim,  # type: ignore[attr-defined]
+        error=errors[0], exact=errors[1], R=overlaps[0], R_ode=overlaps[1], end=seen[-1],
+    )  # fmt: skip
 
 
 def plateau(K: int) -> tuple[float, float]:
@@ -75,13 +62,17 @@ def plateau_theory(K: int) -> tuple[float, float]:
     return float(error), float(1 / np.sqrt(K * (2 * K - 1)))
 
 
+def unit(eta: float, noise: float) -> float:
+    """Return the final test error of K = M students for small steps, by the noise of the gradient."""
+    return float(eta * noise**2 * TEACHERS / (2 * np.pi * np.sqrt(3)))
+
+
 def final_error(K: int, *, shared: bool, eta: float = SMALL) -> float:
     """Return the final test error of K students that know M teachers at a step, in units of that of K = M.
 
     The others start at 0 with output weight 1, which stays (soft committee), or share teachers, and all learn.
     """
     M = TEACHERS
-    unit = eta * NOISE**2 * M / (2 * np.pi * np.sqrt(3))
     if shared:
         owner = np.arange(K) % M
         R = np.eye(M)[owner]
@@ -90,41 +81,67 @@ def final_error(K: int, *, shared: bool, eta: float = SMALL) -> float:
         known = np.array([1.0] * M + [1e-9] * (K - M))
         start = Order(np.diag(known**2), np.eye(K, M), np.eye(M), np.ones(K), np.ones(M))
     end = integrate(start, [0.0, LATE * SMALL / eta], eta, eta_v=eta if shared else 0.0, sigma=NOISE)[-1]
-    return float(end.error / unit)
+    return end.error / unit(eta, NOISE)
 
 
-def evidence_of_dynamics(runs: kit.Runs) -> tuple[list[Curve], dict[int, tuple[float, float]]]:
+def evidence_dynamics(runs: kit.Runs) -> kit.Evidence:
     """Read both runs; plateaus by the ODE."""
-    return [curve(role, run) for role, run in runs.items()], {K: plateau(K) for K in (2, 3)}
+    return kit.Evidence(
+        curves=[curve(run, role) for role, run in runs.items()], plateaus={K: plateau(K) for K in (2, 3)}
+    )
 
 
-def claims_of_dynamics(e: tuple[list[Curve], dict[int, tuple[float, float]]]) -> list[kit.Claim]:
-    """Compare with the ODE and its plateau."""
-    curves, plateaus = e
-    ends = [float(np.mean((one.error / one.exact)[(one.alpha >= 10) & (one.alpha <= 100)])) for one in curves]
+def follows(one: kit.Evidence) -> float:
+    """Return the mean ratio of the test error to the ODE's, alpha 10 to 100; NaN unless it fell to half by then.
+
+    A student that stays where it starts follows the ODE, too.
+    """
+    there = (one.alpha >= 10) & (one.alpha <= 100)
+    if not there.any() or one.error[there][0] > 0.5 * one.error[0]:
+        return float("nan")
+    return float(np.mean((one.error / one.exact)[there]))
+
+
+def alignment(end: Order) -> float:
+    """Return the least cosine of a student with its nearest teacher; 0 where two students have the same."""
+    cosines = np.abs(end.R) / np.sqrt(np.outer(np.diag(end.Q), np.diag(end.T)))
+    own = cosines.argmax(axis=1)
+    return float(cosines.max(axis=1).min()) if len(set(own.tolist())) == len(own) else 0.0
+
+
+def claims_dynamics(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with the ODE, its plateau, and the specialisation that ends it."""
+    first = e.curves[0]
     # fmt: off
     return [
         kit.claim("ode", "Online learning follows the ODE (test error over its, mean over alpha 10 to 100, the worse)",
-                  "ODE of the order parameters", kit.around(1.0), max(ends, key=lambda one: abs(np.log(one)))),
+                  "ODE of the order parameters", kit.around(1.0),
+                  max((follows(one) for one in e.curves), key=lambda one: abs(np.log(one)))),
+        kit.claim("specialises", "Then the students specialise and learn the teacher, K = M = 2 without noise (last "
+                  "test error over that of the plateau)", "Saad and Solla 1995", kit.at_most(1e-4),
+                  first.error[-1] / plateau_theory(2)[0]),
+        kit.claim("one-each", "Each student finds a teacher of its own (least cosine with it, K = M = 2)",
+                  "Saad and Solla 1995", kit.at_least(0.99), alignment(first.end)),
         *(kit.theory(f"plateau-{K}", f"Symmetric plateau, K = M = {K}, small step (test error of the ODE over theory)",
                      "Saad and Solla 1995", kit.near(1.0, 0.05), found[0] / plateau_theory(K)[0])
-          for K, found in plateaus.items()),
+          for K, found in e.plateaus.items()),
         *(kit.theory(f"plateau-R-{K}", f"and its overlap with the teacher, K = M = {K} (over theory)",
                      "Saad and Solla 1995", kit.near(1.0, 0.05), found[1] / plateau_theory(K)[1])
-          for K, found in plateaus.items()),
+          for K, found in e.plateaus.items()),
         kit.finding("overlaps", "Largest difference of an overlap with the teacher from the ODE, alpha <= 100", "",
-                    max(float(np.abs(one.R - one.overlaps_ode)[one.alpha <= 100].max()) for one in curves)),
-        *(kit.finding(f"deviation-{k}", f"Median relative deviation from the ODE, {one.name}", "",
-                      float(np.median(np.abs(one.error / one.exact - 1)))) for k, one in enumerate(curves)),
+                    max(float(np.abs(one.R - one.R_ode)[one.alpha <= 100].max()) for one in e.curves)),
+        *(kit.finding(f"exit-{name}", f"The test error of K = M = 2 falls below half the plateau at alpha, {name}", "",
+                      first.alpha[np.argmax(errors < plateau_theory(2)[0] / 2)])
+          for name, errors in (("trained", first.error), ("ode", first.exact))),
     ]
     # fmt: on
 
 
-def draw_dynamics(e: tuple[list[Curve], dict[int, tuple[float, float]]]) -> kit.Drawing:
+def draw_dynamics(e: kit.Evidence) -> kit.Drawing:
     """Draw test errors and the overlaps of the first run, crosses trained, lines the ODE."""
     figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
     handles: list[kit.Artist] = []
-    for k, one in enumerate(e[0]):
+    for k, one in enumerate(e.curves):
         (dots,) = axes[0].plot(one.alpha[1:], one.error[1:], "x", ms=4, color=kit.SERIES[k], label=one.name)
         axes[0].plot(one.alpha[1:], one.exact[1:], color=kit.SERIES[k])
         handles.append(dots)
@@ -132,10 +149,10 @@ def draw_dynamics(e: tuple[list[Curve], dict[int, tuple[float, float]]]) -> kit.
     value.set_label("plateau, small steps, K = M = 2")
     axes[0].set(xscale="log", yscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel=r"test error $\epsilon$")
     axes[0].set_ylim(bottom=max(FLOOR, axes[0].get_ylim()[0]))
-    first = e[0][0]
+    first = e.curves[0]
     for j in range(first.R.shape[1]):
         axes[1].plot(first.alpha[1:], first.R[1:, j], "x", ms=4, color=kit.SERIES[j])
-        axes[1].plot(first.alpha[1:], first.overlaps_ode[1:, j], color=kit.SERIES[j])
+        axes[1].plot(first.alpha[1:], first.R_ode[1:, j], color=kit.SERIES[j])
     axes[1].set(xscale="log", xlabel=r"$\alpha$ = steps / $N$", ylabel="overlaps $v_kR_{km}$")
     kit.panel_label(axes[0], 0, "Test error")
     kit.panel_label(axes[1], 1, f"Overlaps, {first.name}")
@@ -144,51 +161,74 @@ def draw_dynamics(e: tuple[list[Curve], dict[int, tuple[float, float]]]) -> kit.
     return figure
 
 
-def evidence_of_size(runs: kit.Runs) -> dict[int, float]:
-    """Return the root mean square over times and seeds of the difference of test errors by size."""
-    gaps: dict[int, list[kit.Floats]] = {}
-    for role, run in runs.items():
-        one = curve(role, run)
-        gaps.setdefault(int(run.config.dataset.dim), []).append(one.error - one.exact)  # type: ignore[attr-defined]
-    return {N: float(np.sqrt(np.mean(np.square(np.concatenate(gaps[N]))))) for N in sorted(gaps)}
+def fitted(sizes: kit.Floats, squares: kit.Floats) -> tuple[float, float]:
+    """Return slope and intercept of the line through the logarithms of the root mean squares (S, R) over R teachers."""
+    slope, constant = np.polyfit(np.log(sizes), np.log(np.sqrt(squares.mean(axis=1))), 1)
+    return float(slope), float(constant)
 
 
-def claims_of_size(rms: dict[int, float]) -> list[kit.Claim]:
-    """Compare with fluctuations of the size 1 / sqrt(N)."""
-    slope = float(np.polyfit(np.log(list(rms)), np.log(list(rms.values())), 1)[0])
+def evidence_size(runs: kit.Runs) -> kit.Evidence:
+    """Return mean square differences of test errors from the ODE (S, R), S sizes and R teachers, and the fitted line.
+
+    The standard error of the slope is that of leaving out one teacher at a time (jackknife).
+    """
+    sizes = np.array([run.config.dataset.dim for run in runs.values()], np.float64)  # type: ignore[attr-defined]
+    curves = [[curve(one) for one in replicas_of(run)] for run in runs.values()]
+    squares = np.array([[np.mean((one.error - one.exact) ** 2) for one in row] for row in curves])
+    R = squares.shape[1]
+    without = [fitted(sizes, np.delete(squares, k, axis=1))[0] for k in range(R)]
+    fell = np.array([[one.error[-1] / one.error[0] for one in row] for row in curves])
+    return kit.Evidence(
+        sizes=sizes, rms=np.sqrt(squares.mean(axis=1)), line=fitted(sizes, squares), fell=float(np.median(fell)),
+        error=float(np.sqrt((R - 1) * np.var(without))),
+    )  # fmt: skip
+
+
+def claims_size(e: kit.Evidence) -> list[kit.Claim]:
+    """Compare with fluctuations of the size 1 / sqrt(N); students that did not learn have none to compare."""
     # fmt: off
     return [
         kit.claim("slope", "Deviations from the ODE vanish as 1 / sqrt(N) (power of N)",
-                  "Theorem on the limit of many inputs", kit.Interval(-0.65, -0.35), slope),
-        *(kit.finding(f"rms-{N}", f"Root mean square deviation of the test error, N = {N}", "", one)
-          for N, one in rms.items()),
+                  "Theorem on the limit of many inputs", kit.Interval(-0.65, -0.35),
+                  e.line[0] if e.fell < 0.5 else np.nan),
+        kit.finding("slope-error", "Standard error of that power", "", e.error),
+        *(kit.finding(f"rms-{N:g}", f"Root mean square deviation of the test error, N = {N:g}", "", one)
+          for N, one in zip(e.sizes, e.rms, strict=True)),
     ]
     # fmt: on
 
 
-def draw_size(rms: dict[int, float]) -> kit.Drawing:
-    """Draw the deviation against N."""
+def draw_size(e: kit.Evidence) -> kit.Drawing:
+    """Draw the deviation against N with the fitted line."""
     figure, (axes,) = kit.new_figure(1, 1, extra_height=0.2)
-    sizes, last = np.array(list(rms), np.float64), list(rms.values())[-1]
-    (dots,) = axes.plot(sizes, list(rms.values()), kit.MARKER, color=kit.SERIES[0], label="simulation less ODE")
-    look: dict[str, Any] = {"color": "black", "label": r"$N^{-1/2}$"}
-    (line,) = axes.plot(sizes, last * (sizes / sizes[-1]) ** -0.5, ls="--", lw=0.9, **look)
+    (dots,) = axes.plot(e.sizes, e.rms, kit.MARKER, color=kit.SERIES[0], label="simulation less ODE")
+    slope, constant = e.line
+    label = rf"fit, $N^{{{slope:.2f}\pm{e.error:.2f}}}$"
+    (line,) = axes.plot(e.sizes, np.exp(constant) * e.sizes**slope, color="black", ls="--", lw=0.9, label=label)
     axes.set(xscale="log", yscale="log", xlabel="input dimension $N$", ylabel=r"rms of $\epsilon-\epsilon_{\rm ODE}$")
-    axes.set_xticks(sizes, labels=[str(N) for N in rms])
+    axes.set_xticks(e.sizes, labels=[f"{N:g}" for N in e.sizes])
     axes.set_xticks([], minor=True)
     kit.figure_legend(figure, [dots, line])
     return figure
 
 
-def evidence_of_overparam(runs: kit.Runs) -> tuple[list[float], list[float], list[float]]:
-    """Return the final errors of soft committees, of students that learn both layers, of committees at half the step.
+def evidence_overparam(runs: kit.Runs) -> kit.Evidence:
+    """Return final errors in units of the formula for K = M at their own step.
 
-    All are in units of the formula for K = M at their own step.
+    By the ODE from informed starts those of soft committees, of both layers, of committees at half the step; and those
+    of the networks trained from random starts, `layers` -> (K, R), means over the last quarter of the training.
     """
-    return (
-        [final_error(K, shared=False) for K in STUDENTS],
-        [final_error(K, shared=True) for K in STUDENTS],
-        [final_error(K, shared=False, eta=SMALL / 2) for K in STUDENTS],
+    trained: dict[str, list[list[float]]] = {"soft": [], "both": []}
+    for role, run in runs.items():
+        last, size = 3 * len(run.snapshot_iterations) // 4, unit(ETA, TRAINED_NOISE)
+        trained[role.split(",")[0]].append(
+            [float(np.mean([state.error for state in measured(one)[last:]])) / size for one in replicas_of(run)]
+        )
+    return kit.Evidence(
+        committee=[final_error(K, shared=False) for K in STUDENTS],
+        both=[final_error(K, shared=True) for K in STUDENTS],
+        halved=[final_error(K, shared=False, eta=SMALL / 2) for K in STUDENTS],
+        trained={layers: np.array(rows) for layers, rows in trained.items()},
     )
 
 
@@ -200,75 +240,119 @@ def expected(K: int, *, shared: bool) -> float:
     return float(np.mean(1 / counts))
 
 
-def claims_of_overparam(e: tuple[list[float], list[float], list[float]]) -> list[kit.Claim]:
+def medians(trained: Mapping[str, kit.Floats]) -> dict[str, kit.Floats]:
+    """Return the medians (K,) over the teachers; NaN unless all are below the plateau, where students specialise."""
+    values = {layers: np.median(rows, axis=1) for layers, rows in trained.items()}
+    left = max(one.max() for one in values.values()) * unit(ETA, TRAINED_NOISE) < plateau_theory(TEACHERS)[0]
+    return {layers: one if left else np.full_like(one, np.nan) for layers, one in values.items()}
+
+
+def claims_overparam(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the abstract and with gradient noise at the minimum."""
-    committee, both, halved = e
     formula = [expected(K, shared=False) for K in STUDENTS]
+    found = medians(e.trained)
+    soft, both = found["soft"], found["both"]
     # fmt: off
     return [
+        kit.claim("soft-grows", "Trained soft committees: the final error grows with every further student (least "
+                  "ratio of medians, K = 2, 3, 4, 6)", "abstract", kit.more_than(1), np.min(soft[1:] / soft[:-1])),
+        kit.claim("both-stays", "Trained in both layers it does not grow (K = 6 over K = 2)",
+                  "abstract", kit.at_most(1.1), both[-1] / both[0]),
+        kit.claim("trained-contrast", "So with K = 6 students both layers are better (both layers over soft committee; "
+                  "at most the formula of the soft committee, inverted)", "abstract", kit.at_most(1 / formula[-1]),
+                  both[-1] / soft[-1]),
         *(kit.theory(f"committee-{K}", "Soft committee: the final error is linear in K - M to first order in the step "
                      f"(excess over the formula, over that at half the step, K = {K})", "abstract; eta sigma^2 "
                      "/ (2 pi) (K - M + M / sqrt 3) + O(eta^2)", kit.near(2, 0.2), (one / line - 1) / (half / line - 1))
-          for K, one, half, line in zip(STUDENTS, committee, halved, formula, strict=True)),
-        *(kit.finding(f"over-{K}", f"Soft committee: final error over the formula, K = {K}", "abstract", one / line)
-          for K, one, line in zip(STUDENTS, committee, formula, strict=True)),
+          for K, one, half, line in zip(STUDENTS, e.committee, e.halved, formula, strict=True)),
         *(kit.theory(f"both-{K}", f"Both layers: students share teachers, the error falls (over the formula, K = {K})",
-                     "abstract; th0 / Z", kit.near(1.0, 0.05), found / expected(K, shared=True))
-          for K, found in zip(STUDENTS, both, strict=True)),
+                     "abstract; th0 / Z", kit.near(1.0, 0.05), one / expected(K, shared=True))
+          for K, one in zip(STUDENTS, e.both, strict=True)),
         kit.theory("contrast", "With more students the error of both layers does not grow (K = 6 over K = 2)",
-                   "abstract", kit.at_most(1.1), both[-1] / both[0]),
+                   "abstract", kit.at_most(1.1), e.both[-1] / e.both[0]),
+        *(kit.finding(f"{layers}-{K}-trained", f"Trained, {name}: final error over the formula for K = M, K = {K}",
+                      "abstract", one)
+          for layers, name in (("soft", "soft committee"), ("both", "both layers"))
+          for K, one in zip(STUDENTS, found[layers], strict=True)),
     ]
     # fmt: on
 
 
-def draw_overparam(e: tuple[list[float], list[float], list[float]]) -> kit.Drawing:
-    """Draw final errors against K with the formulas."""
-    figure, (axes,) = kit.new_figure(1, 1, extra_height=0.3)
-    handles = []
-    for k, (values, shared, name) in enumerate(((e[0], False, "soft committee"), (e[1], True, "both layers"))):
-        handles += axes.plot(STUDENTS, values, kit.MARKER, color=kit.SERIES[k], label=f"ODE, {name}")
-        line = [expected(K, shared=shared) for K in STUDENTS]
-        handles += axes.plot(STUDENTS, line, color=kit.SERIES[k], lw=1.0, label=f"formula, {name}")
-    axes.set(xlabel="students $K$ ($M=2$)", ylabel=r"final error / that of $K=M$", ylim=(0, None), xticks=STUDENTS)
-    kit.figure_legend(figure, handles, columns=2)
+def draw_overparam(e: kit.Evidence) -> kit.Drawing:
+    """Draw trained networks from random starts on the left, the ODE from informed starts with its formulas right."""
+    figure, axes = kit.new_figure(2, 1, aspect=0.8, extra_height=0.3)
+    handles: list[kit.Artist] = []
+    for k, (layers, name) in enumerate((("soft", "soft committee"), ("both", "both layers"))):
+        color, rows = kit.SERIES[k], e.trained[layers]
+        axes[0].plot(np.repeat(STUDENTS, rows.shape[1]), rows.ravel(), "x", ms=4, color=color)
+        handles += axes[0].plot(STUDENTS, np.median(rows, axis=1), color=color, lw=1.0, label=name)
+        axes[1].plot(STUDENTS, e.both if layers == "both" else e.committee, kit.MARKER, color=color)
+        axes[1].plot(STUDENTS, [expected(K, shared=layers == "both") for K in STUDENTS], color=color, ls="--", lw=1.0)
+    for k, (panel, title) in enumerate(zip(axes, ("trained, random starts", "ODE, informed starts"), strict=True)):
+        panel.set(xlabel="students $K$ ($M=2$)", xticks=STUDENTS)
+        kit.panel_label(panel, k, title)
+    axes[0].set(ylabel="final error / formula for $K=M$", yscale="log")
+    axes[1].set_ylim(0, None)
+    looks = (("trained, each teacher", "x", "none"), ("ODE", kit.MARKER, "none"), ("formula, small steps", "", "--"))
+    for label, marker, style in looks:
+        handles += axes[0].plot([], [], marker=marker, ls=style, color="black", lw=1.0, ms=4, label=label)
+    kit.figure_legend(figure, handles, columns=3)
     return figure
 
 
-def _sizes(sizes: Sequence[int], seeds: Sequence[int]) -> dict[str, kit.Wanted]:
+def _online(N: int, alpha: int, *changes: str, every: int = 0, replicas: int = 1) -> kit.Wanted:
+    """Return a student of `N` inputs, trained on `alpha N` new samples."""
+    schedule = (
+        f"optimizer={{kind: sgd, batch_size: 1, samples: fresh, lr: {ETA / N!r}, iterations: {alpha * N}}}",
+        "dataset.n=1000", f"dataset.dim={N}",
+    )  # fmt: skip
+    recorded = (f"record.snapshots={{kind: every, interval: {every}}}",) if every else ()
+    return kit.Wanted(CONFIG, (*schedule, *recorded, *changes), replicas)
+
+
+def _dynamics(N: int, alpha: int) -> dict[str, kit.Wanted]:
+    return {"K = 2": _online(N, alpha), "K = 4, noise": _online(N, alpha, *NOISY)}
+
+
+def _sizes(sizes: Sequence[int], teachers: int) -> dict[str, kit.Wanted]:
+    return {f"N = {N}": _online(N, 5, every=max(1, N // 5), replicas=teachers) for N in sizes}
+
+
+def _final(alpha: int, teachers: int, N: int = 100) -> dict[str, kit.Wanted]:
     return {
-        f"N = {N}, seed {seed}": kit.Wanted(
-            CONFIG,
-            (f"dataset.dim={N}", f"dataset.n={ALPHA * N}", f"optimizer.lr={ETA / N!r}", f"seed={seed}",
-             f"record.snapshots={{kind: every, interval: {max(1, N // 5)}}}"),
+        f"{layers}, K = {K}": _online(
+            N, alpha, f"architecture.width={K}", f"dataset.noise={TRAINED_NOISE}", *changes,
+            every=alpha * N // 40, replicas=teachers,
         )
-        for N in sizes for seed in seeds
+        for layers, changes in (("soft", ()), ("both", BOTH)) for K in STUDENTS
     }  # fmt: skip
 
 
-FIGURES = {
-    "goldt2019-dynamics": kit.Figure(
+FIGURES = kit.by_id(
+    kit.Figure(
         id="goldt2019-dynamics",
         caption=(
             "Soft committee machines learn a teacher of two erf units from samples that they see once (crosses), and "
-            "the ODE of their order parameters from the same start (lines); step 0.5."
+            "the ODE of their order parameters from the same start (lines); step 0.5. After the symmetric plateau each "
+            "student specialises on a teacher."
         ),
-        configs={role: kit.Wanted(CONFIG, change) for role, change in DYNAMICS.items()}, origin=ORIGIN,
-        presets={"full": {role: kit.Wanted(CONFIG, (*change, *FULL)) for role, change in DYNAMICS.items()}},
-        evidence=evidence_of_dynamics, claims=claims_of_dynamics,
+        configs=_dynamics(300, 500), presets={"full": _dynamics(784, 1000)}, origin=ORIGIN,
     ),
-    "goldt2019-size": kit.Figure(
+    kit.Figure(
         id="goldt2019-size",
-        caption="Deviation of the test error of trained students from the ODE against the input dimension, alpha <= 5.",
-        configs=dict(_sizes(SIZES, SEEDS)), origin=ORIGIN,
-        presets={"full": dict(_sizes(MORE_SIZES, MORE_SEEDS))},
-        evidence=evidence_of_size, claims=claims_of_size,
+        caption=(
+            "Deviation of the test error of trained students from the ODE against the input dimension, alpha <= 5, "
+            "with the fitted power."
+        ),
+        configs=_sizes(SIZES, 48), presets={"full": _sizes(MORE_SIZES, 128)}, origin=ORIGIN,
     ),
-    "goldt2019-overparam": kit.Figure(
+    kit.Figure(
         id="goldt2019-overparam",
         caption=(
-            "Final test error with label noise against the number of students, by the ODE from informed starts: with "
-            "fixed output weights it grows, with both layers trained it falls."
+            "Final test error with label noise against the number of students, over the formula for K = M. (a) Trained "
+            "from random starts at step 0.5, a cross for each teacher, lines through medians. (b) The ODE from "
+            "informed starts at step 0.01, with the formulas for small steps. With fixed output weights it grows."
         ),
-        origin=ORIGIN, evidence=evidence_of_overparam, claims=claims_of_overparam,
+        configs=_final(1500, 5), presets={"full": _final(5000, 9)}, origin=ORIGIN,
     ),
-}  # fmt: skip
+)  # fmt: skip

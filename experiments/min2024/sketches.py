@@ -205,7 +205,7 @@ def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     for k, track in enumerate(np.swapaxes(e.tracks, 0, 1)):
         circle = (0.85 + 0.16 * k) * track
         axes.plot(*circle.T, color=kit.PALETTE.measured, lw=1.2, zorder=3)
-        axes.plot(*circle[0], "o", color=kit.PALETTE.measured, mec="white", ms=5, zorder=4)
+        axes.plot(*circle[0], kit.MARKER, color=kit.PALETTE.measured, mec="white", ms=5, zorder=4)
         axes.plot(*circle[-1], "X", color=kit.PALETTE.measured, mec="white", ms=7, zorder=4)
         middle = (
             1.08 * circle[int(np.argmin(np.linalg.norm(track - kit.directions((track[:1] + track[-1:]) / 2), axis=1)))]

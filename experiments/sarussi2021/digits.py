@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from dynamics_cli import kit
 
-from .groups import DASHED, ORIGIN, RATIO, Clustering, Curve, clustering, draw_over_epochs, nearly_zero
+from .groups import DASHED, LARGE, ORIGIN, RATIO, Clustering, Curve, clustering, draw_over_epochs, nearly_zero
 
 Evidence = Mapping[str, Clustering]
 """Role -> clustering of its run at every recorded state."""
@@ -49,7 +49,7 @@ def wanted(pair: str, *more: str) -> kit.Wanted:
     return kit.Wanted(CONFIG, (f"dataset.digits=[{pair.replace('-', ', ')}]", *more))
 
 
-def claims_of_figure_2(e: Evidence) -> list[kit.Claim]:
+def claims_fig2(e: Evidence) -> list[kit.Claim]:
     """Compare the last shares with Section 5.1; the other slopes are findings."""
     listed = []
     # fmt: off
@@ -111,7 +111,7 @@ def _linear(one: Clustering, name: str, title: str) -> kit.Claim:
     )
 
 
-def claims_of_figure_6(e: Evidence) -> list[kit.Claim]:
+def claims_fig6(e: Evidence) -> list[kit.Claim]:
     """Compare the last shares with Appendix D.2."""
     listed = []
     # fmt: off
@@ -133,7 +133,7 @@ def claims_of_figure_6(e: Evidence) -> list[kit.Claim]:
     return listed
 
 
-def claims_of_figure_7(e: Evidence) -> list[kit.Claim]:
+def claims_fig7(e: Evidence) -> list[kit.Claim]:
     """Compare both measures with Appendix D.3."""
     listed = []
     # fmt: off
@@ -168,7 +168,7 @@ def share_curves(shown: Mapping[str, Clustering]) -> list[list[Curve]]:
     ]
 
 
-def draw_figure_2(e: Evidence) -> kit.Drawing:
+def draw_fig2(e: Evidence) -> kit.Drawing:
     """Draw ratio, shares, and the dependence on the slope."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.3)
     draw_ratios(axes, {f"digits {title}": e[name] for name, title in PAIRS.items()})
@@ -187,7 +187,7 @@ def draw_figure_2(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def draw_figure_6(e: Evidence) -> kit.Drawing:
+def draw_fig6(e: Evidence) -> kit.Drawing:
     """Draw ratio, shares, and shares for the second slope."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.85, extra_height=0.45)
     usual = {title: e[name] for name, title in MORE_PAIRS.items()}
@@ -200,7 +200,7 @@ def draw_figure_6(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def draw_figure_7(e: Evidence) -> kit.Drawing:
+def draw_fig7(e: Evidence) -> kit.Drawing:
     """Draw the ratio on the left, the angle on the right."""
     figure, axes = kit.new_figure(2, 1, aspect=0.75, extra_height=0.25)
     shown = {f"digits {title}": e[name] for name, title in PAIRS.items()}
@@ -240,7 +240,7 @@ FIGURES = kit.by_id(
                 ),
             ),
         },
-        origin=ORIGIN, claims=claims_of_figure_2, draw=draw_figure_2,
+        origin=ORIGIN, nulls=LARGE,
     ),
     kit.Figure(
         id="sarussi2021-fig6",
@@ -253,7 +253,7 @@ FIGURES = kit.by_id(
             **{pair: wanted(pair) for pair in MORE_PAIRS},
             **{steep(pair): wanted(pair, f"architecture.slope={STEEP:g}") for pair in MORE_PAIRS},
         },
-        origin=ORIGIN | {"pairs": "chosen"}, claims=claims_of_figure_6, draw=draw_figure_6,
+        origin=ORIGIN | {"pairs": "chosen"}, nulls=LARGE,
     ),
     kit.Figure(
         id="sarussi2021-fig7",
@@ -261,6 +261,6 @@ FIGURES = kit.by_id(
             "Clustering ratio 2r/||w_bar - u_bar|| (a) and largest angle between two neurons of one group (b) against "
             "epochs for two pairs of digits."
         ),
-        configs=OF_PAIRS, origin=ORIGIN, claims=claims_of_figure_7, draw=draw_figure_7,
+        configs=OF_PAIRS, origin=ORIGIN, nulls=LARGE,
     ),
 )  # fmt: skip

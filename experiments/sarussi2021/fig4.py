@@ -17,7 +17,7 @@ from dynamics_cli import kit
 from dynamics_cli.measures.least_distance import least_distance
 from dynamics_cli.measures.two_layer import outputs
 
-from .groups import DASHED, ORIGIN, Groups, Plane, cosine, draw_decisions, draw_neurons, plane, read_groups
+from .groups import DASHED, ORIGIN, Groups, cosine, draw_decisions, draw_neurons, plane, read_groups
 from .theory import agreement
 
 LIMIT = "sarussi2021/gaussians_limit.yaml"
@@ -51,33 +51,18 @@ class Margins:
         return float(self.smoothed.max() / self.needed)
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Learned and predicted directions, and margins."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Solve the convex program, and follow the margins of both runs.
 
-    plane: Plane
-    """Plain SGD."""
-    limit: Groups
-    """In rescaled time."""
-    same_loss: int
-    """Its state at which the loss is nearest to the last one of plain SGD."""
-    predicted: agreement.Directions
-    sgd_margins: Margins
-    limit_margins: Margins
-    plain_margin: float
-    """Normalised margin of neurons along the difference of the class means, over the largest."""
-    symmetric: Groups
-    """Trained on a symmetric training set, in rescaled time."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Solve the convex program, and follow the margins of both runs."""
+    `plane` is of plain SGD, `limit` in rescaled time, `same_loss` its state with the loss nearest to SGD's last; the
+    `plain_margin` of neurons along the difference of the class means is over the largest.
+    """
     groups, limit = read_groups(runs["sgd"]), read_groups(runs["limit"])
     predicted = agreement.perfect_agreement_directions(groups.data.x, groups.data.y, groups.alpha)
     run = runs["limit"]
     losses = np.interp(limit.iterations, np.asarray(run.loss_iterations), np.asarray(run.losses))
     apart = np.abs(np.log(np.maximum(losses, 1e-300)) - np.log(runs["sgd"].final_loss))
-    return Evidence(
+    return kit.Evidence(
         plane=plane(groups), limit=limit, same_loss=int(np.argmin(apart)), predicted=predicted,
         sgd_margins=margins(groups, predicted), limit_margins=margins(limit, predicted),
         plain_margin=plain_margin(groups, predicted), symmetric=read_groups(runs["symmetric"]),
@@ -138,7 +123,7 @@ def degrees(cos: float) -> float:
     return float(np.degrees(np.arccos(np.clip(cos, -1, 1))))
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare learned and predicted directions, and margins, with Theorem 6.2 and Figure 4."""
     sgd, limit, predicted, source = e.plane.groups, e.limit, e.predicted, "Theorem 6.2, Figure 4"
     x, y, shares = sgd.data.x, sgd.data.y, sgd.par_shares
@@ -203,7 +188,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw boundaries, weights, and the margins against steps of rescaled time."""
     figure, axes = kit.new_figure(3, 1, width=7.0, aspect=0.9, extra_height=0.3)
     look: dict[str, Any] = {"color": kit.PALETTE.highlight, "ls": (0, (3, 2)), "lw": 1.6}
@@ -253,4 +238,5 @@ FIGURE = kit.Figure(
     ),
     configs={"sgd": "sarussi2021/gaussians.yaml", "limit": LIMIT, "symmetric": symmetric_run(LIMIT)},
     origin=ORIGIN | {"rescaled time": "inferred", "symmetric training set": "chosen"},
+    nulls={"large": ("initialization.scale=100", "optimizer.lr=5.0")},
 )  # fmt: skip

@@ -27,6 +27,8 @@ ORIGIN: dict[str, kit.Origin] = {
     "epochs": "chosen", "seed": "chosen",
 }  # fmt: skip
 """The paper prints no numbers for its experiments."""
+LARGE = {"large": ("initialization.scale=10",)}
+"""The null of this paper: the large initialisation of Figure 1, from which neurons do not cluster."""
 SMALL = 0.01
 """What "zero" means of a share: the width of a line in a plot of shares."""
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.patches import Patch
 
 from dynamics_cli import kit
-from dynamics_cli.measures.linear_pieces import LevelSets, bend, boundary_directions, level_sets, two_layer_pieces
+from dynamics_cli.measures.linear_pieces import bend, boundary_directions, level_sets, two_layer_pieces
 from dynamics_cli.measures.two_layer import outputs
 from dynamics_cli.plotting.panels.inputs import draw_levels, draw_regions
 from dynamics_cli.plotting.scene import tint
@@ -26,28 +24,7 @@ NETWORKS, POINTS = 1000, 2000
 """Random networks, and random points for each; about two thirds of them lie in the linear regime."""
 
 
-@dataclass(frozen=True)
-class Clustered:
-    """The drawn network, and random ones."""
-
-    sets: LevelSets
-    nonlinearity: float
-    """Share of the output's variance on the window that no linear function explains."""
-    clustered: int
-    """Signs that differ from the linear classifier's on random perfectly clustered networks."""
-    inside: int
-    """Random points that lie in the linear regime of their clustered network."""
-    violations: int
-    """Those of them with another sign than the linear classifier's."""
-    tightness: float
-    """Largest |<w_bar - u_bar, x>| / (r ||x||) at which the signs differ."""
-    sharp: float
-    """The same over `(1 - alpha) / (1 + alpha)`."""
-    attained: float
-    """The same for the network that attains it."""
-
-
-def clustered_networks(runs: kit.Runs) -> Clustered:
+def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
     """Cut the plane at the network's kinks; test Corollary 6.1 and Theorem 5.1 on random networks and points."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (20_000, 2))
@@ -55,7 +32,7 @@ def clustered_networks(runs: kit.Runs) -> Clustered:
     fitted = x @ np.linalg.lstsq(x, h, rcond=None)[0]
     counts = random_networks(rng)
     worst = [(alpha, *sharpest(alpha)) for alpha in (0.05, 0.2, 0.5, 0.9)]
-    return Clustered(
+    return kit.Evidence(
         sets=level_sets(two_layer_pieces(H_3, A_3), ALPHA_3, WINDOW, LEVELS),
         nonlinearity=float(np.var(h - fitted) / np.var(h)),
         clustered=int(counts[:, 0].sum()),
@@ -83,7 +60,7 @@ def random_networks(rng: np.random.Generator) -> kit.Floats:
     return np.array(rows, dtype=np.float64)
 
 
-def claims_of_3(e: Clustered) -> list[kit.Claim]:
+def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Check Figure 3, Corollary 6.1 and Theorem 5.1."""
     return [
         kit.theory("boundary", "The decision boundary is a straight line (bend in degrees)",
@@ -108,7 +85,7 @@ def claims_of_3(e: Clustered) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_3(e: Clustered) -> kit.Drawing:
+def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw level sets and the two directions."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9)
     sets = e.sets
@@ -128,7 +105,6 @@ FIGURE_3 = kit.Figure(
         "boundary: it is straight, while the level sets beside it bend where a group of neurons changes its sign."
     ),
     origin={"directions": "chosen", "slope": "chosen", "random networks": "chosen"},
-    evidence=clustered_networks, claims=claims_of_3, draw=draw_3,
 )  # fmt: skip
 
 
@@ -142,22 +118,11 @@ FINE = 1e-12
 DIRECTIONS = 360_000
 
 
-@dataclass(frozen=True)
-class TwoNeurons:
-    """Regions and zeros of both networks."""
-
-    leaky: LevelSets
-    relu: LevelSets
-    """Of ReLU: negative, zero and positive outputs."""
-    signs: kit.Floats
-    """(DIRECTIONS,) signs of the ReLU network's outputs around the circle."""
-
-
-def two_neurons(runs: kit.Runs) -> TwoNeurons:
+def evidence_fig5(runs: kit.Runs) -> kit.Evidence:
     """Cut the plane at the kinks of both networks."""
     pieces = two_layer_pieces(H_5, A_5)
     angles = (np.arange(DIRECTIONS) + 0.5) * 2 * np.pi / DIRECTIONS
-    return TwoNeurons(
+    return kit.Evidence(
         leaky=level_sets(pieces, ALPHA_5, WINDOW),
         relu=level_sets(pieces, 0.0, WINDOW, (-FINE, FINE)),
         signs=np.sign(outputs(np.stack([np.cos(angles), np.sin(angles)], axis=1), H_5, A_5, 0.0)),
@@ -174,7 +139,7 @@ def best_linear(signs: kit.Floats) -> float:
     return float((np.count_nonzero(signs) - agree) / 2 / n)
 
 
-def claims_of_5(e: TwoNeurons) -> list[kit.Claim]:
+def claims_fig5(e: kit.Evidence) -> list[kit.Claim]:
     """Compare both boundaries with Appendix D.1."""
     between = float(np.degrees(np.arccos(H_5[0] @ H_5[1] / np.linalg.norm(H_5[0]) / np.linalg.norm(H_5[1]))))
     zero = e.signs == 0
@@ -193,7 +158,7 @@ def claims_of_5(e: TwoNeurons) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_5(e: TwoNeurons) -> kit.Drawing:
+def draw_fig5(e: kit.Evidence) -> kit.Drawing:
     """Draw the regions of both networks with their neurons."""
     figure, axes = kit.new_figure(2, 1, aspect=0.9, extra_height=0.3)
     left = draw_regions(axes[0], e.leaky.polygons, e.leaky.bands, e.leaky.segments[0], WINDOW)
@@ -219,7 +184,6 @@ FIGURE_5 = kit.Figure(
         "output of the ReLU network is 0, and whatever label that gets, its boundary is not linear."
     ),
     origin={"two neurons": "stated", "directions": "chosen", "slope": "chosen"},
-    evidence=two_neurons, claims=claims_of_5, draw=draw_5,
 )  # fmt: skip
 
 

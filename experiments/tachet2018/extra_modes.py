@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import expit
 
@@ -17,6 +15,7 @@ from .trained import (
     confidence,
     crossing,
     draw_curves,
+    if_learnt,
     largest_error,
     layers,
     mode_curve,
@@ -25,6 +24,7 @@ from .trained import (
     outputs,
     pattern_changes,
     preactivations,
+    reached,
     step,
     times,
     trained_handle,
@@ -42,30 +42,13 @@ DELTA = 0.02
 COARSE = ("optimizer.lr=0.01", "optimizer.iterations=2400", "record.snapshots.interval=4")
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Curves by what they show."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Compare every run with its closed form.
 
-    layer: list[Curve]
-    """A.4: three neurons on D_1, two on D_2."""
-    orthogonal: list[Curve]
-    """A.7: m = 1, 2, 4, 8 points."""
-    classes: list[Curve]
-    """A.2: three classes."""
-    orders: tuple[float, float, float]
-    """Order of convergence in the step: A.4, A.7, A.2."""
-    sampled: list[Curve]
-    """Random sampling at the smaller step, both classes, first seed."""
-    deviations: kit.Floats
-    """(steps, `DRAWS`) largest deviation of the sampled runs from the closed form, largest step first."""
-    changes: tuple[int, int]
-    """Of activation patterns and output signs: lemma 3.1 (sampled, several points), lemma A.1 (C classes)."""
-    ratio: float
-    """t2* / t1* of Corollary 3.3, trained."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Compare every run with its closed form."""
+    `orders` of convergence are of A.4, A.7, A.2; `sampled` has both classes of the first seed at the smaller step;
+    `deviations` (steps, `DRAWS`) are the largest from the closed form; `changes` of activation patterns and output
+    signs belong to Lemmas 3.1 and A.1; `ratio` is t2* / t1* of Corollary 3.3, trained.
+    """
     layer, classes = _layer_curves(runs["layer"]), _classes_curves(runs["classes"])
     orthogonal = [_orthogonal_curve(runs[f"m = {m}"]) for m in POINTS]
     sampled = [[_both(one) for one in replicas_of(runs[f"sampled {lr}"])] for lr in STEPS]
@@ -73,9 +56,9 @@ def evidence(runs: kit.Runs) -> Evidence:
 
     def order_of(role: str, coarse: list[Curve], fine: list[Curve]) -> float:
         sizes = step(runs[f"{role}, coarse"]), step(runs[role])
-        return order(max(one.error for one in coarse), max(one.error for one in fine), sizes)
+        return order(largest_error(coarse), largest_error(fine), sizes)
 
-    return Evidence(
+    return kit.Evidence(
         layer=layer,
         orthogonal=orthogonal,
         classes=classes,
@@ -85,10 +68,19 @@ def evidence(runs: kit.Runs) -> Evidence:
             order_of("classes", _classes_curves(runs["classes, coarse"]), classes),
         ),
         sampled=sampled[-1][0],
-        deviations=np.array([[max(one.error for one in pair) for pair in row] for row in sampled]),
-        changes=(pattern_changes(runs["lemma"]), pattern_changes(runs["classes"])),
+        deviations=np.array([[largest_error(pair) for pair in row] for row in sampled]),
+        changes=(
+            if_learnt(_least_confidence(runs["lemma"]), pattern_changes(runs["lemma"])),
+            if_learnt(reached(classes), pattern_changes(runs["classes"])),
+        ),
         ratio=t2 / t1,
     )
+
+
+def _least_confidence(run: kit.Run) -> float:
+    """Return the least confidence in the class of a sample in the end."""
+    data = run.dataset()
+    return float(expit(outputs(run, data.x)[-1] * data.y).min())
 
 
 def _both(run: kit.Run) -> list[Curve]:
@@ -154,7 +146,7 @@ def _overlay(id_: str, what: str, source: str, curves: list[Curve], power: float
     ]  # fmt: skip
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Lemmas 3.1 and A.1, Theorem 3.2, Corollary 3.3 and Appendices A.2, A.4, A.7."""
     rates = np.array([_rate(one) for one in e.orthogonal])
     mean = e.deviations.mean(axis=1)
@@ -167,7 +159,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
         *_overlay("classes", "three classes under softmax", "A.2 (the curve is not in the paper)",
                   e.classes, e.orders[2]),
         kit.claim("sqrt-m", "m orthogonal points are learnt sqrt(m) times as fast (largest relative deviation of the "
-                  "trained rate)", "A.7", kit.at_most(0.01), np.abs(rates / rates[0] / np.sqrt(POINTS) - 1).max()),
+                  "trained rate)", "A.7", kit.at_most(0.01),
+                  if_learnt(reached(e.orthogonal), float(np.abs(rates / rates[0] / np.sqrt(POINTS) - 1).max()))),
         kit.claim("lemma-3-1", "Under H1 to H3 no neuron changes its activity on any point, no output weight its sign "
                   "(changes seen)", "Lemma 3.1", kit.exactly(0), e.changes[0]),
         kit.claim("lemma-a-1", "The same for three classes under H4 to H6 (changes seen)",
@@ -186,7 +179,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw four panels of confidences."""
     figure, axes = kit.new_figure(2, 2, width=kit.TEXT_WIDTH, aspect=0.78)
     panels = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,19 +16,7 @@ SIZE = 170.0
 """Area of a unit, in square points."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The network that is drawn, and its numbers."""
-
-    widths: tuple[int, ...]
-    """Units of every layer, input and output included."""
-    weights: int
-    """Trained numbers of the network."""
-    difference: float
-    """Largest difference between its output and the formula of Section 3."""
-
-
-def evidence(_: kit.Runs) -> Evidence:
+def evidence(_: kit.Runs) -> kit.Evidence:
     """Build the network and evaluate it beside the formula."""
     architecture = TwoLayer(kind="two_layer", width=NEURONS)
     shapes = architecture.shapes(INPUTS)
@@ -38,14 +25,14 @@ def evidence(_: kit.Runs) -> Evidence:
     x = rng.standard_normal((50, INPUTS))
     W, Z = weights["hidden_weight"], weights["output_weight"]
     formula = np.array([Z @ np.maximum(W @ point, 0.0) for point in x])
-    return Evidence(
+    return kit.Evidence(
         widths=(INPUTS, shapes["hidden_weight"][0], 1),
         weights=sum(int(np.prod(shape)) for shape in shapes.values()),
         difference=float(np.abs(architecture.function(weights)(x) - formula).max()),
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 3."""
     d, h, _ = e.widths
     return [
@@ -57,7 +44,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the network: units by layer, the graph of the ReLU in hidden ones, a line for every weight."""
     figure, (axes,) = kit.new_figure(width=kit.COLUMN_WIDTH, aspect=0.62)
     places = [np.column_stack([np.full(n, float(k)), np.arange(n) - (n - 1) / 2]) for k, n in enumerate(e.widths)]

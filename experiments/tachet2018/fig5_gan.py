@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -41,51 +40,24 @@ def coverage(
     return int(np.sum(counts >= max(1.0, least * len(samples)))), float(good.mean())
 
 
-@dataclass(frozen=True)
-class History:
-    """One pair of networks along its training."""
-
-    steps: kit.Ints
-    covered: kit.Ints
-    """Modes of 8 that have at least 1 % of the samples."""
-    good: kit.Floats
-    """Share of samples within three deviations of a mode."""
-    samples: kit.Floats
-    """(SAMPLES, 2) at the end."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Everything that claims and drawing need."""
-
-    centres: kit.Floats
-    data: kit.Floats
-    """(SAMPLES, 2)."""
-    histories: dict[str, list[History]]
-    """Loss -> one a seed."""
-    extent: float
-    densities: dict[str, kit.Floats]
-    """`data` and losses -> (GRID, GRID) smoothed density of the samples of the first seed, rows are y."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> kit.Evidence:
     """Sample every generator at all recorded states; roles are `<loss>-<seed>`."""
     first = next(iter(runs.values())).config.dataset
     assert isinstance(first, Mixture)
-    histories: dict[str, list[History]] = {loss: [] for loss in LOSSES}
+    histories: dict[str, list[kit.Evidence]] = {loss: [] for loss in LOSSES}
     for role, run in runs.items():
         histories[role.split("-")[0]].append(_history(run))
     data = next(iter(runs.values())).dataset().x[:SAMPLES]
     extent = 1.6 * first.radius
     shown = {"data": data, **{loss: several[0].samples for loss, several in histories.items()}}
     width = BANDWIDTH * first.deviation
-    return Evidence(
+    return kit.Evidence(
         centres=first.centres(), data=data, histories=histories, extent=extent,
         densities={name: density(samples, extent, width) for name, samples in shown.items()},
     )  # fmt: skip
 
 
-def _history(run: kit.Run) -> History:
+def _history(run: kit.Run) -> kit.Evidence:
     architecture, dataset = run.config.architecture, run.config.dataset
     assert isinstance(architecture, Gan)
     assert isinstance(dataset, Mixture)
@@ -95,7 +67,9 @@ def _history(run: kit.Run) -> History:
         samples = architecture.generate(run.state(k), z)
         measured.append(coverage(samples, modes, dataset.deviation))
     covered, good = zip(*measured, strict=True)
-    return History(np.asarray(run.snapshot_iterations), np.array(covered), np.array(good), samples)
+    return kit.Evidence(
+        steps=np.asarray(run.snapshot_iterations), covered=np.array(covered), good=np.array(good), samples=samples
+    )
 
 
 def density(samples: kit.Floats, extent: float, width: float) -> kit.Floats:
@@ -115,10 +89,10 @@ def wanted(seeds: int, *overrides: str) -> dict[str, kit.Wanted]:
     }
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5: what "incomparably better" should at least mean."""
 
-    def mean_over_seeds(measure: Callable[[History], float]) -> dict[str, float]:
+    def mean_over_seeds(measure: Callable[[kit.Evidence], float]) -> dict[str, float]:
         return {loss: float(np.mean([measure(one) for one in several])) for loss, several in e.histories.items()}
 
     covered, good = mean_over_seeds(lambda one: one.covered[-1]), mean_over_seeds(lambda one: one.good[-1])
@@ -140,7 +114,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw samples, their densities, and both measures against steps."""
     figure, axes = kit.new_figure(3, 3, aspect=0.96)
     scale = PowerNorm(0.5, 0.0, float(max(one.max() for one in e.densities.values())))
@@ -180,13 +154,13 @@ def _square(axes: Axes, extent: float) -> None:
     axes.set(xlim=(-extent, extent), ylim=(-extent, extent), box_aspect=1, xticks=(-1, 0, 1), yticks=(-1, 0, 1))
 
 
-def _draw_samples(axes: Axes, e: Evidence, samples: kit.Floats, color: str) -> None:
+def _draw_samples(axes: Axes, e: kit.Evidence, samples: kit.Floats, color: str) -> None:
     axes.plot(*samples.T, ".", ms=1.2, color=color, alpha=0.5, mec="none", rasterized=True)
     axes.plot(*e.centres.T, "+", ms=4, color=kit.PALETTE.theory, mew=0.6)
     _square(axes, e.extent)
 
 
-def _draw_history(axes: Axes, e: Evidence, measure: str) -> None:
+def _draw_history(axes: Axes, e: kit.Evidence, measure: str) -> None:
     for loss, histories in e.histories.items():
         values = np.array([getattr(one, measure) for one in histories], dtype=float)  # (seeds, K)
         axes.plot(histories[0].steps, values.mean(axis=0), color=COLORS[loss], lw=1.4, label=LOSSES[loss])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -22,28 +20,11 @@ END = 10.0
 SUM = "loss.reduction=sum"
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Times in closed form and of trained networks, and the two learning curves."""
-
-    confidence: kit.Floats
-    """(k,) from 1/2 to almost 1."""
-    cross_entropy: kit.Floats
-    """(k,)"""
-    hinge: kit.Floats
-    """(k,)"""
-    trained: kit.Floats
-    """(2, levels) times of the trained networks: cross-entropy, hinge."""
-    theory: kit.Floats
-    """(2, levels)"""
-    curves: tuple[Curve, Curve]
-
-
-def evidence(runs: kit.Runs) -> Evidence:
+def evidence(runs: kit.Runs) -> kit.Evidence:
     """Evaluate the closed forms and time the trained networks."""
     curves = (mode_curve(runs["cross-entropy"], 1), mode_curve(runs["hinge"], 1))
     confidence = 0.5 + 0.4999 * np.linspace(0.03, 1.0, 400)
-    return Evidence(
+    return kit.Evidence(
         confidence=confidence,
         cross_entropy=cross_entropy_time(1 - confidence, U0),
         hinge=hinge_time(confidence, U0),
@@ -53,7 +34,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5."""
     entropy, hinge = e.curves
     with np.errstate(invalid="ignore"):  # times that were not reached are infinite
@@ -80,7 +61,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw times against confidence, and the two solutions as an inset."""
     figure, (axes,) = kit.new_figure(aspect=0.78, extra_height=0.15)
     inset = axes.inset_axes((0.14, 0.5, 0.48, 0.44))

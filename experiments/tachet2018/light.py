@@ -35,32 +35,19 @@ class Accuracy:
     second: float
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Everything that the table and claims need."""
-
-    substitute: bool
-    """Whether these are digits, in place of the paper's cats and dogs."""
-    classes: tuple[str, str]
-    """The dark and the bright one."""
-    accuracy: dict[str, Accuracy]
-    """`train`, `test`, `real`; `control` is that of the same network trained without the light on `real`."""
-    history: kit.Floats
-    """(K,) accuracy on the untouched test set at the recorded states after the first."""
-    brightness: float
-    """Accuracy on the untouched test set of calling an image dark when its mean is below 127.5 of 255."""
-    agreement: float
-    """Share of the untouched test set that the network classifies as this brightness does."""
-
-
 def accuracy(h: kit.Floats, y: kit.Floats) -> Accuracy:
     """Return the accuracies of outputs `h` (n,) for labels ±1; an output of 0 is wrong."""
     right = h * y > 0
     return Accuracy(len(y), float(right.mean()), float(right[y > 0].mean()), float(right[y < 0].mean()))
 
 
-def evidence(runs: kit.Runs) -> Evidence:
-    """Score the trained network on modified and untouched images."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Score the trained network on modified and untouched images.
+
+    `accuracy` has `train`, `test`, `real` and `control`, the network trained without the light on `real`; `history`
+    (K,) is that on `real` at the recorded states after the first; `brightness` calls an image dark when its mean is
+    below 127.5 of 255, `agreement` is the share of `real` that the network classifies alike.
+    """
     run = runs["network"]
     config = run.config
     digits: tuple[int, int] | None = getattr(config.dataset, "digits", None)
@@ -70,7 +57,7 @@ def evidence(runs: kit.Runs) -> Evidence:
     dark = np.asarray(127.5 / 255 - x.mean(axis=1))
     networks = [run.network(k) for k in range(1, len(run.snapshot_iterations))]
     history = [accuracy(network(x), y) for network in networks]
-    return Evidence(
+    return kit.Evidence(
         substitute=digits is not None,
         classes=("cats", "dogs") if digits is None else (f"digit {digits[0]}", f"digit {digits[1]}"),
         accuracy={
@@ -99,7 +86,7 @@ def wanted(config: str, *overrides: str) -> dict[str, kit.Wanted]:
     }
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Table 2."""
     real, test, control = (e.accuracy[part] for part in ("real", "test", "control"))
     where = "Table 2, there for cats and dogs" if e.substitute else "Table 2"
@@ -132,7 +119,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     return [one for one in made if not (one.id == "printed" and e.substitute)]
 
 
-def table(e: Evidence) -> tuple[list[str], list[list[str]]]:
+def table(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
     """Return the table: our accuracies, beside the paper's where these are its images."""
     paper = [] if e.substitute else ["Paper"]
     header = ["Set", "Images", *paper, "Here", *(f"{name} only" for name in e.classes)]
@@ -148,7 +135,7 @@ def table(e: Evidence) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the table."""
     header, rows = table(e)
     return kit.table_figure(header, rows, align="l" + "r" * (len(header) - 1))
@@ -175,7 +162,7 @@ CATS_AND_DOGS = kit.Figure(
         "size, width, batch, epochs": "chosen",
         "initial weights": "chosen",
     },
-    substitute="tachet2018-table2-digits",
+    nulls={"no light": ("dataset.light_effect=false",)}, substitute="tachet2018-table2-digits",
 )  # fmt: skip
 DIGITS = replace(
     CATS_AND_DOGS,

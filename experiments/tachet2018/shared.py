@@ -165,24 +165,13 @@ COARSE = 10
 """The coarse run takes steps this many times as long."""
 
 
-@dataclass(frozen=True)
-class OneSheet:
-    """Trajectories on the hyperboloid c = 1, its separatrix, and the three starts of the caption."""
+def evidence_fig3(runs: kit.Runs) -> kit.Evidence:
+    """Integrate and train all trajectories.
 
-    trajectories: list[Trajectory]
-    curve: kit.Floats
-    """(n, 3) separatrix; the stationary point is in its middle."""
-    attracted: Trajectory
-    """Started on the separatrix, where alpha is 0.2."""
-    three: list[Trajectory]
-    coarse: list[Trajectory]
-    """The three at ten times the step."""
-    winners: kit.Bools
-    """(R,) whether the trained winner is that of the side of the curve on which the start lies."""
-
-
-def one_sheet(runs: kit.Runs) -> OneSheet:
-    """Integrate and train all trajectories."""
+    The stationary point is in the middle of the separatrix `curve` (n, 3); `attracted` starts on it where alpha is 0.2;
+    `three` are the starts of the caption, `coarse` the same at ten times the step; `winners` (R,) says whether the
+    trained winner is that of the side of the curve on which the start lies.
+    """
     curve = separatrix(C_3)
     upper = curve[curve[:, 2] > 0]
     on_curve = upper[np.argmin(np.abs(upper[:, 0] - 0.2))]
@@ -192,7 +181,7 @@ def one_sheet(runs: kit.Runs) -> OneSheet:
     r, phi = (a.ravel() for a in np.meshgrid(np.linspace(1.02, 2.2, 9), np.linspace(0.06, np.pi / 2 - 0.06, 9)))
     above = on_sheet(r * np.cos(phi), r * np.sin(phi), C_3)
     grid = np.concatenate([above, above * np.array([1.0, 1.0, -1.0])])
-    return OneSheet(
+    return kit.Evidence(
         trajectories=follow(runs["shared"], np.concatenate([shown, mirrored(shown)]), until=UNTIL, points=600),
         curve=curve,
         attracted=follow(runs["shared"], on_curve[None], until=UNTIL, points=1200)[0],
@@ -209,9 +198,9 @@ def _sides(starts: kit.Floats, curve: kit.Floats) -> kit.Ints:
     return np.where(starts[:, 2] > np.interp(own, angles[ascending], curve[ascending, 2]), 1, 2)
 
 
-def claims_of_3(e: OneSheet) -> list[kit.Claim]:
+def claims_fig3(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 and the caption."""
-    fine, coarse = (max(one.error for one in runs) for runs in (e.three, e.coarse))
+    fine, coarse = (largest_error(runs[:2], runs[2:]) for runs in (e.three, e.coarse))
     green, yellow, failed = e.three
     learning = (green, yellow, *e.trajectories)
     return [
@@ -256,7 +245,7 @@ def claims_of_3(e: OneSheet) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_3(e: OneSheet) -> kit.Drawing:
+def draw_fig3(e: kit.Evidence) -> kit.Drawing:
     """Draw the hyperboloid and the three learning curves."""
     figure, (flat, right) = kit.new_figure(2, 1, width=kit.TEXT_WIDTH, aspect=0.95, extra_height=0.42)
     flat.remove()
@@ -302,7 +291,6 @@ FIGURE_3 = kit.Figure(
         ),
     },
     origin={"norms": "stated", "starts, right": "stated", "starts, left": "chosen", "step": "chosen"},
-    evidence=one_sheet, claims=claims_of_3, draw=draw_3,
 )  # fmt: skip
 
 
@@ -311,21 +299,11 @@ STARTS = np.array([[0.05, 0.3], [0.05, 0.8], [0.05, 1.3], [0.05, 1.7], [0.4, 1.2
 """(alpha0, beta0) of the trajectories that are drawn."""
 
 
-@dataclass(frozen=True)
-class TwoSheets:
-    """Trajectories on both sheets, and the winners from all over the upper one."""
-
-    drawn: list[Trajectory]
-    """Those from `STARTS` on the upper sheet, then their mirror images."""
-    winners: NDArray[np.int8]
-    """(R,) which class won each trained neuron."""
-
-
-def two_sheets(runs: kit.Runs) -> TwoSheets:
+def evidence_fig7(runs: kit.Runs) -> kit.Evidence:
     """Integrate and train from starts on both sheets."""
     alpha, beta = (array.ravel() for array in np.meshgrid(np.linspace(0.02, 2.0, 25), np.linspace(0.02, 2.0, 25)))
     starts = on_sheet(STARTS[:, 0], STARTS[:, 1], C_7)
-    return TwoSheets(
+    return kit.Evidence(
         drawn=follow(runs["shared"], np.concatenate([starts, mirrored(starts)]), until=UNTIL, points=600),
         winners=trained_winners(runs["shared"], on_sheet(alpha, beta, C_7), until=UNTIL),
     )
@@ -338,7 +316,7 @@ def _slack(one: Trajectory) -> float:
     return float((-np.sqrt(-C_7) / 2 - rate)[beta > 0].min())
 
 
-def claims_of_7(e: TwoSheets) -> list[kit.Claim]:
+def claims_fig7(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3.4 for c <= 0."""
     upper, lower = e.drawn[: len(STARTS)], e.drawn[len(STARTS) :]
     return [
@@ -360,7 +338,7 @@ def claims_of_7(e: TwoSheets) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_7(e: TwoSheets) -> kit.Drawing:
+def draw_fig7(e: kit.Evidence) -> kit.Drawing:
     """Draw both sheets and the trajectories."""
     figure, (flat,) = kit.new_figure(1, 1, width=kit.COLUMN_WIDTH, aspect=0.95, extra_height=0.3)
     flat.remove()
@@ -377,8 +355,7 @@ FIGURE_7 = kit.Figure(
         "on the lower one alpha does. Dots are trained networks."
     ),
     configs={"shared": "tachet2018/shared.yaml"},
-    origin={"c, norms": "stated", "starts": "chosen", "step": "chosen"}, evidence=two_sheets, claims=claims_of_7,
-    draw=draw_7,
+    origin={"c, norms": "stated", "starts": "chosen", "step": "chosen"},
 )  # fmt: skip
 
 

@@ -43,12 +43,22 @@ class Curve:
         return float(np.abs(self.P - self.P_theory).max())
 
 
-def largest_error(curves: Sequence[Curve]) -> float:
-    """Return the largest difference from the closed forms; NaN unless all trained networks reach `LEARNT`.
+def if_learnt(reached: float, value: float) -> float:
+    """Return `value`, or NaN unless the confidence `reached` is at least `LEARNT`.
 
-    A network that stays where it starts follows its closed form, too.
+    A network that stays where it starts follows its closed form, too, and keeps all that training conserves.
     """
-    return max(one.error for one in curves) if min(float(one.P.max()) for one in curves) >= LEARNT else float("nan")
+    return value if reached >= LEARNT else float("nan")
+
+
+def reached(curves: Sequence[Curve]) -> float:
+    """Return the largest confidence on a trained curve, the least of all curves."""
+    return min(float(one.P.max()) for one in curves)
+
+
+def largest_error(curves: Sequence[Curve]) -> float:
+    """Return the largest difference from the closed forms; NaN unless all trained networks reach `LEARNT`."""
+    return if_learnt(reached(curves), max(one.error for one in curves))
 
 
 def sigmoidal(t: kit.Floats, values: kit.Floats) -> bool:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import log1p
 
 from dynamics_cli.measures.arrays import Floats
-from dynamics_cli.theory.arguments import as_positive, as_share
 
+from .arguments import as_positive, as_share
 from .modes import time_to_logit
 
 

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from dynamics_cli.measures.arrays import Bools, Floats, as_floats
-from dynamics_cli.theory.arguments import as_times, check_label
+
+from .arguments import as_times, check_label
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,10 @@ from scipy.special import expit
 from dynamics_cli.kinds import Curve, Theory
 from dynamics_cli.measures.arrays import Floats
 from dynamics_cli.measures.two_layer import preactivations
-from dynamics_cli.theory.arguments import as_finite, as_positive, as_times, check_label
 from dynamics_cli.theory.assumptions import flow_violations, is_relu_network, plain_violations, times_of
-from dynamics_cli.theory.logistic_integral import elapsed, progress
+
+from .arguments import as_finite, as_positive, as_times, check_label
+from .logistic_integral import elapsed, progress
 
 FAR = 700.0
 """Progress beyond which `exp(-tau)` is as good as 0; only a mode on the line towards the origin gets there."""

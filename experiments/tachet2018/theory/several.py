@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics_cli.measures.arrays import Floats, as_floats
-from dynamics_cli.theory.arguments import as_times
-from dynamics_cli.theory.logistic_integral import progress
 
+from .arguments import as_times
+from .logistic_integral import progress
 from .modes import FAR, Mode, ModePath, Outcome, logistic_mode
 
 

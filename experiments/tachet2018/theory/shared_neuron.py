@@ -25,8 +25,8 @@ from scipy.integrate import OdeSolution, solve_ivp
 from scipy.special import expit
 
 from dynamics_cli.measures.arrays import Floats, as_floats
-from dynamics_cli.theory.arguments import as_times
 
+from .arguments import as_times
 from .modes import death_time, logistic_mode
 
 RTOL, ATOL = 1e-12, 1e-14

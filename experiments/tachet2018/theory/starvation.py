@@ -28,8 +28,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit, log_expit
 
 from dynamics_cli.measures.arrays import Floats, as_floats
-from dynamics_cli.theory.arguments import as_finite, as_positive, as_times
 
+from .arguments import as_finite, as_positive, as_times
 from .confidence_times import required_logit
 
 RTOL, ATOL = 1e-12, 1e-15

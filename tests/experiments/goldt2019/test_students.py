@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from dynamics_cli._bundled.experiments.goldt2019.students import expected, final_error, plateau, plateau_theory
+from dynamics_cli._bundled.experiments.goldt2019.students import (
+    alignment,
+    expected,
+    final_error,
+    fitted,
+    follows,
+    medians,
+    plateau,
+    plateau_theory,
+)
 from dynamics_cli._bundled.experiments.goldt2019.theory.order_parameters import Order, i2, i3, i4, integrate, slopes
 from scipy.special import erf
 
 from dynamics_cli.reproduction.catalogue import load_figure
+from dynamics_cli.reproduction.figure import Evidence
 from tests.experiments.falsify import Change, check_changes, check_complete
 from tests.experiments.helpers import check_pure, evidence_of, verdicts
 
@@ -57,6 +68,20 @@ def test_final_errors_and_plateaus_are_those_of_an_independent_prototype() -> No
     assert plateau(2)[0] / plateau_theory(2)[0] == pytest.approx(1.006, abs=3e-3)
 
 
+def test_teachers_are_left_out_and_untrained_students_follow_nothing() -> None:
+    sizes = np.array([25.0, 100.0, 400.0])
+    assert fitted(sizes, 4.0 / sizes[:, None] * np.ones((1, 3)))[0] == pytest.approx(-0.5)
+    alpha, still = np.array([0.0, 20.0, 50.0]), np.ones(3)
+    assert follows(Evidence(alpha=alpha, error=still, exact=still)) != pytest.approx(1)
+    falling = np.array([1.0, 0.2, 0.1])
+    assert follows(Evidence(alpha=alpha, error=falling, exact=falling)) == 1
+    own = Order(np.eye(2), np.eye(2)[::-1], np.eye(2), np.ones(2), np.ones(2))
+    assert (alignment(own), alignment(replace(own, R=np.ones((2, 2))))) == (1, 0)
+    flat = {"soft": np.full((4, 3), 20.0), "both": np.ones((4, 3))}  # 20 units are above the plateau
+    assert np.isnan(medians(flat)["both"]).all()
+    assert (medians({layers: rows / 10 for layers, rows in flat.items()})["soft"] == 2).all()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("figure", ["goldt2019-dynamics", "goldt2019-size", "goldt2019-overparam"])
 def test_all_claims_are_reproduced(figure: str, outputs: Path) -> None:
@@ -69,12 +94,18 @@ def test_all_claims_are_reproduced(figure: str, outputs: Path) -> None:
 RELU = ("architecture.activation=relu", "dataset.architecture.activation=relu")
 CHANGES = {
     "goldt2019-dynamics": [
-        Change("ReLU students of a ReLU teacher", RELU, ("ode",), untrained="on the plateau nothing fits")
+        Change("ReLU students of a ReLU teacher", RELU, ("ode",), untrained="on the plateau nothing fits"),
+        Change("training ends on the plateau", ("optimizer.iterations=15000",), ("specialises", "one-each")),
     ],
     "goldt2019-size": [
         Change("ReLU students of a ReLU teacher", RELU, ("slope",), untrained="five samples a dimension fit nothing")
     ],
-}
+    "goldt2019-overparam": [
+        Change("training ends on the plateau", ("optimizer.iterations=3000", "record.snapshots.interval=100"),
+               ("soft-grows", "both-stays", "trained-contrast"),
+               untrained="with noisy labels the plateau of some is above a tenth of the first loss"),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -9,12 +9,11 @@ from dynamics_cli._bundled.experiments.tachet2018.theory.confidence_times import
     required_logit,
     time_ratio,
 )
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import hinge_mode
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expi, expit
-
-from dynamics_cli.theory.deep_mode import balanced_logit
 
 
 def bar_time(u_f, u0):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import (
     Outcome,
     death_time,
@@ -15,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.special import expit
-
-from dynamics_cli.theory.deep_mode import balanced_logit
 
 # (y0, z0, ||x||, label): three hyperbolas, both signs of theta, both lines, death, frozen; both classes
 STARTS = [

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit
 from dynamics_cli._bundled.experiments.tachet2018.theory.modes import invariant, logistic_mode
 from dynamics_cli._bundled.experiments.tachet2018.theory.several import hidden_layer, orthogonal_mode, softmax_mode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.special import expit
-
-from dynamics_cli.theory.deep_mode import balanced_logit
 
 Y0, Z0 = np.array([0.4, 0.1, 0.3, 0.2, -0.5]), np.array([0.1, 0.5, -0.2, 0.2, 1.0])
 

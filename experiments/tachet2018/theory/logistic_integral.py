@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import exp1, expi, roots_legendre
 
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.theory.arguments import log_residual, solve_increasing
+
+from .arguments import log_residual, solve_increasing
 
 NODES, WEIGHTS = roots_legendre(16)
 LARGE = 50.0

@@ -4,10 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.logistic_integral import scaled_ei, scaled_rise
 from scipy.integrate import quad
 from scipy.special import expi
-
-from dynamics_cli.theory.logistic_integral import scaled_ei, scaled_rise
 
 
 @pytest.mark.parametrize("k", [0.0, 1e-9, 1e-3, 0.7, 30.0])

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import (
+    balanced_logit,
+    deep_logit,
+    deep_rate,
+    deep_time,
+    depth_crossing,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.special import expi, expit
-
-from dynamics_cli.theory.deep_mode import balanced_logit, deep_logit, deep_rate, deep_time, depth_crossing
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 8, 20])

@@ -22,8 +22,9 @@ from scipy.optimize import brentq
 from scipy.special import hyp1f1, logit, wrightomega
 
 from dynamics_cli.measures.arrays import Floats, Ints
-from dynamics_cli.theory.arguments import as_finite, as_positive, as_times, log_residual, solve_increasing
-from dynamics_cli.theory.logistic_integral import LARGE, elapsed, logit_at, progress, scaled_power_integral
+
+from .arguments import as_finite, as_positive, as_times, log_residual, solve_increasing
+from .logistic_integral import LARGE, elapsed, logit_at, progress, scaled_power_integral
 
 
 def deep_rate(u: ArrayLike, depth: int, norm: ArrayLike = 1.0, *, p: ArrayLike = 1.0) -> Floats:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dynamics_cli._bundled.experiments.tachet2018.theory.arguments import log_residual, solve_increasing
 from scipy.optimize import brentq
-
-from dynamics_cli.theory.arguments import log_residual, solve_increasing
 
 
 def test_agrees_with_brentq_for_functions_of_very_different_steepness():
