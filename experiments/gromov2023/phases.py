@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, chosen, layers
+from .grokking import ADAMW, GD, ORIGIN, chosen, layers, own_form
 from .theory.analytic import analytic_weights, phase_sums, strongest
 
 CLOSE = 0.3
@@ -29,9 +29,8 @@ class Phases:
 
     @property
     def close(self) -> float:
-        """Share of the neurons of one frequency whose phases nearly add up."""
-        mine = self.total[self.same > 0]
-        return float(np.mean(np.abs(mine) < CLOSE)) if len(mine) else float("nan")
+        """Share of the neurons of one frequency whose phases nearly add up; NaN unless most neurons have one."""
+        return float(np.mean(np.abs(self.total[self.same > 0]) < CLOSE)) if self.same.mean() > 0.5 else float("nan")
 
 
 Evidence = dict[str, Phases]
@@ -58,15 +57,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
         key, one, least = {GD: "gd", ADAMW: "adamw"}[name], e[name], {GD: 0.8, ADAMW: 0.95}[name]
         found += [
             kit.claim(f"{key}-frequency", f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
-                      "analytic weights", kit.at_least(least), one.same.mean()),
+                      "Eq. 12", kit.at_least(least), one.same.mean()),
             kit.claim(f"{key}-phases", f"{name}: and phases that add up (share of these within {CLOSE} of 0)",
-                      "analytic weights; most: more than half", kit.most(), one.close),
+                      "Eq. 12; most: more than half", kit.most(), one.close),
             kit.finding(f"{key}-all", f"{name}: distinct frequencies of U, of {one.p // 2}", "analytic weights",
                         len(np.unique(one.frequencies))),
         ]
     return [
         *found,
-        kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "analytic weights",
+        kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "Eq. 12",
                    kit.at_most(1e-9), np.abs(exact.total).max()),
         kit.finding("chance", f"Share of random phases within {CLOSE} of 0", "", CLOSE / np.pi),
     ]
@@ -95,5 +94,6 @@ FIGURE = kit.Figure(
     ),
     configs=CONFIGS,
     presets=PRESETS,
+    variants=own_form(GD),
     origin=ORIGIN,
 )
