@@ -59,7 +59,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     inner, excess_2 = e.logs <= 0, e.norms_2 - e.l2
     trained = np.array([one.norm if np.isfinite(one.difference) else np.nan for one in e.limits])
     first, second = (list(e.logs).index(log) for log in (0.0, -1.0))
-    later = [now - before for k, now in enumerate(e.largest) for before in e.largest[:k] if np.isfinite(now)]
+    later = [now - before for k, now in enumerate(e.largest) for before in e.largest[:k] if max(now, before) > -np.inf]
     there = e.largest[np.isfinite(e.largest)]
     # fmt: off
     return [
