@@ -76,7 +76,7 @@ PAPERS: dict[str, PaperEntry] = {
         "arXiv:2301.02679",
         {
             "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 9, "gromov2023.curves", ("paper",)),
-            "gromov2023-ipr": FigureEntry("Inverse participation ratios of the weights", 6, "gromov2023.ipr", ("paper",)),
+            "gromov2023-ipr": FigureEntry("Inverse participation ratios of weights", 6, "gromov2023.ipr", ("paper",)),
             "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 5, "gromov2023.phases", ("paper",)),
             "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 4, "gromov2023.analytic"),
             "gromov2023-fraction": FigureEntry("When both splits are learnt", 26, "gromov2023.fraction"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
@@ -15,31 +13,19 @@ CLOSE = 0.3
 """Radians; a random phase is as near to 0 in 10 % of the cases."""
 
 
-@dataclass(frozen=True)
-class Phases:
-    """Of every neuron (N,)."""
+def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Evidence:
+    """Analyse weights U (N, p), V (N, p), W (p, N).
 
-    same: kit.Floats
-    """Whether U, V and W have the same strongest frequency."""
-    total: kit.Floats
-    """`phi_U + phi_V - phi_W`."""
-    frequencies: kit.Ints
-    """Of U."""
-    p: int
-
-    @property
-    def close(self) -> float:
-        """Share of the neurons of one frequency whose phases nearly add up; NaN unless most neurons have one."""
-        return float(np.mean(np.abs(self.total[self.same > 0]) < CLOSE)) if self.same.mean() > 0.5 else float("nan")
+    `same` (N,) says which neurons have one strongest frequency in all, `total` (N,) is `phi_U + phi_V - phi_W`, `close`
+    the share of these neurons whose phases nearly add up, NaN unless most neurons are among them.
+    """
+    same, total = phase_sums(U, V, W)
+    close = float(np.mean(np.abs(total[same > 0]) < CLOSE)) if same.mean() > 0.5 else np.nan
+    return kit.Evidence(same=same, total=total, close=close, distinct=len(np.unique(strongest(U)[0])), p=U.shape[1])
 
 
-Evidence = dict[str, Phases]
+Evidence = dict[str, kit.Evidence]
 """Optimizer, or analytic weights -> phases."""
-
-
-def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> Phases:
-    """Analyse weights U (N, p), V (N, p), W (p, N)."""
-    return Phases(*phase_sums(U, V, W), strongest(U)[0], U.shape[1])
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -61,7 +47,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.claim(f"{key}-phases", f"{name}: and phases that add up (share of these within {CLOSE} of 0)",
                       "Eq. 12; most: more than half", kit.most(), one.close),
             kit.finding(f"{key}-all", f"{name}: distinct frequencies of U, of {one.p // 2}", "analytic weights",
-                        len(np.unique(one.frequencies))),
+                        one.distinct),
         ]
     return [
         *found,

@@ -47,7 +47,8 @@ def evidence(runs: kit.Runs) -> kit.Evidence:
         l1=float(np.abs(b1).sum()), l2=float(np.linalg.norm(b2)), sparse=float(errors(b1)), dense=float(errors(b2)),
         largest=largest[0], sparse_by_count=sparse,
         limits=[one for one in found if one.alpha <= 1], lazy=[one for one in found if one.alpha > 1],
-        path=(grid, np.abs(minimum_q(samples.x, samples.y, grid**2)).sum(1) / found[0].l1),
+        path=(grid, np.abs(minimum_q(samples.x, samples.y, grid**2)).sum(1)
+              / np.abs(minimum_l1(samples.x, samples.y)).sum()),
     )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     scales, moves = ([getattr(one, key) for one in e.lazy] for key in ("alpha", "movement"))
     slope = float(np.polyfit(np.log(scales), np.log(moves), 1)[0])
     inner, excess_2 = e.logs <= 0, e.norms_2 - e.l2
-    trained = np.array([one.norm if np.isfinite(one.difference) else np.nan for one in e.limits])
+    trained = np.array([one.norm for one in e.limits])
     first, second = (list(e.logs).index(log) for log in (0.0, -1.0))
     later = [now - before for k, now in enumerate(e.largest) for before in e.largest[:k] if max(now, before) > -np.inf]
     there = e.largest[np.isfinite(e.largest)]
@@ -133,7 +134,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
                  color=kit.SERIES[0])  # fmt: skip
     enough = [n for n, value in zip(SPARSE_COUNTS, e.sparse_by_count, strict=True) if value <= THRESHOLD]
     if enough:
-        label = rf"least $\ell_1$: {THRESHOLD} from $N={enough[0]}$ on"
+        label = rf"least $\ell_1$ does from $N={enough[0]}$ on"
         kit.place_legend(axes[2], [axes[2].axvline(enough[0], color="black", label=label, **look)], "inside")
     axes[2].set(yscale="log", xlabel="samples $N$", ylabel=rf"largest $\alpha$ with error $\leq$ {THRESHOLD}")
     trained = sorted([*e.limits, *e.lazy], key=lambda one: one.alpha)
@@ -153,7 +154,7 @@ def draw(e: kit.Evidence) -> kit.Drawing:
     kit.place_legend(axes[3], list(axes[3].lines), "inside")
     for one in (axes[0], axes[1], axes[3]):
         one.set_xlabel(r"scale of the start $\alpha$")
-    names = ("Population error", "Excess norms", "Sample complexity", f"Trained, {len(trained[0].beta)} dimensions")
+    names = ("Population error", "Excess norms", "Sample complexity", f"Trained, {trained[0].dim} dimensions")
     for k, name in enumerate(names):
         kit.panel_label(axes[k], k, name)
     kit.figure_legend(figure, handles)

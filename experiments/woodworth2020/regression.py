@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -88,54 +87,27 @@ def thresholds(seed: int) -> tuple[kit.Floats, kit.Floats]:
     return np.median(largest, axis=0), np.median(sparse, axis=0)
 
 
-@dataclass(frozen=True)
-class Limit:
-    """Where a trained network ended, and argmin Q."""
+def limit(run: kit.Run) -> kit.Evidence:
+    """Compare the end of a run with the convex program on its data.
 
-    depth: int
-    alpha: float
-    beta: kit.Floats
-    """(d,) of the trained network."""
-    least: kit.Floats
-    """(d,) argmin Q."""
-    l1: float
-    """Least L1 norm of an interpolator."""
-    drift: float
-    """Largest relative change of `u v` along the run, conserved for D = 2; NaN unless the samples are fitted."""
-    movement: float
-    """Distance travelled over the norm of the initial weights; NaN unless the samples are fitted."""
-    fitted: float
-    """Final loss over initial loss."""
-
-    @property
-    def difference(self) -> float:
-        """Relative L2 distance of the trained predictor from argmin Q; NaN unless the samples are fitted."""
-        gap = float(np.linalg.norm(self.beta - self.least) / np.linalg.norm(self.least))
-        return gap if self.fitted < 1e-8 else float("nan")
-
-    @property
-    def norm(self) -> float:
-        """L1 norm of the trained predictor over the least of an interpolator."""
-        return float(np.abs(self.beta).sum()) / self.l1
-
-
-def limit(run: kit.Run) -> Limit:
-    """Compare the end of a run with the convex program on its data."""
+    Numbers are NaN unless the samples are fitted: `difference` is the relative distance of the predictor from argmin Q,
+    `norm` its L1 norm over the least of an interpolator, `drift` the largest relative change of `u v`, conserved for
+    D = 2, `movement` the distance travelled over the norm of the initial weights.
+    """
     samples, net, first, last = run.dataset(), run.config.architecture, run.state(0), run.state(-1)
     assert isinstance(net, DiagonalLinear)
-    alpha = float(run.config.initialization.scale)  # type: ignore[attr-defined]
+    alpha, beta = float(run.config.initialization.scale), net.predictor(last)  # type: ignore[attr-defined]
+    least = minimum_q(samples.x, samples.y, alpha**net.depth, net.depth)[0]
     product = np.asarray(run.parameters["u"], np.float64) * run.parameters["v"]
     moved = sum(float(np.sum((last[name] - first[name]) ** 2)) for name in ("u", "v"))
     size = sum(float(np.sum(first[name] ** 2)) for name in ("u", "v"))
-    fitted = float(run.final_loss / run.losses[0])
-    trained = 1.0 if fitted < 1e-5 else np.nan
-    return Limit(
-        depth=net.depth,
+    left = float(run.final_loss / run.losses[0])
+    trained = 1.0 if left < 1e-5 else np.nan
+    return kit.Evidence(
         alpha=alpha,
-        beta=net.predictor(last),
-        least=minimum_q(samples.x, samples.y, alpha**net.depth, net.depth)[0],
-        l1=float(np.abs(minimum_l1(samples.x, samples.y)).sum()),
+        dim=len(beta),
+        difference=float(np.linalg.norm(beta - least) / np.linalg.norm(least)) if left < 1e-8 else np.nan,
+        norm=trained * float(np.abs(beta).sum() / np.abs(minimum_l1(samples.x, samples.y)).sum()),
         drift=trained * float(np.abs(product / product[0] - 1.0).max()),
         movement=trained * float(np.sqrt(moved / size)),
-        fitted=fitted,
     )
