@@ -59,7 +59,7 @@ def test_the_teacher_labels_inputs_on_the_sphere() -> None:
 
 
 PANELS = {
-    "chizat2019-fig1": [r"(a) $\tau = 0.1$", r"(b) $\tau = 2$", "(c) Scale"],
+    "chizat2019-fig1": [r"(a) $\tau$ = 0.1", r"(b) $\tau$ = 2", "(c) Scale"],
     "chizat2019-fig2": ["(a) Width", "(b) Fresh samples"],
     "chizat2019-scaling": ["(a) tanh", "(b) ReLU"],
 }
