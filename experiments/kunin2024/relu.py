@@ -110,9 +110,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("signs", "Output weights keep their signs where delta >= 0 (signs that changed until the data are "
                   "fitted)", "a_j^2 >= |w_j|^2 along the flow", kit.exactly(0),
                   sum(one[name].changed for name in ("rich", "upstream", "lazy"))),
-        kit.claim("aligned", "Small and upstream networks turn to the teacher's neurons, large and downstream ones do "
+        kit.claim("aligned", "Small and upstream networks turn to the teacher's neurons, large and downstream do "
                   "not (share of |a| |w| within 10 degrees, least of the former less most of the latter)",
-                  "Figure 1a", kit.more_than(0), min(rich) - max(lazy)),
+                  "Figure 1a", kit.more_than(0), round(min(rich) - max(lazy), 9)),
         kit.claim("upstream", "Upstream networks generalise fast (held-out loss at delta = 1 over that at -1, tau = "
                   "0.1, t = 100)", drawn, kit.at_most(0.25), at(e.test, 100, 1.0) / at(e.test, 100, -1.0)),
         kit.claim("flips-up", "as their activations change at once (Hamming distance of 50, delta = 1, t = 100)",
