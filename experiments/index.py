@@ -43,7 +43,7 @@ PAPERS: dict[str, PaperEntry] = {
         "Chizat, Oyallon, Bach",
         "NeurIPS 2019, arXiv:1812.07956",
         {
-            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 29, "chizat2019.fig1"),
+            "chizat2019-fig1": FigureEntry("Neurons and test loss against the scale", 33, "chizat2019.fig1"),
             "chizat2019-fig2": FigureEntry("Width and output scale; fresh samples", 57, "chizat2019.fig2"),
             "chizat2019-scaling": FigureEntry("Distance to the linearised model", 5, "chizat2019.scaling"),
         },
@@ -75,9 +75,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Gromov",
         "arXiv:2301.02679",
         {
-            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 9, "gromov2023.curves"),
-            "gromov2023-ipr": FigureEntry("Inverse participation ratios of the weights", 6, "gromov2023.ipr"),
-            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 5, "gromov2023.phases"),
+            "gromov2023-curves": FigureEntry("Loss and accuracy on both splits", 9, "gromov2023.curves", ("paper",)),
+            "gromov2023-ipr": FigureEntry("Inverse participation ratios of weights", 6, "gromov2023.ipr", ("paper",)),
+            "gromov2023-phases": FigureEntry("Sums of the phases of the weights", 5, "gromov2023.phases", ("paper",)),
             "gromov2023-analytic": FigureEntry("Accuracy of analytic weights", 4, "gromov2023.analytic"),
             "gromov2023-fraction": FigureEntry("When both splits are learnt", 26, "gromov2023.fraction"),
         },
@@ -226,7 +226,7 @@ PAPERS: dict[str, PaperEntry] = {
         "Woodworth, Gunasekar, Lee, Moroshko, Savarese, Golan, Soudry, Srebro",
         "COLT 2020, arXiv:2002.09277",
         {
-            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 57, "woodworth2020.fig2"),
+            "woodworth2020-fig2": FigureEntry("Error, norms and samples against the scale", 25, "woodworth2020.fig2"),
             "woodworth2020-fig3": FigureEntry("Penalties of deeper diagonal networks", 4, "woodworth2020.fig3"),
         },
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, ORIGIN, Evidence, chosen, evidence  # noqa: F401
+from .grokking import ADAMW, GD, MOMENTUM, NAN, ORIGIN, Evidence, chosen, evidence, own_form  # noqa: F401
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -13,15 +13,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
     # fmt: off
     for name, one in e.items():
         key = {GD: "gd", MOMENTUM: "momentum", ADAMW: "adamw"}[name]
-        delay = one.t_test / one.t_train
+        memorised = one.at(one.test, one.t_train)  # where most test pairs are right by then, nothing is delayed
+        delay = one.t_test / one.t_train if memorised < 0.5 else NAN
         found += [
             kit.claim(f"{key}-learns", f"{name}: both splits are learnt in the end (the smaller accuracy)",
                       "abstract", kit.near(1, 0.01), min(one.train[-1], one.test[-1])),
             kit.claim(f"{key}-later", f"{name}: the test pairs later than the training pairs (ratio of the epochs of "
-                      "99 %)", "abstract", kit.more_than(1), delay),
+                      "99 %, if most were not right by then)", "abstract", kit.more_than(1), delay),
             kit.claim(f"{key}-memorises", f"{name}: when the training pairs are learnt, most test pairs are not (test "
-                      "accuracy then)", "abstract; most: more than half", kit.less_than(0.5),
-                      one.at(one.test, one.t_train)),
+                      "accuracy then)", "abstract; most: more than half", kit.less_than(0.5), memorised),
             kit.theory(f"{key}-start", f"{name}: at first both losses are those of the zero network (the larger "
                        "deviation, times p)", "one-hot labels: 1/p", kit.at_most(0.03),
                        max(abs(loss[0] * one.p - 1) for loss in (one.train_loss, one.test_loss))),
@@ -61,10 +61,13 @@ CONFIGS, PRESETS = chosen(GD, MOMENTUM, ADAMW)
 FIGURE = kit.Figure(
     id="gromov2023-curves",
     caption=(
-        "Addition modulo p, half of all pairs trained: loss and accuracy on trained and held-out pairs under gradient "
-        "descent, with momentum 0.9 (neither with regularisation), and AdamW with weight decay 5."
+        "Addition modulo p, 60 % of all pairs trained (49 % in the preset full): loss and accuracy on trained and "
+        "held-out pairs under gradient descent, with momentum 0.9 (neither with regularisation), and AdamW with weight "
+        "decay 5."
     ),
     configs=CONFIGS,
     presets=PRESETS,
+    variants=own_form(GD, MOMENTUM),
+    nulls={"nearly all pairs": ("dataset.train_fraction=0.95",)},
     origin=ORIGIN,
 )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, FULL, GD, ORIGIN, Grokking, grokking
+from .grokking import ADAMW, FULL, GD, ORIGIN, grokking
 
 SHARES = {ADAMW: (0.2, 0.3, 0.4, 0.5, 0.6, 0.7), GD: (0.3, 0.5, 0.6, 0.7)}
 """Optimizer -> shares of the pairs."""
@@ -20,25 +18,17 @@ CONFIG = {ADAMW: ("gromov2023/adamw.yaml", "optimizer.iterations=1000"),
           GD: ("gromov2023/addition.yaml", "optimizer.iterations=2000")}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Runs by optimizer and share, and by decay."""
-
-    shares: dict[str, dict[float, Grokking]]
-    decays: dict[float, Grokking]
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Read the runs."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Read the runs: `shares` by optimizer and share, `decays` by decay."""
     shares = {
         name: dict(sorted((float(role[len(name) :]), grokking(run)) for role, run in runs.items() if name in role))
         for name in SHARES
     }
     decays = {one: grokking(runs[f"decay {one:g}"]) for one in DECAYS}
-    return Evidence(shares, dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
+    return kit.Evidence(shares=shares, decays=dict(sorted({**decays, 5.0: shares[ADAMW][0.5]}.items())))
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare: below some share nothing generalises, above it the sooner the more pairs are trained."""
     found = []
     # fmt: off
@@ -48,10 +38,10 @@ def claims(e: Evidence) -> list[kit.Claim]:
         least = next(iter(of))
         found += [
             kit.claim(f"{key}-few", f"{name}: of few pairs ({least:.0%}) all are learnt, and most others are not "
-                      "(final test accuracy)", "critical share (memory)", kit.less_than(0.5),
+                      "(final test accuracy)", "critical share (recalled)", kit.less_than(0.5),
                       of[least].test[-1] if np.isfinite(of[least].t_train) else np.nan),
             kit.claim(f"{key}-sooner", f"{name}: the more pairs, the sooner the others are learnt (share of "
-                      "successive shares; those of which they are)", "critical share (memory)", kit.exactly(1),
+                      "successive shares; those of which they are)", "critical share (recalled)", kit.exactly(1),
                       np.mean(np.diff(late) < 0) if len(late) > 1 else np.nan),
             *[kit.finding(f"{key}-{share:g}", f"{name}: epoch at which the test pairs are learnt, {share:.0%} trained",
                           "", one.t_test) for share, one in of.items()],
@@ -66,7 +56,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw epochs and final accuracies against the share, and accuracy against epochs for each decay."""
     figure, (times, final, decay) = kit.new_figure(3, aspect=1.0, extra_height=0.4)
     for color, (name, of) in zip(kit.SERIES, e.shares.items(), strict=False):

@@ -13,7 +13,10 @@ from .theory.analytic import participation
 LEARNT = 0.99
 """Accuracy from which on a split counts as learnt."""
 NAN = float("nan")
-ORIGIN: dict[str, kit.Origin] = {"network and data": "released", "AdamW": "released", "steps of descent": "chosen"}
+ORIGIN: dict[str, kit.Origin] = {
+    "network and start, of a later paper's library": "released", "data": "stated", "share of the pairs": "chosen",
+    "AdamW": "released", "steps of descent": "chosen",
+}  # fmt: skip
 FULL = ("dataset.p=97", "dataset.train_fraction=0.49", "architecture.width=500", "architecture.outputs=97",
         "initialization.scale=0.05")  # fmt: skip
 """The paper's sizes."""
@@ -34,6 +37,19 @@ PAPER: dict[str, kit.Wanted] = {
 def chosen(*names: str) -> tuple[dict[str, kit.Wanted], dict[str, dict[str, kit.Wanted]]]:
     """Return the runs of these names, and their presets."""
     return {name: RUNS[name] for name in names}, {"full": {name: PAPER[name] for name in names}}
+
+
+OWN_FORM = ("architecture.output_scale=1.0752688e-4", "initialization.scale=1.0", "optimizer.iterations=4000",
+            "record.snapshots={kind: every, interval: 20}")  # fmt: skip
+"""The paper's network, `W (U n + V m)^2 / (D N)` with D = 2 p columns and unit Gaussians, at p = 31 and N = 150."""
+
+
+def own_form(*names: str) -> dict[str, kit.Variant]:
+    """Return the variant of a figure that trains descent of these names in the paper's own form."""
+    steps = {GD: "optimizer.lr=1427.0", MOMENTUM: "optimizer.lr=285.3"}  # as the others, over s^2 of the same start
+    configs = {name: kit.Wanted(RUNS[name].config, (*RUNS[name].overrides, *OWN_FORM, steps[name])) for name in names}
+    caption = "Descent trains the network over D N from unit Gaussians, the paper's own form; AdamW as before."
+    return {"paper": kit.Variant("in the paper's own form", caption, configs)}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence  # noqa: F401
+from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence, own_form  # noqa: F401
 from .theory.analytic import participation
 
 
@@ -20,7 +20,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
             kit.theory(f"{key}-start", f"{name}: mean IPR at first over that of Gaussian rows, 2/(p//2 + 1)",
                        "derived", kit.near(1, 0.1), mean[0] / (2 / (one.p // 2 + 1))),
             kit.claim(f"{key}-rises", f"{name}: the IPR grows between memorising and generalising (ratio of the means "
-                      "at the two epochs)", "order parameter (memory)", kit.more_than(1),
+                      "at the two epochs)", "Eq. 20", kit.more_than(1),
                       one.at(mean, one.t_test) / one.at(mean, one.t_train)),
             kit.claim(f"{key}-periodic", f"{name}: in the end most neurons are periodic (share with an IPR of U above "
                       "1/2)", "analytic weights; most: more than half", kit.most(),
@@ -69,5 +69,6 @@ FIGURE = kit.Figure(
     ),
     configs=CONFIGS,
     presets=PRESETS,
+    variants=own_form(GD),
     origin=ORIGIN,
 )

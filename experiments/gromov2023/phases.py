@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, chosen, layers
+from .grokking import ADAMW, GD, ORIGIN, chosen, layers, own_form
 from .theory.analytic import analytic_weights, phase_sums, strongest
 
 CLOSE = 0.3
 """Radians; a random phase is as near to 0 in 10 % of the cases."""
 
 
-@dataclass(frozen=True)
-class Phases:
-    """Of every neuron (N,)."""
+def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> kit.Evidence:
+    """Analyse weights U (N, p), V (N, p), W (p, N).
 
-    same: kit.Floats
-    """Whether U, V and W have the same strongest frequency."""
-    total: kit.Floats
-    """`phi_U + phi_V - phi_W`."""
-    frequencies: kit.Ints
-    """Of U."""
-    p: int
-
-    @property
-    def close(self) -> float:
-        """Share of the neurons of one frequency whose phases nearly add up."""
-        mine = self.total[self.same > 0]
-        return float(np.mean(np.abs(mine) < CLOSE)) if len(mine) else float("nan")
+    `same` (N,) says which neurons have one strongest frequency in all, `total` (N,) is `phi_U + phi_V - phi_W`, `close`
+    the share of these neurons whose phases nearly add up, NaN unless most neurons are among them.
+    """
+    same, total = phase_sums(U, V, W)
+    close = float(np.mean(np.abs(total[same > 0]) < CLOSE)) if same.mean() > 0.5 else np.nan
+    return kit.Evidence(same=same, total=total, close=close, distinct=len(np.unique(strongest(U)[0])), p=U.shape[1])
 
 
-Evidence = dict[str, Phases]
+Evidence = dict[str, kit.Evidence]
 """Optimizer, or analytic weights -> phases."""
-
-
-def phases(U: kit.Floats, V: kit.Floats, W: kit.Floats) -> Phases:
-    """Analyse weights U (N, p), V (N, p), W (p, N)."""
-    return Phases(*phase_sums(U, V, W), strongest(U)[0], U.shape[1])
 
 
 def evidence(runs: kit.Runs) -> Evidence:
@@ -58,15 +43,15 @@ def claims(e: Evidence) -> list[kit.Claim]:
         key, one, least = {GD: "gd", ADAMW: "adamw"}[name], e[name], {GD: 0.8, ADAMW: 0.95}[name]
         found += [
             kit.claim(f"{key}-frequency", f"{name}: U, V and W of a neuron have one frequency (share of the neurons)",
-                      "analytic weights", kit.at_least(least), one.same.mean()),
+                      "Eq. 12", kit.at_least(least), one.same.mean()),
             kit.claim(f"{key}-phases", f"{name}: and phases that add up (share of these within {CLOSE} of 0)",
-                      "analytic weights; most: more than half", kit.most(), one.close),
+                      "Eq. 12; most: more than half", kit.most(), one.close),
             kit.finding(f"{key}-all", f"{name}: distinct frequencies of U, of {one.p // 2}", "analytic weights",
-                        len(np.unique(one.frequencies))),
+                        one.distinct),
         ]
     return [
         *found,
-        kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "analytic weights",
+        kit.theory("analytic", "Analytic weights: the sum of the phases (largest size)", "Eq. 12",
                    kit.at_most(1e-9), np.abs(exact.total).max()),
         kit.finding("chance", f"Share of random phases within {CLOSE} of 0", "", CLOSE / np.pi),
     ]
@@ -95,5 +80,6 @@ FIGURE = kit.Figure(
     ),
     configs=CONFIGS,
     presets=PRESETS,
+    variants=own_form(GD),
     origin=ORIGIN,
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dynamics_cli import kit
 
-from .regression import COUNTS, DEPTHS, DIM, FULL, ORIGIN, THRESHOLD, Limit, limit, thresholds, wanted
+from .regression import COUNTS, DEPTHS, DIM, FULL, ORIGIN, THRESHOLD, limit, thresholds, wanted
 from .theory.minimum_q import q
 
 SMALL = 10.0 ** np.array([-6.0, -8.0, -12.0, -16.0])
@@ -18,37 +17,20 @@ RANGES = {3: (1e-3, 1e-2), 4: (0.02, 0.063), 5: (0.02, 0.063)}
 """Depth -> alpha between which the power of the approach is taken."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Values of Q_D, thresholds by depth, and trained networks."""
-
-    mus: kit.Floats
-    """(M,)"""
-    ratios: dict[int, kit.Floats]
-    """Depth -> `Q(e_1) / Q(1/sqrt(d))` (M,)."""
-    approach: kit.Floats
-    """`sqrt(d) ratio - 1` at `SMALL` for D = 2, over the formula."""
-    powers: dict[int, float]
-    """Depth -> power of alpha with which `sqrt(d) ratio - 1` vanishes."""
-    largest: kit.Floats
-    """(depths, N) log10 of the largest mu with a small error."""
-    limits: list[Limit]
-
-
 def ratio(mu: kit.Floats, depth: int) -> kit.Floats:
     """Return `Q(e_1) / Q(1_d / sqrt(d))` (M,): 1 for the L2 norm, `1/sqrt(d)` for L1."""
     return np.asarray(q(1.0 / mu, depth) / (DIM * q(1.0 / (np.sqrt(DIM) * mu), depth)))
 
 
-def evidence(runs: kit.Runs) -> Evidence:
-    """Evaluate Q, and read the trained networks."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Evaluate Q, `approach` and `powers` of `sqrt(d) ratio - 1` towards 0, and read the trained networks."""
     mus, g = 10.0 ** np.linspace(1, -16, 69), np.log(DIM) / 2
     formula = g / (np.log(1 / SMALL) - 1 - g)
     powers = {}
     for depth, ends in RANGES.items():
         excess = np.sqrt(DIM) * ratio(np.array(ends) ** depth, depth) - 1
         powers[depth] = float(np.diff(np.log(excess))[0] / np.diff(np.log(ends))[0])
-    return Evidence(
+    return kit.Evidence(
         mus=mus,
         ratios={depth: ratio(mus, depth) for depth in DEPTHS},
         approach=(np.sqrt(DIM) * ratio(SMALL, 2) - 1) / formula,
@@ -58,12 +40,12 @@ def evidence(runs: kit.Runs) -> Evidence:
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Theorem 3 and Figure 3."""
     # fmt: off
     return [
         kit.claim("limit", "Gradient flow of depth 3 ends in argmin Q_3 (relative distance)",
-                  "Theorem for D > 2", kit.less_than(1e-3), max(one.difference for one in e.limits)),
+                  "Theorem for D > 2", kit.less_than(1e-3), np.max([one.difference for one in e.limits])),
         *(kit.theory(f"ends-{depth}", f"Q_{depth} goes from the L2 to the L1 norm: its ratio of a sparse to a dense "
                      "vector falls from 1 to 1/sqrt(d) (share of smaller mu with less, between 0.99 and 1.01 first)",
                      "Figure 3(b)", kit.exactly(1.0),
@@ -84,7 +66,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     # fmt: on
 
 
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw q_D, the ratio of its values, and the largest mu by depth."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     z, handles = np.linspace(-10, 10, 401), list[kit.Artist]()
@@ -92,7 +74,7 @@ def draw(e: Evidence) -> kit.Drawing:
         look: dict[str, Any] = {"color": kit.SERIES[k], "label": f"$D={depth}$"}
         handles += axes[0].plot(z, q(z, depth), **look)
         axes[1].plot(e.mus, e.ratios[depth], **look)
-        axes[2].plot(COUNTS, 10.0 ** e.largest[k], kit.MARKER + "-", ms=3.5, **look)
+        axes[2].plot(COUNTS, np.where(np.isfinite(e.largest[k]), 10.0 ** e.largest[k], np.nan), kit.MARKER + "-", ms=3.5, **look)
     axes[0].set(xlabel="$z$", ylabel="$q_D(z)$")
     for value, name, place in ((1.0, r"$\ell_2$", "top"), (DIM**-0.5, r"$\ell_1$", "bottom")):
         axes[1].axhline(value, color="black", lw=0.8, ls=(0, (4, 2)))

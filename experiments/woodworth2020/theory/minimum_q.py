@@ -11,7 +11,7 @@ Solved by its dual, of as many unknowns as samples: minimise `mu sum_i H(s_i) - 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,13 @@ def derivative(s: Floats, depth: int, log_mu: float) -> tuple[Floats, Floats, Fl
         return np.where(inside, values[0], np.inf), values[1], values[2]
 
 
-def minimum_q(X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, *, log_mu: bool = False) -> Floats:
+def minimum_q(
+    X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, *, log_mu: bool = False,
+    last: Callable[[Floats], bool] | None = None,
+) -> Floats:  # fmt: skip
     """Return the minimisers (M, d) of Q for every `mu = alpha^D` (M,), in any order; with `log_mu` their logarithms.
+
+    Below the largest mu whose minimiser is the `last` that is asked for, minimisers are NaN.
 
     Raises ValueError for a depth below 2, inputs that do not span as many directions as there are samples, or no mu.
     """
@@ -56,7 +61,7 @@ def minimum_q(X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, *, log_
     logs = np.atleast_1d(np.asarray(mu, np.float64) if log_mu else np.log(np.asarray(mu, np.float64)))
     if depth < 2 or np.linalg.matrix_rank(points) < len(points) or logs.size == 0:
         raise ValueError("argmin Q needs a depth of 2 at least, and samples that some predictor interpolates")
-    found = np.empty((len(logs), points.shape[1]))
+    found = np.full((len(logs), points.shape[1]), np.nan)
     now = max(START, float(logs.max()))
     nu = np.linalg.solve(points @ points.T, labels) * np.exp(-now) * (0.5 if depth == 2 else (depth - 2) / (2 * depth))
     for place in np.argsort(-logs):
@@ -65,6 +70,8 @@ def minimum_q(X: ArrayLike, y: ArrayLike, mu: ArrayLike, depth: int = 2, *, log_
                 nu = nu * (log / now)  # s grows like ln(1 / mu)
             nu, now = _newton(points, labels, nu, depth, float(log)), float(log)
         found[place] = derivative(points.T @ nu, depth, now)[1]
+        if last is not None and last(found[place]):
+            break
     return found
 
 

@@ -62,6 +62,8 @@ def test_errors_at_the_papers_size_are_those_of_an_independent_prototype() -> No
     found = errors(minimum_q(X, y, [1.0, 1e-2, 1e-4]))
     np.testing.assert_allclose(found, [0.904, 0.808, 0.039], atol=6e-4)
     assert errors(minimum_l1(X, y)) == pytest.approx(0.0081, abs=1e-4)
+    first = errors(minimum_q(X, y, [1e-4, 1e-2, 1.0], last=lambda beta: bool(errors(beta) < 0.85)))
+    np.testing.assert_allclose(first, [np.nan, 0.808, 0.904], atol=6e-4)
 
 
 @pytest.mark.long
@@ -87,6 +89,7 @@ CHANGES = {
             ("D = 2, alpha = 0.1",),
         ),
         Change("depth 3 at alpha = 3", ("architecture.depth=3",), ("lazy",), ("D = 2, alpha = 3",)),
+        Change("a large alpha for the least", ("initialization.scale=0.5",), ("trained",), ("D = 2, alpha = 0.001",)),
     ],
     "woodworth2020-fig3": [
         Change(
