@@ -53,9 +53,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Cohen, Kaur, Li, Kolter, Talwalkar",
         "ICLR 2021, arXiv:2103.00065",
         {
-            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 30, "cohen2021.fig1"),
+            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 38, "cohen2021.fig1"),
             "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 24, "cohen2021.flow"),
-            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 9, "cohen2021.momentum"),
+            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 18, "cohen2021.momentum"),
             "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 6, "cohen2021.taylor"),
             "cohen2021-central": FigureEntry("Central flow of gradient descent", 20, "cohen2021.central"),
         },
