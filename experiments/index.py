@@ -12,9 +12,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Arora, Cohen, Hu, Luo",
         "NeurIPS 2019, arXiv:1905.13655",
         {
-            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 17, "arora2019.fig1"),
-            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 15, "arora2019.fig2"),
-            "arora2019-fig3": FigureEntry("Singular values along training", 6, "arora2019.fig3"),
+            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 30, "arora2019.fig1"),
+            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 18, "arora2019.fig2"),
+            "arora2019-fig3": FigureEntry("Singular values along training", 20, "arora2019.fig3"),
         },
     ),
     "boursier2022": PaperEntry(
@@ -184,7 +184,7 @@ PAPERS: dict[str, PaperEntry] = {
         {
             "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 4, "saxe2014.fig2"),
             "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 9, "saxe2014.fig3"),
-            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 5, "saxe2014.fig4"),
+            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 8, "saxe2014.fig4"),
             "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "saxe2014.fig6a"),
             "saxe2014-silent-alignment": FigureEntry(
                 "The kernel aligns before the loss falls", 6, "saxe2014.silent_alignment"

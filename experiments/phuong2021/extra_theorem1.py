@@ -235,6 +235,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
     large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
+    others, ended = sum(one.outside for one in e.flows), any(one.joined for one in e.flows)
     extremal = [count for one in e.flows for count in one.extremal] + [len(side) for side in e.extremal]
     return [
         kit.theory("assumptions", "The support examples of each class span the space (data sets for which they do not)",
@@ -289,9 +290,9 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "Lemma 2, Eqs. 13, 14", kit.exactly(0), sum(2 - one.predicted for one in e.flows)),
         kit.claim("lemma-1",
                   "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
-                  "Lemma 1", kit.exactly(0), sum(one.outside for one in e.flows)),
+                  "Lemma 1", kit.exactly(0), others),
         kit.claim("lemma-3", "A neuron that has entered its extremal sector never leaves (neurons that do)", "Lemma 3",
-                  kit.exactly(0), sum(one.left for one in e.flows) if any(one.joined for one in e.flows) else np.nan),
+                  kit.exactly(0), sum(one.left for one in e.flows) if ended and not others else np.nan),
         kit.claim("signs", "Output weights keep their signs (neurons that do not)", "Lemma A.4", kit.exactly(0),
                   sum(one.sign_changes for one in e.flows),
                   always="Gradient flow from a balanced start conserves |a_j| = |w_j|, and a neuron at 0 stays there."),
