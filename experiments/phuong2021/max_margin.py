@@ -23,6 +23,8 @@ ORIGIN: dict[str, kit.Origin] = {
     "factor of the initial weights": "stated", "law of the initial weights": "inferred",
     "mean over the batch": "inferred", "precision": "inferred", "seed": "chosen",
 }  # fmt: skip
+USUAL = {"usual-start": ("initialization.factor=1.0",)}
+"""The null of both figures: the initial weights are not small, and the network fits the data all the same."""
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
 ZERO = 0.1
@@ -317,7 +319,7 @@ FIGURE_1 = kit.Figure(
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
-    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=ORIGIN,
+    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=ORIGIN, nulls=USUAL,
 )  # fmt: skip
 
 
@@ -391,7 +393,7 @@ FIGURE_2 = kit.Figure(
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
-    configs={"residual": "phuong2021/residual.yaml"}, origin=ORIGIN,
+    configs={"residual": "phuong2021/residual.yaml"}, origin=ORIGIN, nulls=USUAL,
 )  # fmt: skip
 
 
