@@ -196,6 +196,7 @@ FIGURE = kit.Figure(
         "the frame of the singular vectors. The deeper, the more apart singular values are, as the theorem has it."
     ),
     configs=_wanted(),
+    nulls={"unbalanced": ("initialization={kind: lecun, scale: 1.0}",)},
     origin={
         "model, loss, start": "released", "step, scale": "inferred", "sizes": "released", "iterations": "inferred",
         "runs from balanced layers": "chosen", "seed": "chosen",
