@@ -12,9 +12,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Arora, Cohen, Hu, Luo",
         "NeurIPS 2019, arXiv:1905.13655",
         {
-            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 17, "arora2019.fig1"),
-            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 15, "arora2019.fig2"),
-            "arora2019-fig3": FigureEntry("Singular values along training", 6, "arora2019.fig3"),
+            "arora2019-fig1": FigureEntry("Error against the entries seen and the scale", 30, "arora2019.fig1"),
+            "arora2019-fig2": FigureEntry("Error, nuclear norm and effective rank", 18, "arora2019.fig2"),
+            "arora2019-fig3": FigureEntry("Singular values along training", 20, "arora2019.fig3"),
         },
     ),
     "boursier2022": PaperEntry(
@@ -53,9 +53,9 @@ PAPERS: dict[str, PaperEntry] = {
         "Cohen, Kaur, Li, Kolter, Talwalkar",
         "ICLR 2021, arXiv:2103.00065",
         {
-            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 30, "cohen2021.fig1"),
+            "cohen2021-fig1": FigureEntry("Loss and sharpness at several step sizes", 38, "cohen2021.fig1"),
             "cohen2021-flow": FigureEntry("Progressive sharpening along gradient flow", 24, "cohen2021.flow"),
-            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 9, "cohen2021.momentum"),
+            "cohen2021-momentum": FigureEntry("Sharpness with momentum", 18, "cohen2021.momentum"),
             "cohen2021-taylor": FigureEntry("Quadratic model at the edge, and a step cut", 6, "cohen2021.taylor"),
             "cohen2021-central": FigureEntry("Central flow of gradient descent", 20, "cohen2021.central"),
         },
@@ -184,7 +184,7 @@ PAPERS: dict[str, PaperEntry] = {
         {
             "saxe2014-fig2": FigureEntry("The plane of one mode's weights", 4, "saxe2014.fig2"),
             "saxe2014-fig3": FigureEntry("Strengths of modes against iterations", 9, "saxe2014.fig3"),
-            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 5, "saxe2014.fig4"),
+            "saxe2014-fig4": FigureEntry("Learning time and best step against depth", 8, "saxe2014.fig4"),
             "saxe2014-fig6a": FigureEntry("Iterations against depth by initial weights", 3, "saxe2014.fig6a"),
             "saxe2014-silent-alignment": FigureEntry(
                 "The kernel aligns before the loss falls", 6, "saxe2014.silent_alignment"

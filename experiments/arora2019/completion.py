@@ -22,10 +22,17 @@ DOUBLED = tuple(f"{count} of 2 r" for count in COUNTS)
 OBSERVED = {"default": (450, 700, 1250, 750, 1000, 2100), "full": (1500, 2000, 5000, 2600, 3500, 7500)}
 SCALES, FULL_SCALES = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6)
 """Scales of the product at the start: `||W(0)||_F` is about scale sqrt(n)."""
-BASE, FLOOR = 1e-3, 1e-4
-"""Scale of the panels against the count; error below which the stop of training decides, not recovery."""
+BASE = 1e-3
+"""Scale of the panels against the count."""
+FURTHER = ("few further", "many further")
+"""Few and many entries, trained to a loss of 1e-8: at the released stop, 1e-6, errors below 1e-4 are decided by it and
+not by recovery, so that they do not tell scales apart."""
+FITTED = 1e-2
+"""Loss, of entries of mean square 1, at which a matrix fits those that are seen."""
+ALWAYS = "No network takes part: the entries that are seen and the convex program decide it."
 ORIGIN: dict[str, kit.Origin] = {
     "model, loss, optimizer, start, stop": "released", "scales": "released", "sizes, step": "chosen",
+    "stop where the scale varies": "chosen",
     "numbers of entries": "chosen", "seed": "chosen",
 }  # fmt: skip
 
@@ -35,7 +42,7 @@ class Solution:
     """A matrix that fits the entries that are seen."""
 
     count: str
-    """Level of `COUNTS` or `DOUBLED`."""
+    """Level of `COUNTS`, `DOUBLED` or `FURTHER`."""
     observed: int
     depth: int
     """Number of factors; 0 for the matrix of least nuclear norm, -1 for the truth."""
@@ -53,6 +60,8 @@ class Solution:
     """Relative gap of the certificate of the least nuclear norm."""
     excess: float = 0.0
     """Of a trained matrix, its nuclear norm and what its residual may hide, over the bound of the certificate."""
+    loss: float = 0.0
+    """Mean square over the entries that are seen."""
 
 
 @cache
@@ -78,7 +87,8 @@ def solutions(runs: kit.Runs) -> list[Solution]:
         bound = float(np.sum(dual * truth))
         # a matrix with these entries has ||X||_* >= <Y, X>; W has them up to its residual
         excess = (float(np.linalg.norm(W, "nuc")) + float(np.sum(dual * (truth - W)))) / bound
-        found.append(_solution(W, truth, count, seen, net.depth, scale, start, excess=excess))
+        found.append(_solution(W, truth, count, seen, net.depth, scale, start, excess=excess,
+                               loss=run.final_loss))  # fmt: skip
         others[count] = [
             _solution(least, truth, count, seen, 0, gap=1 - bound / float(np.linalg.norm(least, "nuc"))),
             _solution(truth, truth, count, seen, -1),
@@ -112,12 +122,14 @@ def wanted(counts: tuple[str, ...], depths: tuple[int, ...], scales: tuple[float
         "dataset.rows=100", "architecture.rows=100", "optimizer.lr=1e-3", "optimizer.iterations=1000000",
     ) if preset == "full" else ()  # fmt: skip
     ranks = {"default": (3, 6), "full": (5, 10)}[preset]
+    seen = dict(zip(COUNTS + DOUBLED, OBSERVED[preset], strict=True))
+    seen |= {count: seen[count.split()[0]] for count in FURTHER}
     return {
         f"{count}, N = {depth}, scale {scale:g}": kit.Wanted(
             "arora2019/completion.yaml",
-            (*released, f"dataset.rank={ranks[count in DOUBLED]}",
-             f"dataset.observed={OBSERVED[preset][(COUNTS + DOUBLED).index(count)]}", f"architecture.depth={depth}",
-             f"initialization.scale={scale ** (1 / depth):.6g}"),
+            (*released, *(("optimizer.stop_below=1.0e-8",) if count in FURTHER else ()),
+             f"dataset.rank={ranks[count in DOUBLED]}", f"dataset.observed={seen[count]}",
+             f"architecture.depth={depth}", f"initialization.scale={scale ** (1 / depth):.6g}"),
         )
         for count in counts for depth in depths for scale in scales
     }  # fmt: skip

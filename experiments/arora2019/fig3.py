@@ -14,7 +14,11 @@ from dynamics_cli.measures.spectra import effective_rank
 from .theory.singular_values import ProductSingularValues, gradients, imbalance, layers, product
 
 DEPTHS, BALANCED, SHOWN = (1, 2, 3), (2, 3, 4), 10
-STEP, FULL_OBSERVED = 2e-3, 2000
+STEP = 2e-3
+PRINTED = {1: 0.8195478, 2: 0.0988251, 3: 0.0016707}
+"""Depth -> least error of all iterations that the released notebook printed, of its own draw."""
+FACTOR = 3.0
+"""Within which such an error is the same: it hangs on the draw, and falls all the time."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ class Descent:
     truth: kit.Floats
     """(r,) singular values of the truth."""
     error: float
-    """Mean square over all entries at the end."""
+    """Mean square over all entries at the end,"""
+    least: float
+    """and the least of all records."""
     unseen: float
     """Mean square that the entries that are not seen contribute where they stay 0."""
 
@@ -67,19 +73,11 @@ class Balanced:
     """Largest `||W_(j+1)^T W_(j+1) - W_j W_j^T||_F`."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Runs from the identity, and small ones for the theorem."""
-
-    descents: list[Descent]
-    balanced: list[Balanced]
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Decompose all products."""
-    return Evidence(
-        [_descent(depth, runs[f"N = {depth}"]) for depth in DEPTHS],
-        [
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Decompose all products: `descents` from the identity, small `balanced` ones for the theorem."""
+    return kit.Evidence(
+        descents=[_descent(depth, runs[f"N = {depth}"]) for depth in DEPTHS],
+        balanced=[
             _balanced(depth, *(runs[f"balanced, N = {depth}, step {step:g}"] for step in (STEP, STEP / 2)))
             for depth in BALANCED
         ],
@@ -105,7 +103,7 @@ def _descent(depth: int, run: kit.Run) -> Descent:
     n = along.shape[1]
     on = np.trace(along, axis1=1, axis2=2)
     truth = dataset.matrix(Streams(run.config.seed))
-    samples = run.dataset()
+    samples, errors = run.dataset(), np.mean((W - truth) ** 2, axis=(1, 2))
     assert samples.y_test is not None
     return Descent(
         depth=depth,
@@ -114,15 +112,17 @@ def _descent(depth: int, run: kit.Run) -> Descent:
         on=on / n,
         off=(along.sum((1, 2)) - on) / (n * n - n),
         truth=kit.singular_values(truth)[: dataset.rank],
-        error=float(np.mean((W[-1] - truth) ** 2)),
+        error=float(errors[-1]),
+        least=float(errors.min()),
         unseen=float(np.sum(samples.y_test**2) / truth.size),
     )
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Figure 3 and the theorem on singular values."""
     one, two, three = e.descents
     ranks = [effective_rank(run.values[-1]) for run in e.descents]
+    same = [kit.around(x) if N == 1 else kit.Interval(x / FACTOR, x * FACTOR) for N, x in PRINTED.items()]
     ratio = (two.on / two.off)[two.learning].min(initial=np.inf)
     # fmt: off
     return [
@@ -142,18 +142,16 @@ def claims(e: Evidence) -> list[kit.Claim]:
         *(kit.claim(f"balance-{run.depth}", f"Layers stay balanced, N = {run.depth}, up to the same (imbalance at a "
                     "step over that at half of it)", "Section 3; order of Euler's method", kit.near(2.0, 0.2),
                     np.divide(*run.imbalance)) for run in e.balanced),
-        *(kit.finding(f"deviation-{run.depth}", f"Largest deviation from the theorem, N = {run.depth}, step {STEP:g}",
-                      "Theorem 3", run.deviation[0]) for run in e.balanced),
-        *(kit.finding(f"error-{run.depth}", f"Error at the end, N = {run.depth}", "Figure 3", run.error)
-          for run in e.descents),
-        *(kit.finding(f"rank-{run.depth}", f"Effective rank at the end, N = {run.depth}", "Figure 3", rank)
-          for run, rank in zip(e.descents, ranks, strict=True)),
+        *(kit.claim(f"printed-{run.depth}", f"N = {run.depth}: the least error of all iterations is as the notebook "
+                    f"printed it of its own draw{'' if run.depth == 1 else f' (within a factor of {FACTOR:g})'}",
+                    "released notebook, output of cell 9", expected, run.least)
+          for run, expected in zip(e.descents, same, strict=True)),
     ]
     # fmt: on
 
 
 @kit.styled
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the largest singular values by depth, and the sizes of `U^T grad L V`."""
     figure, axes = kit.new_figure(2, 2, aspect=0.75, extra_height=0.3)
     for k, run in enumerate(e.descents):
@@ -177,13 +175,10 @@ def draw(e: Evidence) -> kit.Drawing:
     return figure
 
 
-def _wanted(preset: str = "default") -> dict[str, kit.Wanted]:
-    full = (
-        "dataset.rows=100", "dataset.rank=5", f"dataset.observed={FULL_OBSERVED}", "architecture.rows=100",
-        "optimizer.iterations=20000",
-    )  # fmt: skip
-    change = full if preset == "full" else ()
-    found = {f"N = {depth}": kit.Wanted("arora2019/identity.yaml", (*change, f"architecture.depth={depth}")) for depth in DEPTHS}  # noqa: E501  # fmt: skip
+def _wanted() -> dict[str, kit.Wanted]:
+    released = "dataset.rows=100", "dataset.rank=5", "dataset.observed=2000", "architecture.rows=100"
+    length = "optimizer.iterations=20000", "record.snapshots.interval=100"
+    found = {f"N = {depth}": kit.Wanted("arora2019/identity.yaml", (*released, *length, f"architecture.depth={depth}")) for depth in DEPTHS}  # noqa: E501  # fmt: skip
     for depth in BALANCED:
         for step in (STEP, STEP / 2):
             found[f"balanced, N = {depth}, step {step:g}"] = kit.Wanted(
@@ -201,9 +196,9 @@ FIGURE = kit.Figure(
         "the frame of the singular vectors. The deeper, the more apart singular values are, as the theorem has it."
     ),
     configs=_wanted(),
-    presets={"full": _wanted("full")},
+    nulls={"unbalanced": ("initialization={kind: lecun, scale: 1.0}",)},
     origin={
-        "model, loss, start": "released", "step, scale": "inferred", "sizes": "chosen",
+        "model, loss, start": "released", "step, scale": "inferred", "sizes": "released", "iterations": "inferred",
         "runs from balanced layers": "chosen", "seed": "chosen",
     },
 )  # fmt: skip

@@ -50,14 +50,14 @@ class Edge:
 
     @property
     def band(self) -> float:
-        """Median of the sharpness from the crossing on, over the bound."""
-        after = self.sharpness[self.first :]
-        return float(np.median(after)) / self.bound if len(after) else NAN
+        """Median of the sharpness from the crossing on, over the bound; NaN without instability."""
+        return float(np.median(self.sharpness[self.first :])) / self.bound if self.unstable else NAN
 
     @property
     def rises_before(self) -> float:
-        """Share of the steps before the last record below the bound that raise the loss."""
-        before = self.losses[: self.iterations[self.first - 1] + 1] if self.first else self.losses[:0]
+        """Share of the steps before the last record below the bound that raise the loss; NaN without a crossing."""
+        crossed = np.isfinite(self.crossing) and self.first
+        before = self.losses[: self.iterations[self.first - 1] + 1] if crossed else self.losses[:0]
         return float(np.mean(np.diff(before) > 0)) if len(before) > 1 else NAN
 
     @property
@@ -71,9 +71,17 @@ class Edge:
         return float(np.mean(np.diff(self.after) > 0)) if len(self.after) > 1 else NAN
 
     @property
+    def unstable(self) -> bool:
+        """Whether the run showed an instability: after the crossing the loss rose, and sharpness fell.
+
+        A run that ends before has reached the bound, but says nothing about staying there.
+        """
+        return self.rises_after > 0 and bool((np.diff(self.sharpness[self.first :]) < 0).any())
+
+    @property
     def windows(self) -> kit.Floats:
-        """Mean losses of the equal parts of the time after the crossing."""
-        enough = len(self.after) >= WINDOWS
+        """Mean losses of the equal parts of the time after the crossing; empty without instability."""
+        enough = self.unstable and len(self.after) >= WINDOWS
         return np.array([part.mean() for part in np.array_split(self.after, WINDOWS)]) if enough else np.empty(0)
 
     @property

@@ -8,9 +8,10 @@ from dynamics_cli import kit
 
 from .edge import BAND, Edge, draw_sharpness, edge
 
-STEPS = {("polyak", "0.9"): ("0.15", 4000), ("nesterov", "0.9"): ("0.07", 4000),
-         ("polyak", "0.5"): ("0.2", 3750), ("nesterov", "0.5"): ("0.15", 5000)}  # fmt: skip
-"""Kind and momentum -> step size on the Chebyshev polynomial, iterations."""
+STEPS = {("polyak", "0.9"): "0.15", ("nesterov", "0.9"): "0.07", ("polyak", "0.5"): "0.2", ("nesterov", "0.5"): "0.15"}
+"""Kind and momentum -> step size on the Chebyshev polynomial."""
+ITERATIONS = 40000
+"""In the first thousands the sharpness of the larger momentum falls far below its bound again and again."""
 WORDS = {"polyak": "(2 + 2 beta)/eta", "nesterov": "(2 + 2 beta)/(eta (1 + 2 beta))"}
 Evidence = dict[tuple[str, str], Edge]
 """Kind and momentum -> what the run shows."""
@@ -29,12 +30,10 @@ def claims(e: Evidence) -> list[kit.Claim]:
         name = f"{kind.capitalize()}, beta = {beta}"
         found += [
             kit.claim(f"{kind}-{beta}", f"{name}: the sharpness hovers at, or just above, {WORDS[kind]} (median after "
-                      "the crossing over it)", "bounds of momentum (memory)", BAND, one.band),
+                      "the crossing over it)", "bounds of momentum (recalled)", BAND, one.band),
             kit.claim(f"{kind}-{beta}-reaches", f"{name}: it rises from below to that bound (its maximum over it)",
-                      "bounds of momentum (memory)", kit.at_least(1),
+                      "bounds of momentum (recalled)", kit.at_least(1),
                       one.sharpness.max() / one.bound if one.first else np.nan),
-            kit.finding(f"{kind}-{beta}-plain", f"{name}: and over 2/eta, the bound without momentum",
-                        "bounds of momentum (memory)", one.band * one.bound * one.lr / 2),
         ]
     return found
     # fmt: on
@@ -68,11 +67,11 @@ FIGURE = kit.Figure(
             (
                 f"optimizer.lr={lr}",
                 f"optimizer.momentum={beta}",
-                f"optimizer.iterations={count}",
+                f"optimizer.iterations={ITERATIONS}",
                 *(("optimizer.nesterov=true",) if kind == "nesterov" else ()),
             ),
         )
-        for (kind, beta), (lr, count) in STEPS.items()
+        for (kind, beta), lr in STEPS.items()
     },
     origin={"data and network": "released", "beta 0.9": "stated", "beta 0.5": "chosen", "step sizes": "chosen"},
 )

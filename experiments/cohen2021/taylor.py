@@ -35,25 +35,8 @@ class Model:
     """`(eta S - 1)^2`."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The run, the models begun before and at the edge, and the run whose step is cut."""
-
-    run: Edge
-    before: Model
-    peak: Model
-    cut: Edge
-
-    @property
-    def later(self) -> Edge:
-        """The run from the cut on, with the bound of its new step."""
-        c = self.cut
-        kept = c.iterations >= CUT
-        return Edge(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.top[kept], c.losses[CUT:])
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Continue both models."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Continue the models begun `before` and at the `peak` of a `run`; `later` is that of a `cut` step afterwards."""
     run = runs["run"]
     one = edge(run)
     s, K = one.sharpness / one.bound, len(one.sharpness)
@@ -61,7 +44,10 @@ def evidence(runs: kit.Runs) -> Evidence:
     falling = np.flatnonzero(np.diff(s[first:]) < 0)
     peak = first + int(falling[0]) if len(falling) else first
     before = int(np.flatnonzero(s[: first + 1] <= BEFORE)[-1]) if (s[: first + 1] <= BEFORE).any() else 0
-    return Evidence(one, taylor(run, before), taylor(run, peak), edge(runs["cut"]))
+    c = edge(runs["cut"])
+    kept = c.iterations >= CUT
+    later = Edge(c.lr / 2, 2 * c.bound, c.iterations[kept] - CUT, c.top[kept], c.losses[CUT:])
+    return kit.Evidence(run=one, before=taylor(run, before), peak=taylor(run, peak), cut=c, later=later)
 
 
 def taylor(run: kit.Run, i: int, steps: int = STEPS) -> Model:
@@ -82,30 +68,30 @@ def taylor(run: kit.Run, i: int, steps: int = STEPS) -> Model:
     return Model(at, losses, actual, float(rate), float((eta * values[-1] - 1) ** 2))
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with the quadratic model and the new bound."""
     b, p, later = e.before, e.peak, e.later
     exceeds = np.flatnonzero(p.losses > GROWTH * p.losses[0])
-    reached = np.isfinite(e.run.crossing)
+    reached, diverges = np.isfinite(e.run.crossing), len(exceeds) and e.run.unstable
     near = min(51, len(b.actual))
     # fmt: off
     return [
         kit.claim("before", "Before the edge gradient descent on the quadratic model stays close to that on the loss "
-                  "(largest relative difference of the losses in 50 steps)", "quadratic model (memory)",
+                  "(largest relative difference of the losses in 50 steps)", "quadratic model (recalled)",
                   kit.at_most(0.1), np.abs(b.losses[:near] / b.actual[:near] - 1).max() if reached else NAN),
         kit.claim("diverges", f"At the edge it diverges: the model's loss grows by {GROWTH:g} within {STEPS} steps "
-                  "(after how many)", "quadratic model (memory)", kit.at_most(STEPS),
-                  exceeds[0] if len(exceeds) and reached else NAN),
+                  "(after how many)", "quadratic model (recalled)", kit.at_most(STEPS),
+                  exceeds[0] if diverges else NAN),
         kit.claim("stays", "while that of the network is lower in the end (over its first)",
-                  "quadratic model (memory)", kit.less_than(1),
-                  p.actual[-1] / p.actual[0] if reached and p.predicted > 1 else NAN),
+                  "quadratic model (recalled)", kit.less_than(1),
+                  p.actual[-1] / p.actual[0] if diverges else NAN),
         kit.theory("rate", "The model's loss grows by (eta S - 1)^2 a step (growth over it)",
                    "gradient descent on a quadratic", kit.near(1, 0.01), p.rate / p.predicted),
         kit.claim("resumes", "When the step is halved at the edge, sharpness rises again (its largest over 2/eta of "
-                  "the old step)", "step size drop (memory)", kit.at_least(1.05),
+                  "the old step)", "step size drop (recalled)", kit.at_least(1.05),
                   later.sharpness.max() / (later.bound / 2) if np.isfinite(e.cut.crossing) else NAN),
         kit.claim("new-edge", "and hovers at, or just above, that of the new one (median after the crossing over it)",
-                  "step size drop (memory)", BAND, later.band if np.isfinite(e.cut.crossing) else NAN),
+                  "step size drop (recalled)", BAND, later.band if np.isfinite(e.cut.crossing) else NAN),
         kit.finding("peak", "Sharpness over 2/eta where the model of the edge begins", "not in paper",
                     (np.sqrt(p.predicted) + 1) / 2),
         kit.finding("start", "and where that before it does", "not in paper", (np.sqrt(b.predicted) + 1) / 2),
@@ -114,7 +100,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the models beside the loss before and at the edge, and the sharpness around the cut."""
     figure, axes = kit.new_figure(3, aspect=0.95, extra_height=0.3)
     for panel, (model, title) in enumerate(((e.before, "Before the edge"), (e.peak, "At the edge"))):

@@ -74,6 +74,11 @@ class Evidence:
         """All of them."""
         return [*self.orthogonal, *self.cone, self.plane]
 
+    @property
+    def settled(self) -> bool:
+        """Whether training went on until no neuron is undecided: what dies is known only then."""
+        return not any(one.undecided for one in self.all)
+
 
 def evidence(runs: kit.Runs) -> Evidence:
     """Look at the first and the last state of all networks."""
@@ -114,14 +119,14 @@ def claims(e: Evidence) -> list[kit.Claim]:
         kit.claim("bound",
                   "All p neurons die with probability at most 2^-p (largest excess of a share of networks over it, "
                   f"for p = 1 to 6, in binomial standard deviations; up to {TOLERANCE:g} are chance)",
-                  source, kit.at_most(TOLERANCE), max(one.excess for one in e.all)),
+                  source, kit.at_most(TOLERANCE), max(one.excess for one in e.all) if e.settled else np.nan),
         kit.claim("attained",
                   "On one orthogonal point a class the probability is 2^-p: a neuron lives exactly when it "
                   "starts active on the point of its class (largest deviation, same unit)",
                   "Lemma B.1, which is sharp there",
                   kit.at_most(TOLERANCE), max(abs(one.excess) for one in e.orthogonal)),
         kit.claim("stays", "A neuron that starts active on an example of its class stays so (neurons that do not)",
-                  "Lemma B.1", kit.exactly(0), sum(one.exceptions for one in e.all)),
+                  "Lemma B.1", kit.exactly(0), sum(one.exceptions for one in e.all) if e.settled else np.nan),
         kit.claim("decided",
                   "Neurons die or are active on their class "
                   "(neurons that at the end are active on the other class only)",

@@ -65,10 +65,10 @@ class LimitPath:
         return float(np.polyfit(np.log(self.log_times[late]), np.log(self.distances[late]), 1)[0])
 
     @property
-    def rises(self) -> int:
-        """States after `log t = EARLY` at which the distance is larger than at the state before."""
+    def rises(self) -> float:
+        """States after `log t = EARLY` farther than the state before; NaN of a run that ends by `LATE`."""
         after = self.distances[self.log_times > EARLY]
-        return int((np.diff(after) > 0).sum())
+        return float((np.diff(after) > 0).sum()) if self.log_times[-1] > LATE else float("nan")
 
 
 def limit_path(run: kit.Run, limit: CanonicalNeurons) -> LimitPath:
@@ -133,6 +133,8 @@ class SectorHistory:
     """(K,) of the recorded states."""
     counts: kit.Ints
     """(K, 4) neurons that are dead, in sigma+ with a_j > 0, in sigma- with a_j < 0, anywhere else."""
+    joined: int
+    """Neurons that entered their extremal sector after the start."""
     left: int
     """Neurons that left their extremal sector after they had entered it (Lemma 3: none)."""
     sign_changes: int
@@ -178,6 +180,7 @@ def sector_history(run: kit.Run) -> SectorHistory:
         counts=np.stack(
             [dead.sum(1), inside[0].sum(1), inside[1].sum(1), (~dead & ~inside.any(axis=0)).sum(1)], axis=1
         ),
+        joined=int((inside.any(axis=(0, 1)) & ~inside[:, 0].any(axis=0)).sum()),
         left=int((entered & ~inside).any(axis=(0, 1)).sum()),
         sign_changes=int((np.sign(a) != np.sign(a[0])).any(axis=0).sum()),
         extremal=(len(both[0]), len(both[1])),
@@ -232,6 +235,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
     """Compare with Theorem 1, Corollary 1 and the lemmas."""
     large, small = e.paths[0], e.paths[-1]
     neurons = sum(int(one.counts[0].sum()) for one in e.flows)
+    others, ended = sum(one.outside for one in e.flows), any(one.joined for one in e.flows)
     extremal = [count for one in e.flows for count in one.extremal] + [len(side) for side in e.extremal]
     return [
         kit.theory("assumptions", "The support examples of each class span the space (data sets for which they do not)",
@@ -257,7 +261,8 @@ def claims(e: Evidence) -> list[kit.Claim]:
             for key, text in (("rate", "Power of log t"), ("crossover", "log t from which 1/sqrt(log t) outweighs"))
         ],
         kit.claim("output", "a/||a|| has the size of W/||W||, row by row (largest difference)",
-                  "Theorem 1, Eq. 9; Lemma A.4", kit.less_than(1e-3), small.imbalance),
+                  "Theorem 1, Eq. 9; Lemma A.4", kit.less_than(1e-3), small.imbalance,
+                  always="The start is balanced, and gradient flow conserves that."),
         kit.claim("share", "Both groups grow as nu log t: share of the positive one in ||W||^2",
                   "Proof of Theorem 1; nu = ||w+||, ||w-|| for the logistic loss",
                   kit.near(e.limit.share, 0.01), small.share),
@@ -285,11 +290,12 @@ def claims(e: Evidence) -> list[kit.Claim]:
                   "Lemma 2, Eqs. 13, 14", kit.exactly(0), sum(2 - one.predicted for one in e.flows)),
         kit.claim("lemma-1",
                   "On gradient flow neurons turn off or reach the extremal sector of their sign (neurons that do not)",
-                  "Lemma 1", kit.exactly(0), sum(one.outside for one in e.flows)),
+                  "Lemma 1", kit.exactly(0), others),
         kit.claim("lemma-3", "A neuron that has entered its extremal sector never leaves (neurons that do)", "Lemma 3",
-                  kit.exactly(0), sum(one.left for one in e.flows)),
+                  kit.exactly(0), sum(one.left for one in e.flows) if ended and not others else np.nan),
         kit.claim("signs", "Output weights keep their signs (neurons that do not)", "Lemma A.4", kit.exactly(0),
-                  sum(one.sign_changes for one in e.flows)),
+                  sum(one.sign_changes for one in e.flows),
+                  always="Gradient flow from a balanced start conserves |a_j| = |w_j|, and a neuron at 0 stays there."),
         kit.theory("dead",
                   "A neuron dies with probability at most 1/2 (share of dead neurons; all of a network: extra-dead)",
                   "Proof of Theorem 1", kit.at_most(0.5), sum(one.dead for one in e.flows) / max(neurons, 1)),

@@ -23,6 +23,8 @@ ORIGIN: dict[str, kit.Origin] = {
     "factor of the initial weights": "stated", "law of the initial weights": "inferred",
     "mean over the batch": "inferred", "precision": "inferred", "seed": "chosen",
 }  # fmt: skip
+USUAL = {"usual-start": ("initialization.factor=1.0",)}
+"""The null of both figures: the initial weights are not small, and the network fits the data all the same."""
 ALONG = 10.0
 """Degrees in the plane within which a neuron is along a direction to the eye."""
 ZERO = 0.1
@@ -100,6 +102,12 @@ class Layer:
         """Share of the norms in the plane that rows within `ALONG` degrees hold."""
         lengths = kit.norms(self.points)
         return float(lengths[self.angles <= ALONG].sum() / lengths.sum())
+
+    @property
+    def tail(self) -> float:
+        """Share of the squared singular values that those after the second hold; NaN where there is nothing."""
+        squares = self.values**2
+        return float(squares[2:].sum() / squares.sum()) if squares.sum() > 0 else float("nan")
 
     @property
     def third(self) -> float:
@@ -213,6 +221,8 @@ def layer_claims(layer: Layer, suffix: str, name: str, source: str) -> list[kit.
         kit.claim(f"rank{suffix}",
                   f"{name} has rank two: all singular values but two are effectively zero (third over first)",
                   source, kit.at_most(ZERO), layer.third),
+        kit.claim(f"tail{suffix}", "nor are they something together (their share of all squares, within 10 %)",
+                  source, kit.at_most(0.1), layer.tail),
         kit.claim(f"second{suffix}",
                   "and not one: the second stands out (over the third; closer to it than to 0 below 2)",
                   source, kit.more_than(2.0), layer.gap),
@@ -247,29 +257,16 @@ def end_claims(correlations: kit.Floats, statement: str, source: str, figure: st
     ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TwoLayer:
-    """The trained network beside the max-margin directions of its data."""
+def evidence_fig1(runs: kit.Runs) -> kit.Evidence:
+    """Measure the final network beside the max-margin `directions` of its data.
 
-    directions: Directions
-    layer: Layer
-    signs: kit.Floats
-    """(m,) signs of the output weights."""
-    correlations: kit.Floats
-    """(m,) cosine of each neuron with w+ (a_j > 0) or w- (a_j < 0)."""
-    lengths: kit.Floats
-    """(m,) norms of the neurons."""
-    changed: int
-    """Output weights whose sign is not that of the start."""
-    loss: float
-
-
-def two_layer(runs: kit.Runs) -> TwoLayer:
-    """Measure the final network."""
+    Of its m neurons: `signs` of the output weights, `correlations`, the cosine with w+ (a_j > 0) or w- (a_j < 0), and
+    `lengths`, their norms; `changed` output weights have not the sign of the start.
+    """
     run = runs["two_layer"]
     trained = read_trained(run, "hidden_weight")
     W, a = trained.last["hidden_weight"], trained.last["output_weight"]
-    return TwoLayer(
+    return kit.Evidence(
         directions=trained.directions,
         layer=measure_layer(W, trained.start["hidden_weight"], a > 0),
         signs=np.sign(a),
@@ -280,7 +277,7 @@ def two_layer(runs: kit.Runs) -> TwoLayer:
     )
 
 
-def claims_of_1(e: TwoLayer) -> list[kit.Claim]:
+def claims_fig1(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5.1."""
     weight = e.lengths**2 / np.sum(e.lengths**2)
     return [
@@ -302,7 +299,7 @@ def claims_of_1(e: TwoLayer) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_1(e: TwoLayer) -> kit.Drawing:
+def draw_fig1(e: kit.Evidence) -> kit.Drawing:
     """Draw panels a to c."""
     figure, axes = kit.new_figure(3, 1, aspect=0.95, extra_height=0.25)
     draw_values(axes[0], e.layer.values)
@@ -322,27 +319,15 @@ FIGURE_1 = kit.Figure(
         "dashed ones w+ and w- projected on the plane; both axes have the same scale. "
         "(c) Correlation of each neuron with its max-margin direction; the dashed line is at 0.9."
     ),
-    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=ORIGIN, evidence=two_layer,
-    claims=claims_of_1, draw=draw_1,
+    configs={"two_layer": "phuong2021/two_layer.yaml"}, origin=ORIGIN, nulls=USUAL,
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Residual:
-    """The trained network beside the max-margin directions of its data."""
+def evidence_fig2(runs: kit.Runs) -> kit.Evidence:
+    """Measure the `layers` W_1, W_2 and W_3 of the final network beside the max-margin `directions` of its data.
 
-    directions: Directions
-    layers: list[Layer]
-    """W_1, W_2 and W_3."""
-    correlations: kit.Floats
-    """(p,) cosine of each first-layer row with the closer one of w+ and w-."""
-    closest: kit.Floats
-    """(p,) +1 where that is w+, -1 where it is w-."""
-    loss: float
-
-
-def residual(runs: kit.Runs) -> Residual:
-    """Measure the final network."""
+    `correlations` (p,) are cosines of first-layer rows with the closer of w+ (`closest` is +1) and w- (-1).
+    """
     run = runs["residual"]
     if run.config.architecture.kind != "residual":
         raise kit.InputError(f"{run.path}: this figure needs architecture.kind residual")
@@ -350,7 +335,7 @@ def residual(runs: kit.Runs) -> Residual:
     start, last = ([state[f"weight_{k}"] for k in range(1, len(state))] for state in (trained.start, trained.last))
     closer = trained.plus > trained.minus
     sides = [closer, *(sides_in_plane(kit.project(W, kit.leading_directions(W))) for W in last[1:])]
-    return Residual(
+    return kit.Evidence(
         directions=trained.directions,
         layers=[measure_layer(*one) for one in zip(last, start, sides, strict=True)],
         correlations=np.maximum(trained.plus, trained.minus),
@@ -359,7 +344,7 @@ def residual(runs: kit.Runs) -> Residual:
     )
 
 
-def claims_of_2(e: Residual) -> list[kit.Claim]:
+def claims_fig2(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 5.2."""
     stated = [
         one
@@ -379,7 +364,7 @@ def claims_of_2(e: Residual) -> list[kit.Claim]:
     ]
 
 
-def draw_2(e: Residual) -> kit.Drawing:
+def draw_fig2(e: kit.Evidence) -> kit.Drawing:
     """Draw panels a to g: spectra above, planes below, the histogram on the right."""
     columns = len(e.layers) + 1
     figure, axes = kit.new_figure(columns, 2, width=7.2, aspect=0.86, extra_height=0.25)
@@ -408,8 +393,7 @@ FIGURE_2 = kit.Figure(
         "dashed ones w+ and w-. (g) Correlation of each first-layer row with the closest max-margin direction; the "
         "dashed line is at 0.9."
     ),
-    configs={"residual": "phuong2021/residual.yaml"}, origin=ORIGIN, evidence=residual, claims=claims_of_2,
-    draw=draw_2,
+    configs={"residual": "phuong2021/residual.yaml"}, origin=ORIGIN, nulls=USUAL,
 )  # fmt: skip
 
 

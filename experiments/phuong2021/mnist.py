@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from dynamics_cli import _bundled, kit
-from dynamics_cli.architectures.convolutional import Convolutional, Layer
+from dynamics_cli.architectures.convolutional import Convolutional
 from dynamics_cli.config import load_config
 
 from .panels import draw_plane, draw_values, legend_of_colors, two_colors
@@ -39,23 +39,15 @@ def architecture_of(run: kit.Run) -> Convolutional:
 HEADER = ["layer", "type", "output", "weights", "biases", "parameters"]
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """The layers, and the shapes of the network that is trained."""
-
-    layers: list[Layer]
-    shapes: dict[str, tuple[int, ...]]
-
-
-def architecture(runs: kit.Runs) -> Architecture:
-    """Read the architecture from the config of Figures 3 and 4."""
+def evidence_table1(runs: kit.Runs) -> kit.Evidence:
+    """Read the `layers` and the `shapes` of the weights from the config of Figures 3 and 4."""
     section = load_config(_bundled.CONFIGS / "phuong2021/mnist.yaml").architecture
     assert isinstance(section, Convolutional)
     channels, rows, columns = section.image
-    return Architecture(section.layers(), section.shapes(channels * rows * columns))
+    return kit.Evidence(layers=section.layers(), shapes=section.shapes(channels * rows * columns))
 
 
-def claims_of_table(e: Architecture) -> list[kit.Claim]:
+def claims_table1(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with what Appendix D says of the architecture."""
     kinds = [len(layer.weight) for layer in e.layers]
     rows, columns = next((layer.weight for layer in e.layers if len(layer.weight) == 2), (0, 0))
@@ -72,7 +64,7 @@ def claims_of_table(e: Architecture) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def table_table1(e: Architecture) -> tuple[list[str], list[list[str]]]:
+def table_table1(e: kit.Evidence) -> tuple[list[str], list[list[str]]]:
     """Return the architecture, a layer a row."""
     rows = []
     for layer in e.layers:
@@ -81,7 +73,7 @@ def table_table1(e: Architecture) -> tuple[list[str], list[list[str]]]:
     return HEADER, rows
 
 
-def draw_architecture(e: Architecture) -> kit.Drawing:
+def draw_table1(e: kit.Evidence) -> kit.Drawing:
     """Draw the table."""
     figure, (axes,) = kit.new_figure(width=5.5, aspect=0.4)
     kit.draw_table(axes, *table_table1(e))
@@ -95,7 +87,6 @@ TABLE1 = kit.Figure(
         "inputs, o outputs. A ReLU follows every layer but the last. The cells are assumed so that W7 is 128 x 3136."
     ),
     origin={"number and kinds of layers": "stated", "shape of W7": "stated", "cells": "chosen", **ORIGIN},
-    evidence=architecture, claims=claims_of_table, draw=draw_architecture,
 )  # fmt: skip
 
 
@@ -166,7 +157,7 @@ class Connected:
         return float(hits[:n].mean() - hits[n:].mean()), float(chance)
 
 
-def connected(runs: kit.Runs) -> Connected:
+def evidence_fig4(runs: kit.Runs) -> Connected:
     """Measure the weights of the first fully connected layer."""
     run = runs["mnist"]
     section, state = architecture_of(run), run.state(-1)
@@ -176,7 +167,7 @@ def connected(runs: kit.Runs) -> Connected:
     return Connected(kit.singular_values(W), points, np.sign(a[0]), float(np.sum(points**2) / np.sum(W**2)))
 
 
-def claims_of_4(e: Connected) -> list[kit.Claim]:
+def claims_fig4(e: Connected) -> list[kit.Claim]:
     """Compare with Appendix D."""
     lengths = kit.norms(e.points)
     outer = e.outer()
@@ -221,7 +212,7 @@ def claims_of_4(e: Connected) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_4(e: Connected) -> kit.Drawing:
+def draw_fig4(e: Connected) -> kit.Drawing:
     """Draw panels a and b."""
     figure, axes = kit.new_figure(2, 1, aspect=0.72, extra_height=0.25)
     draw_values(axes[0], e.values)
@@ -238,7 +229,7 @@ FIGURE_4 = kit.Figure(
         "(a) The ten largest singular values of the first fully connected layer after training. (b) Its neurons on the "
         "two leading right-singular directions, orange for W8[j] > 0, blue for W8[j] < 0."
     ),
-    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=connected, claims=claims_of_4, draw=draw_4,
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN,
 )  # fmt: skip
 
 
@@ -261,6 +252,8 @@ class Products:
     """Of the input, and of every hidden layer before its ReLU, as `f^l` of Section 5.2 is."""
     after: list[PairProducts]
     """Of the input, and of every hidden layer after its ReLU."""
+    first: list[PairProducts]
+    """As `before`, of the network that was not trained."""
     accuracy: float
     updates: int
     images: int
@@ -271,52 +264,64 @@ class Products:
         share = self.updates / UPDATES
         return f"after {self.updates} updates on {self.images} images: {share:.0%} of the paper's {UPDATES} on {IMAGES}"
 
-    def places(self, sort: str) -> kit.Floats:
-        """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
-            return np.array([one.means[sort] / np.mean([*one.stds.values()]) for one in self.before])
 
-    def gaps(self) -> list[float]:
-        """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean deviations."""
-        closer = np.minimum(*(self.places(sort) for sort in CLASSES))
-        with np.errstate(invalid="ignore"):
-            return [*map(float, closer - self.places("across"))]
-
-    def right(self) -> list[tuple[float, float]]:
-        """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
-        return [(one.right("first"), one.right("second")) for one in self.before]
+def places(layers: list[PairProducts], sort: str) -> kit.Floats:
+    """Return, layer by layer, the mean product of pairs of a sort, in mean deviations."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # a layer whose units are dead has no deviations
+        return np.array([one.means[sort] / np.mean([*one.stds.values()]) for one in layers])
 
 
-def products_evidence(runs: kit.Runs) -> Products:
+def gaps_of(layers: list[PairProducts]) -> list[float]:
+    """Return, layer by layer, how far the closer class lies right of the mixed pairs, in mean deviations."""
+    closer = np.minimum(*(places(layers, sort) for sort in CLASSES))
+    with np.errstate(invalid="ignore"):
+        return [*map(float, closer - places(layers, "across"))]
+
+
+def right_of(layers: list[PairProducts]) -> list[tuple[float, float]]:
+    """Return, layer by layer, the probability that a pair of each class has a larger product than a mixed one."""
+    return [(one.right("first"), one.right("second")) for one in layers]
+
+
+def evidence_fig3(runs: kit.Runs) -> Products:
     """Compute all pairs of the training images, one layer after the other."""
     run = runs["mnist"]
     section, data, state = architecture_of(run), run.dataset(), run.state(-1)
     before = [pair_products(data.x.astype(np.float32), data.y)]
-    after = before[:]
+    after, first = before[:], before[:]
     for number in range(1, len(section.convolutions) + len(section.widths) + 1):
+        first.append(pair_products(section.layer_outputs(run.state(0), data.x, number), data.y))
         z = section.layer_outputs(state, data.x, number)
         before.append(pair_products(z, data.y))
         after.append(pair_products(np.maximum(z, 0, out=z), data.y))
     accuracy = float(np.mean(np.sign(run.network(-1)(data.x)) == np.sign(data.y)))
-    return Products(before, after, accuracy, run.iterations, len(data.x))
+    return Products(before, after, first, accuracy, run.iterations, len(data.x))
 
 
-def claims_of_3(e: Products) -> list[kit.Claim]:
+def claims_fig3(e: Products) -> list[kit.Claim]:
     """Compare with Appendix D."""
-    gaps, right = e.gaps(), e.right()
+    gaps, right = gaps_of(e.before), right_of(e.before)
+    across, others = places(e.before, "across"), [places(e.before, key) for key in CLASSES]
     last = len(gaps) - 1
+
+    def more(start: kit.Bools) -> kit.Interval:
+        """Return what most layers are, and more than of the network that was not trained."""
+        return kit.more_than(max(0.5, float(np.mean(start))))
+
     return [
         kit.claim("right",
                   "Pairs of a class are more to the right than mixed ones "
-                  "(share of layers and classes where it is likelier)",
-                  "Appendix D, Figure 3", kit.most(), np.mean(np.array(right[1:]) > 0.5)),
+                  "(share of layers and classes where it is likelier; most, and more than without training)",
+                  "Appendix D, Figure 3", more(np.array(right_of(e.first)[1:]) > 0.5),
+                  np.mean(np.array(right[1:]) > 0.5)),
         kit.claim("depth",
-                  "Higher layers are generally more strongly separated (share with a larger gap than the layer before)",
-                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(gaps) > 0)),
+                  "Higher layers are generally more strongly separated (share with a larger gap than the layer before; "
+                  "most, and more than without training)",
+                  "Appendix D, Figure 3", more(np.diff(gaps_of(e.first)) > 0), np.mean(np.diff(gaps) > 0)),
         kit.claim("blue-left", "Up the layers the blue distribution shifts leftward (share of layers, mean deviations)",
-                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(e.places("across")) < 0)),
+                  "Appendix D, Figure 3", kit.most(), np.mean(np.diff(across) < 0)),
         kit.claim("others-right", "and the others keep shifting rightward (share of layers and classes)",
-                  "Appendix D, Figure 3", kit.most(), np.mean([np.diff(e.places(k)) > 0 for k in CLASSES])),
+                  "Appendix D, Figure 3", kit.most(), np.mean([np.diff(one) > 0 for one in others])),
         kit.claim("last-gap",
                   f"Layer {last} is more strongly separated than the input (gap there minus gap of the input)",
                   "Appendix D, Figure 3", kit.more_than(0.0), gaps[-1] - gaps[0]),
@@ -348,7 +353,7 @@ def claims_of_3(e: Products) -> list[kit.Claim]:
     ]  # fmt: skip
 
 
-def draw_3(e: Products) -> kit.Drawing:
+def draw_fig3(e: Products) -> kit.Drawing:
     """Draw one panel for the input and each layer."""
     columns = 4
     figure, axes = kit.new_figure(columns, -(-len(e.before) // columns), width=7.2, aspect=0.82, extra_height=0.3)
@@ -399,8 +404,7 @@ FIGURE_3 = kit.Figure(
         "Distributions over all pairs of training images of the inner products of inputs and of what each layer gives "
         "before its ReLU, for images of different digits (blue), both 0 (orange), both 1 (green)."
     ),
-    configs=CONFIGS, presets=PRESETS, origin=ORIGIN, evidence=products_evidence, claims=claims_of_3,
-    draw=draw_3,
+    configs=CONFIGS, presets=PRESETS, origin=ORIGIN,
 )  # fmt: skip
 
 

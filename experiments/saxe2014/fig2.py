@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -16,27 +14,18 @@ STARTS = ((-0.9, 1.1), (0.1, 0.05), (0.01, 0.01), (-1.0, 1.0))
 S = 1.0
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Trajectories of `a' = b (s - a b)`, `b' = a (s - a b)`."""
-
-    times: kit.Floats
-    paths: list[kit.Floats]
-    """(T, 2) each."""
-
-
-def evidence(runs: kit.Runs) -> Evidence:
-    """Integrate the equations."""
+def evidence(runs: kit.Runs) -> kit.Evidence:
+    """Integrate `a' = b (s - a b)`, `b' = a (s - a b)`: `paths` (T, 2) at `times` (T,)."""
     times = np.linspace(0, 12, 400)
 
     def field(_: float, w: kit.Floats) -> kit.Floats:
         return np.asarray(w[::-1] * (S - w[0] * w[1]))
 
     solved = [solve_ivp(field, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-14).y.T for start in STARTS]
-    return Evidence(times, [np.asarray(one) for one in solved])
+    return kit.Evidence(times=times, paths=[np.asarray(one) for one in solved])
 
 
-def claims(e: Evidence) -> list[kit.Claim]:
+def claims(e: kit.Evidence) -> list[kit.Claim]:
     """Compare with Section 1.1."""
     kept = [one[:, 0] ** 2 - one[:, 1] ** 2 for one in e.paths]
     balanced = strength(e.times, S, STARTS[2][0] * STARTS[2][1])
@@ -55,7 +44,7 @@ def claims(e: Evidence) -> list[kit.Claim]:
 
 
 @kit.styled
-def draw(e: Evidence) -> kit.Drawing:
+def draw(e: kit.Evidence) -> kit.Drawing:
     """Draw the field with the hyperbola of solutions."""
     figure, (axes,) = kit.new_figure(1, aspect=1.0, extra_height=0.1)
     a, b = np.meshgrid(np.linspace(-2, 2, 50), np.linspace(-2, 2, 50))

@@ -108,4 +108,7 @@ def test_what_is_read_off_a_run() -> None:
     assert one.falls == 9
     never = Edge(0.5, 9.0, one.iterations, one.top, losses)
     assert np.isnan([never.crossing, never.band, never.rises_after, never.falls, never.share_left]).all()
-    assert never.rises_before > 0
+    short = Edge(0.5, 4.0, one.iterations[:4], one.top[:4], np.concatenate([losses[:20], [8.0, 7.9, 7.8, 7.7]]))
+    assert short.crossing == 20
+    assert not short.unstable  # it ends before the loss rises
+    assert np.isnan([short.band, short.falls, never.rises_before]).all()

@@ -14,11 +14,12 @@ FROZEN = Change("a step of 1e-9", ("optimizer.epochs=1", "optimizer.lr=1e-9"), (
 USUAL = ("initialization.factor=1.0",)
 CHANGES = {
     "phuong2021-fig1": [
-        Change("the usual initial scale", USUAL, ("rank", "second", "directions", "correlation")), FROZEN,
+        Change("the usual initial scale", USUAL, ("rank", "tail", "second", "directions", "correlation")), FROZEN,
     ],
     "phuong2021-fig2": [
         Change("the usual initial scale", USUAL,
-               ("correlation", *(f"{id}-{k}" for id in ("rank", "second", "directions") for k in (1, 2, 3)))), FROZEN,
+               ("correlation", *(f"{id}-{k}" for id in ("rank", "tail", "second", "directions") for k in (1, 2, 3)))),
+        FROZEN,
     ],
     "phuong2021-extra-theorem1": [
         Change("the largest scale for all", ("initialization.scale=0.1",), ("rate", "kkt-trained"), SCALES),

@@ -22,6 +22,8 @@ from tests.experiments.helpers import check_pure, evidence_of, verdicts
 
 TWO, THREE = tuple(f"2 {s}" for s in ("0.1", "0.0316", "0.01", "0.001")), ("3 0.1", "3 0.0316")
 DEEPER = ("4 matrices", "5 matrices")
+DEEP = tuple(role for role in load_figure("saxe2014-fig4").configs if role.endswith("/n"))
+NEAR_FLOW = tuple(role for role in load_figure("saxe2014-fig4").configs if not role.endswith("/n"))
 SLOW = "optimizer.lr=0.00625"  # 0.1/n at 16 matrices, at which none diverges
 ORTHOGONAL, GAUSSIAN = (
     tuple(role for role in load_figure("saxe2014-fig6a").configs if role.startswith(f"{start}, n = 16"))
@@ -41,7 +43,8 @@ CHANGES = {
         Change("no tanh", ("architecture.activation=linear",), ("tanh",), ("tanh",)),
     ],
     "fig4": [
-        Change("a start ten times as strong", ("initialization.scale=0.01",), ("trained",)),
+        Change("a start ten times as strong", ("initialization.scale=0.01",), ("trained",), NEAR_FLOW),
+        Change("three iterations", ("optimizer.iterations=3",), ("saturates-networks", "steps"), DEEP, "too few"),
     ],
     "silent-alignment": [
         Change("weights 31.6 times as large", ("initialization.scales=[31.6, 31.6]",),
@@ -53,10 +56,12 @@ CHANGES = {
                tuple(f"gamma {gamma}" for gamma in (0.0, 0.25, 0.5, 0.75, 1.0))),
         Change("balanced orthogonal weights", ("initialization.kind=balanced_product",),
                ("three-half", "three-aligned", "three-first"), THREE),
+        Change("lazy weights", ("initialization.scale=3.0", "optimizer.lr=0.005", "optimizer.iterations=20000"),
+               ("relu-last", "relu-first"), ("relu",)),
     ],
     "fig6a": [
         Change("Gaussian weights at one step", ("initialization.kind=lecun", SLOW), ("flat", "sooner"), ORTHOGONAL),
-        Change("orthogonal weights at one step", ("initialization.kind=orthogonal", SLOW), ("grows",), GAUSSIAN),
+        Change("orthogonal weights", ("initialization.kind=orthogonal",), ("grows",), GAUSSIAN),
     ],
 }
 # fmt: on
