@@ -59,7 +59,7 @@ def unit(result: str, arguments: str) -> Callable[[Callable[..., Any]], Callable
 _NOTHING = ctypes.c_char * 0
 
 
-def place(array: np.ndarray[Any, Any]) -> int:
+def place(array: np.ndarray[Any, Any] | bytearray) -> int:
     """Return the address of a contiguous array that can be written to, in a tenth of NumPy's time."""
     return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type]
 

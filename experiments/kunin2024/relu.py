@@ -156,7 +156,8 @@ def draw(e: kit.Evidence) -> kit.Drawing:
             kit.panel_label(axis, 4 + row * count + k, f"$t={time_label(int(e.times[k]))}$")
         group[0].set_ylabel(r"imbalance $\delta$", labelpad=0)
         figure.colorbar(image, ax=group, aspect=14, pad=0.03).set_label(label)
-    handles = [axes[0].plot([], [], kit.MARKER + "-", ms=3, color=kit.PALETTE.sign(s), label=f"$a_j {'>' if s > 0 else '<'} 0$")[0]
+    dots = kit.MARKER + "-"
+    handles = [axes[0].plot([], [], dots, ms=3, color=kit.PALETTE.sign(s), label=f"$a_j {'>' if s > 0 else '<'} 0$")[0]
                for s in (1.0, -1.0)]  # fmt: skip
     handles += axes[0].plot([], [], color="black", lw=0.9, ls=(0, (4, 2)), label="teacher")
     handles += axes[0].plot([], [], color="black", lw=0.8, ls=":", label=r"radius $\tau^2$, the start")

@@ -74,7 +74,9 @@ def draw(e: kit.Evidence) -> kit.Drawing:
         look: dict[str, Any] = {"color": kit.SERIES[k], "label": f"$D={depth}$"}
         handles += axes[0].plot(z, q(z, depth), **look)
         axes[1].plot(e.mus, e.ratios[depth], **look)
-        axes[2].plot(COUNTS, np.where(np.isfinite(e.largest[k]), 10.0 ** e.largest[k], np.nan), kit.MARKER + "-", ms=3.5, **look)
+        axes[2].plot(
+            COUNTS, np.where(np.isfinite(e.largest[k]), 10.0 ** e.largest[k], np.nan), kit.MARKER + "-", ms=3.5, **look
+        )
     axes[0].set(xlabel="$z$", ylabel="$q_D(z)$")
     for value, name, place in ((1.0, r"$\ell_2$", "top"), (DIM**-0.5, r"$\ell_1$", "bottom")):
         axes[1].axhline(value, color="black", lw=0.8, ls=(0, (4, 2)))
