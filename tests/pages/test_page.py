@@ -155,7 +155,7 @@ def test_settings_have_their_origins(outputs: Path) -> None:
     assert rows["loss.kind"] == f"boursier2022/orthogonal.yaml:{line}"
     assert rows["initialization.scale"] == "changed, 1e-06 in boursier2022/orthogonal.yaml"
     assert rows["dtype"] == "default"
-    assert "stated: data, width, activation" in html
+    assert "printed: data, width, scale" in html
 
 
 def test_theory_and_bounds_stand_beside_the_curves(points: Run, monkeypatch: pytest.MonkeyPatch) -> None:
