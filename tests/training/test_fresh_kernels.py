@@ -52,8 +52,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "flow-of-many": {"dataset": {**DIGITS, "per_class": 10}, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
 }
 REPLICAS = ("dense", "few", "sgd", "deep")
-SAMPLE = [("sgd", 1)]
-OTHERS = [case for case in [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)] if case not in SAMPLE]
+CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
 
 
 def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -> dict[str, bytes]:
@@ -71,25 +70,18 @@ def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*.npy"))}
 
 
-def compare(folder: Path, name: str, replicas: int) -> None:
-    cache = folder / "cache"
-    fresh = trained(folder, name, replicas, 1, cache)
+@pytest.mark.parametrize(
+    ("name", "replicas"),
+    [case if case == ("sgd", 1) else pytest.param(*case, marks=pytest.mark.long) for case in CASES],
+)
+def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    fresh = trained(tmp_path, name, replicas, 1, cache)
     assert list(cache.rglob("*.nbc"))
-    loaded = trained(folder, name, replicas, 2, cache)
+    loaded = trained(tmp_path, name, replicas, 2, cache)
     assert fresh.keys() == loaded.keys()
     assert [path for path in fresh if fresh[path] != loaded[path]] == []
     assert len(fresh) >= 4
-
-
-@pytest.mark.parametrize(("name", "replicas"), SAMPLE)
-def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
-    compare(tmp_path, name, replicas)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("name", "replicas"), OTHERS)
-def test_every_kernel(name: str, replicas: int, tmp_path: Path) -> None:
-    compare(tmp_path, name, replicas)
 
 
 def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from dynamics_cli.training.signals import GivenUp, Interrupted, SignalWatch
 from tests.training.kill_script import BASE, RUNS, arrays
 
 SHORT = {"sgd": ["optimizer.epochs=20", "record.loss_every=7"], "gradient_flow": ["optimizer.points=60"]}
-KINDS = ["compiled", "adam", "gradient_flow", "gan"]
 
 
 def short(name: str, *more: str) -> RunConfig:
@@ -59,8 +58,8 @@ class Slow:
         self.at, self.names = at, list[str]()
 
 
-def given_up(folder: Path, name: str, slow: Slow, *, full: bool, settings: tuple[str, ...] = ()) -> int:
-    """Give up pieces of work one at a time, all or some; return how many."""
+def give_up(folder: Path, name: str, slow: Slow, least: int, *, full: bool, settings: tuple[str, ...] = ()) -> None:
+    """Give up pieces of work one at a time, all or some, and at least so many."""
     config = short(name, *settings)
     slow.plan(-1)
     obtain_run(plan_run(config, folder / "whole"))
@@ -82,12 +81,21 @@ def given_up(folder: Path, name: str, slow: Slow, *, full: bool, settings: tuple
         whole = load_run(folder / "whole")
         assert repr(obtained.run.final_loss) == repr(whole.final_loss), case
         assert (obtained.run.status, obtained.run.info["stopped_early"]) == (whole.status, whole.info["stopped_early"])
-    return len(chosen)
+    print(f"{name}: {len(chosen)} pieces of work given up")
+    assert len(chosen) >= least
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_slow_work_is_given_up_and_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert given_up(tmp_path, name, Slow(monkeypatch), full=False) >= 3
+@pytest.mark.parametrize(
+    ("name", "least", "full"),
+    [
+        *((name, 3, False) for name in ("compiled", "adam", "gradient_flow", "gan")),
+        *(pytest.param(name, 10, True, marks=pytest.mark.long) for name in RUNS),
+    ],
+)
+def test_slow_work_is_given_up_and_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, least: int, full: bool
+) -> None:
+    give_up(tmp_path, name, Slow(monkeypatch), least, full=full)
 
 
 @pytest.mark.parametrize("name", ["compiled", "sgd"])
@@ -96,16 +104,8 @@ def test_slow_work_at_an_early_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     whole = obtain_run(plan_run(short(name), tmp_path / "first")).run
     below = f"optimizer.stop_below={float(whole.losses[len(whole.losses) // 2])!r}"
     settings = (below, "backend=torch") if name == "sgd" else (below,)
-    assert given_up(tmp_path, name, Slow(monkeypatch), full=True, settings=settings) >= 4
+    give_up(tmp_path, name, Slow(monkeypatch), 4, full=True, settings=settings)
     assert load_run(tmp_path / "whole").info["stopped_early"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", RUNS)
-def test_all_slow_work_of_every_kind_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    count = given_up(tmp_path, name, Slow(monkeypatch), full=True)
-    print(f"{name}: {count} pieces of work given up")
-    assert count >= 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
