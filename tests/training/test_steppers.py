@@ -144,6 +144,8 @@ def test_float32_stays_float32(way, loss):
         ("engine", {"n": 300, "d": 9, "width": 20}),
         ("engine", {"optimizer": OPTIMIZERS["adam"]}),
         ("engine", {"architecture": {"kind": "fully_connected", "widths": []}}),
+        ("engine", {"n": 6, "d": 90, "width": 5, "optimizer": {**OPTIMIZERS["adam"], "batch_size": 1}}),
+        ("sparse", {"n": 6, "d": 90, "width": 5, "optimizer": SGD}),
         ("sparse", {"n": 50, "d": 784, "width": 100, "optimizer": SGD}),
     ],
 )
