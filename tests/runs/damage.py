@@ -76,6 +76,11 @@ def directory_instead(path: Path) -> Iterator[None]:
         path.write_bytes(data)
 
 
+def arrays_of(directory: Path) -> dict[str, bytes]:
+    """Return the bytes of all arrays below a directory, by path."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*.npy"))}
+
+
 def reseal(path: Path, without: Sequence[str] = (), **entries: object) -> None:
     """Change entries of a sealed document, and give it the checksum that fits."""
     content, _ = unseal(path.read_bytes())

@@ -23,7 +23,7 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 
-from .damage import damaged, damages, directory_instead
+from .damage import arrays_of, damaged, damages, directory_instead
 
 CONFIG = {
     "name": "bits",
@@ -187,7 +187,7 @@ def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
     """Each ends as an uninterrupted one, or says which file is damaged."""
     counts = Counter[str]()
     plan_of = load_config(CONFIG)
-    whole = {path.relative_to(runs["complete"]): path.read_bytes() for path in runs["complete"].rglob("*.npy")}
+    whole = arrays_of(runs["complete"])
     for file in files_of(runs[state]):
         name = file.relative_to(runs[state])
         cases = list(damages(file, runs[f"{state}-other"] / name, full=False))
@@ -202,8 +202,7 @@ def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
                 assert any(name in str(obtained) for name in (file.name, str(run))), f"{case}: {obtained}"
                 counts["refused"] += 1
                 continue
-            found = {path.relative_to(run): path.read_bytes() for path in run.rglob("*.npy")}
-            assert found == whole, case
+            assert arrays_of(run) == whole, case
             assert [f for f in verify_run(run) if f.file.suffix != ".npz"] == [], case
             counts["same bits"] += 1
     print(f"{state}: {sum(counts.values())} resumptions, {dict(counts)}")

@@ -21,6 +21,7 @@ from dynamics_cli.config import load_config
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
+from tests.runs.damage import arrays_of
 
 DATA = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
 BASE = {
@@ -125,10 +126,6 @@ def train(name: str, directory: Path) -> None:
     obtain_run(plan, resume=True)
 
 
-def arrays(directory: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*.npy"))}
-
-
 def survive(name: str, directory: Path, number: int, kills: int, rng: random.Random) -> int:
     """Kill children until the run is complete, or `kills` of them have died; then finish. Return the dead."""
     dead, said = 0, directory.with_suffix(".txt")
@@ -162,7 +159,7 @@ def main() -> None:
         while dead[name] < each:  # a run may be complete before it has been killed so often
             directory = folder / f"{name}-{rounds}"
             dead[name] += survive(name, directory, number, each - dead[name], rng)
-            assert arrays(directory) == arrays(folder / f"{name}-whole"), f"{name}: not the same bits"
+            assert arrays_of(directory) == arrays_of(folder / f"{name}-whole"), f"{name}: not the same bits"
             rounds += 1
     print(json.dumps(dead))
 

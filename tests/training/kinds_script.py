@@ -27,7 +27,8 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.flow import averaged, located  # noqa: F401
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.steppers import autograd, compiled  # noqa: F401
-from tests.training.kill_script import arrays, end_of, forked
+from tests.runs.damage import arrays_of
+from tests.training.kill_script import end_of, forked
 
 STATES, CHUNK = 24, 5
 SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
@@ -95,7 +96,7 @@ def outcome(name: str, folder: Path) -> str:
             return f"the child that was to die at iteration {iteration} ended with {ended}"
     if trained(killed):
         return said.read_text(encoding="utf-8")
-    different = [key for key, found in arrays(folder / "whole").items() if arrays(killed).get(key) != found]
+    different = [key for key, found in arrays_of(folder / "whole").items() if arrays_of(killed).get(key) != found]
     return f"different: {', '.join(different)}" if different else "same"
 
 

@@ -19,7 +19,8 @@ from dynamics_cli.runs import load_run
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
-from tests.training.kill_script import BASE, RUNS, arrays
+from tests.runs.damage import arrays_of
+from tests.training.kill_script import BASE, RUNS
 
 FEW_KINDS = ("measure.sharpness", "dataset.teacher, fresh")
 
@@ -89,4 +90,4 @@ def test_a_signal_saves_the_state_and_resumption_goes_on(tmp_path, monkeypatch, 
     with pytest.raises(UsageError, match="unfinished run at iteration .*--resume continues it, --force starts over"):
         obtain_run(plan)
     obtain_run(plan, resume=True)
-    assert arrays(tmp_path / "stopped") == arrays(tmp_path / "whole")
+    assert arrays_of(tmp_path / "stopped") == arrays_of(tmp_path / "whole")

@@ -20,7 +20,8 @@ from dynamics_cli.training import loop, signals
 from dynamics_cli.training.loop import TrainingLoop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import GivenUp, Interrupted, SignalWatch
-from tests.training.kill_script import BASE, RUNS, arrays
+from tests.runs.damage import arrays_of
+from tests.training.kill_script import BASE, RUNS
 
 SHORT = {"sgd": ["optimizer.epochs=20", "record.loss_every=7"], "gradient_flow": ["optimizer.points=60"]}
 
@@ -63,7 +64,7 @@ def give_up(folder: Path, name: str, slow: Slow, least: int, *, full: bool, sett
     config = short(name, *settings)
     slow.plan(-1)
     obtain_run(plan_run(config, folder / "whole"))
-    names, expected = slow.names, arrays(folder / "whole")
+    names, expected = slow.names, arrays_of(folder / "whole")
     firsts = {names.index(kind) for kind in names}  # one of each kind, and the last
     chosen = range(len(names)) if full else sorted({*firsts, len(names) - 1})
     for at in chosen:
@@ -77,7 +78,7 @@ def give_up(folder: Path, name: str, slow: Slow, least: int, *, full: bool, sett
         assert verify_run(directory) == [], case
         slow.plan(-1)
         obtained = obtain_run(plan_run(config, directory), resume=True)
-        assert arrays(directory) == expected, case
+        assert arrays_of(directory) == expected, case
         whole = load_run(folder / "whole")
         assert repr(obtained.run.final_loss) == repr(whole.final_loss), case
         assert (obtained.run.status, obtained.run.info["stopped_early"]) == (whole.status, whole.info["stopped_early"])
@@ -146,7 +147,7 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
         left = -math.inf  # no more signals
         assert verify_run(directory) == [], at
         obtain_run(plan_run(config, directory), resume=True)
-        assert arrays(directory) == arrays(tmp_path / "whole"), at
+        assert arrays_of(directory) == arrays_of(tmp_path / "whole"), at
 
 
 def test_an_interruption_can_be_sent_between_processes() -> None:
