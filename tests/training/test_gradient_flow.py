@@ -319,17 +319,6 @@ def test_steps_know_nothing_of_the_points():
     assert coarse.numbers() == fine.numbers()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_stops_at_the_first_small_loss(backend):
-    free = stepper_of(random_problem(optimizer=flow(3.0, 60)), backend)
-    losses = losses_of(free)
-    limited = stepper_of(random_problem(optimizer=flow(3.0, 60, stop_below=float(losses[25]))), backend)
-    np.testing.assert_array_equal(limited.advance(60), losses[:26])
-    assert (limited.iteration, limited.halted) == (25, "stopped")
-    assert limited.loss() == losses[25]
-    assert len(limited.advance(3)) == 0
-
-
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_start_that_is_not_finite_has_diverged(backend, tmp_path):
