@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from dynamics_cli.runs.store.arrays import ArrayWriter
+from dynamics_cli.runs.store.sealed import seal, unseal
 
 HEADER_BYTES = 128
 BLOCK_BYTES = 4096
@@ -73,6 +74,17 @@ def directory_instead(path: Path) -> Iterator[None]:
         if path.is_dir():
             shutil.rmtree(path)
         path.write_bytes(data)
+
+
+def arrays_of(directory: Path) -> dict[str, bytes]:
+    """Return the bytes of all arrays below a directory, by path."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*.npy"))}
+
+
+def reseal(path: Path, without: Sequence[str] = (), **entries: object) -> None:
+    """Change entries of a sealed document, and give it the checksum that fits."""
+    content, _ = unseal(path.read_bytes())
+    path.write_bytes(seal({key: value for key, value in {**content, **entries}.items() if key not in without}))
 
 
 def cut(run: Path, array: str, rows: int) -> None:

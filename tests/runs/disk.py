@@ -140,51 +140,34 @@ class Log:
         return "" if name == "." else name
 
     def _wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        note = getattr(self, f"_{name}")
-
         def wrapped(*arguments: Any) -> Any:
             result = None if name in ("sync", "sync_directory") else real(*arguments)
-            for change in note(result, *arguments):
-                self._disk.apply(change)
-                self.changes.append(change)
+            if name in ("create", "open_update"):
+                self._opened(result, *arguments, created=name == "create")
+            elif isinstance(arguments[0], Path):
+                self._note(Change(name, *map(self._relative, arguments)))
+            else:
+                self._written(name, *arguments)
             return result
 
         return wrapped
 
-    def _create(self, handle: BinaryIO, path: Path) -> Iterator[Change]:
+    def _note(self, change: Change) -> None:
+        self._disk.apply(change)
+        self.changes.append(change)
+
+    def _opened(self, handle: BinaryIO, path: Path, *, created: bool) -> None:
         name = self._relative(path)
         there = self._disk.names.get(name)
         self._numbers[handle] = len(self._disk.contents) if there is None else there
-        yield Change("create" if there is None else "empty", name, file=self._numbers[handle])
+        if created:
+            self._note(Change("create" if there is None else "empty", name, file=self._numbers[handle]))
 
-    def _open_update(self, handle: BinaryIO, path: Path) -> Iterator[Change]:
-        self._numbers[handle] = self._disk.names[self._relative(path)]
-        yield from ()
-
-    def _write_at(self, _: None, handle: BinaryIO, data: Any, offset: int) -> Iterator[Change]:
-        path = self._relative(Path(str(handle.name)))
-        yield Change("write_at", path, file=self._numbers[handle], offset=offset, data=bytes(memoryview(data)))
-
-    def _truncate(self, _: None, handle: BinaryIO, size: int) -> Iterator[Change]:
-        yield Change("truncate", self._relative(Path(str(handle.name))), file=self._numbers[handle], size=size)
-
-    def _sync(self, _: None, handle: BinaryIO) -> Iterator[Change]:
-        yield Change("sync", self._relative(Path(str(handle.name))), file=self._numbers[handle])
-
-    def _sync_directory(self, _: None, path: Path) -> Iterator[Change]:
-        yield Change("sync_directory", self._relative(path))
-
-    def _replace(self, _: None, source: Path, target: Path) -> Iterator[Change]:
-        yield Change("replace", self._relative(source), self._relative(target))
-
-    def _remove(self, _: None, path: Path) -> Iterator[Change]:
-        yield Change("remove", self._relative(path))
-
-    def _make_directory(self, _: None, path: Path) -> Iterator[Change]:
-        yield Change("make_directory", self._relative(path))
-
-    def _remove_directory(self, _: None, path: Path) -> Iterator[Change]:
-        yield Change("remove_directory", self._relative(path))
+    def _written(self, name: str, handle: BinaryIO, what: Any = b"", offset: int = 0) -> None:
+        """Note a write of bytes, a truncation to a size, or a sync."""
+        change = Change(name, self._relative(Path(str(handle.name))), file=self._numbers[handle], offset=offset)
+        truncated = name == "truncate"
+        self._note(replace(change, size=what) if truncated else replace(change, data=bytes(memoryview(what))))
 
 
 def killed(start: Disk, changes: list[Change]) -> Iterator[tuple[int, str, Disk]]:

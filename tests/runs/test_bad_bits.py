@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
 
-from .damage import damaged, damages, directory_instead
+from .damage import arrays_of, damaged, damages, directory_instead
 
 CONFIG = {
     "name": "bits",
@@ -154,19 +154,18 @@ def matrix(runs: dict[str, Path], state: str, *, full: bool) -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize("state", ["complete", "killed"])
-def test_a_damaged_file_is_told_or_does_no_harm(runs: dict[str, Path], state: str) -> None:
-    counts = matrix(runs, state, full=False)
-    assert counts["refused"] > 100
-    assert counts["earlier"] <= 3
+def sampled(some: Sequence[str], every: Sequence[str]) -> pytest.MarkDecorator:
+    """Take a sample of the damages of some states by default, and all of those of every state under `-m long`."""
+    whole = [pytest.param(state, True, marks=pytest.mark.long) for state in every]
+    return pytest.mark.parametrize(("state", "full"), [*((state, False) for state in some), *whole])
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("state", STATES)
-def test_every_damage_of_every_file(runs: dict[str, Path], state: str) -> None:
-    counts = matrix(runs, state, full=True)
+@sampled(["complete", "killed"], STATES)
+def test_a_damaged_file_is_told_or_does_no_harm(runs: dict[str, Path], state: str, full: bool) -> None:
+    counts = matrix(runs, state, full=full)
     print(f"{state}: {sum(counts.values())} cases, {dict(counts)}")
-    assert counts["refused"] > 3000
+    assert counts["refused"] > (3000 if full else 100)
+    assert full or counts["earlier"] <= 3
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -181,16 +180,19 @@ def test_a_flipped_bit_of_a_finished_run_is_told_when_it_is_reused(
         obtain_run(plan_run(load_config(CONFIG), run), resume=resume)
 
 
-def resume_cases(runs: dict[str, Path], state: str, folder: Path, *, full: bool) -> Counter[str]:
-    """Resume damaged runs; each ends as an uninterrupted one, or says which file is damaged."""
+@sampled(STATES[1:], STATES[1:])
+def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
+    runs: dict[str, Path], state: str, full: bool, tmp_path: Path
+) -> None:
+    """Each ends as an uninterrupted one, or says which file is damaged."""
     counts = Counter[str]()
     plan_of = load_config(CONFIG)
-    whole = {path.relative_to(runs["complete"]): path.read_bytes() for path in runs["complete"].rglob("*.npy")}
+    whole = arrays_of(runs["complete"])
     for file in files_of(runs[state]):
         name = file.relative_to(runs[state])
         cases = list(damages(file, runs[f"{state}-other"] / name, full=False))
         for what, contents in cases if full else cases[:: max(1, len(cases) // 3)]:
-            run = folder / "run"
+            run = tmp_path / "run"
             shutil.rmtree(run, ignore_errors=True)
             shutil.copytree(runs[state], run)
             (run / name).unlink() if contents is None else (run / name).write_bytes(contents)
@@ -200,27 +202,9 @@ def resume_cases(runs: dict[str, Path], state: str, folder: Path, *, full: bool)
                 assert any(name in str(obtained) for name in (file.name, str(run))), f"{case}: {obtained}"
                 counts["refused"] += 1
                 continue
-            found = {path.relative_to(run): path.read_bytes() for path in run.rglob("*.npy")}
-            assert found == whole, case
+            assert arrays_of(run) == whole, case
             assert [f for f in verify_run(run) if f.file.suffix != ".npz"] == [], case
             counts["same bits"] += 1
-    return counts
-
-
-@pytest.mark.parametrize("state", ["interrupted", "killed"])
-def test_a_damaged_run_resumes_to_the_same_bits_or_not_at_all(
-    runs: dict[str, Path], state: str, tmp_path: Path
-) -> None:
-    counts = resume_cases(runs, state, tmp_path, full=False)
-    assert counts["refused"] > 20
-    assert counts["same bits"] > 5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("state", ["interrupted", "killed"])
-def test_every_damaged_run_resumes_to_the_same_bits_or_not_at_all(
-    runs: dict[str, Path], state: str, tmp_path: Path
-) -> None:
-    counts = resume_cases(runs, state, tmp_path, full=True)
     print(f"{state}: {sum(counts.values())} resumptions, {dict(counts)}")
-    assert counts["same bits"] > 40
+    assert full or counts["refused"] > 20
+    assert counts["same bits"] > (40 if full else 5)

@@ -30,9 +30,8 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 
 
 def test_numpy_reads_it_and_equal_states_give_equal_bytes(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
         save_checkpoint(folder, STATE, META, {}, {})
     file = tmp_path / "a" / "checkpoint.npz"
     assert file.read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()

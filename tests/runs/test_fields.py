@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from dynamics_cli.runs import CorruptRunError, list_runs, load_run
-from dynamics_cli.runs.info import RunInfo
+from dynamics_cli.runs.info import RunInfo, read_info
 from dynamics_cli.runs.store.arrays import ArrayWriter, Header, crc_of_text
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
-from dynamics_cli.runs.store.sealed import check_entries, seal, unseal
+from dynamics_cli.runs.store.sealed import check_entries
+
+from .damage import reseal
 
 GOOD: dict[str, Any] = {
     "status": "complete", "name": "toy", "hash": None, "messages": [], "iterations": 3, "final_loss": None,
@@ -23,11 +25,6 @@ GOOD: dict[str, Any] = {
     "replicas": [{"seed": 0}], "replica_losses": [0.5], "replica_iterations": [None],
     "replica_statuses": ["complete"], "more": object(),
 }  # fmt: skip
-
-
-def change(run: Path, **entries: Any) -> None:
-    content, _ = unseal((run / "run.json").read_bytes())
-    (run / "run.json").write_bytes(seal({**content, **entries}))
 
 
 def wrong_entry(info: dict[str, Any]) -> str | None:
@@ -69,7 +66,7 @@ def test_replicas_need_their_number() -> None:
 
 
 def test_a_run_with_a_wrong_entry_is_damaged(finished: Path) -> None:
-    change(finished, iterations="many")
+    reseal(finished / "run.json", iterations="many")
     with pytest.raises(CorruptRunError, match="its entry 'iterations' is not one that dyn writes"):
         load_run(finished)
     assert [run.status for run in list_runs(finished.parent)] == ["damaged"]
@@ -94,7 +91,7 @@ def test_arrays_of_another_form(name: str, array: np.ndarray, finished: Path) ->
     writer = ArrayWriter(finished / f"{name}.npy", array.shape[1:], array.dtype, f"abc {name}")
     writer.append(array)
     writer.close()
-    change(finished, crc32={})
+    reseal(finished / "run.json", crc32={})
     run = load_run(finished)
     with pytest.raises(CorruptRunError, match="which dyn never writes there"):
         _ = (run.losses, run.loss_iterations, run.snapshot_iterations, *run.parameters.values())
@@ -112,7 +109,7 @@ def test_rows_of_a_checkpoint(rows: dict[str, int], tmp_path: Path) -> None:
 def test_rows_that_numpy_cannot_think_of(row_shape: tuple[int, ...], rows: int, finished: Path) -> None:
     header = Header(np.dtype(np.float64), row_shape, rows, crc_of_text("abc measures/norm"))
     (finished / "measures" / "norm.npy").write_bytes(header._replace(checksum=header.start()).encode() + bytes(8))
-    change(finished, rows={**unseal((finished / "run.json").read_bytes())[0]["rows"], "measures/norm": rows}, crc32={})
+    reseal(finished / "run.json", rows={**read_info(finished)["rows"], "measures/norm": rows}, crc32={})
     with pytest.raises(CorruptRunError, match=r"norm\.npy"):
         load_run(finished).check_all()
 

@@ -9,24 +9,24 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError, UsageError
-from dynamics_cli.runs import CorruptRunError, RunWriter, verify_run
+from dynamics_cli.runs import CorruptRunError, RunWriter, run_lock, verify_run
 from dynamics_cli.runs.find import prune_runs
 from dynamics_cli.runs.store import files, layout
+
+PRECIOUS = ("a.npy", "b.crc", ".c.99.tmp", "losses.npy", "run.json")
 
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
     folder = tmp_path / "mine"
     folder.mkdir()
-    for name in ("a.npy", "b.crc", ".c.99.tmp", "losses.npy", "run.json"):
+    for name in PRECIOUS:
         (folder / name).write_text("precious")
     return folder
 
 
 def untouched(victim: Path) -> bool:
-    return {path.name: path.read_text() for path in victim.iterdir()} == dict.fromkeys(
-        ("a.npy", "b.crc", ".c.99.tmp", "losses.npy", "run.json"), "precious"
-    )
+    return {path.name: path.read_text() for path in victim.iterdir()} == dict.fromkeys(PRECIOUS, "precious")
 
 
 @pytest.mark.parametrize("name", ["measures", "trajectory", "losses.npy", "checkpoint.npz", "run.json"])
@@ -73,8 +73,6 @@ def test_what_is_deleted_or_written_is_the_link(finished: Path, victim: Path, co
 
 
 def test_a_lock_that_is_a_link(finished: Path, victim: Path) -> None:
-    from dynamics_cli.runs import run_lock
-
     (finished / "lock").unlink(missing_ok=True)
     (finished / "lock").symlink_to(victim / "run.json")
     with pytest.raises(DynError), run_lock(finished, wait=False):

@@ -38,7 +38,12 @@ def end(process: subprocess.Popen[str], kill: bool = False) -> None:
     process.communicate("\n" if not kill else None)
 
 
-def test_the_lock_makes_the_directory_and_is_dropped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("platform", [sys.platform, "win32"])
+def test_the_lock_makes_the_directory_and_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """Also where files can only be locked as a whole."""
+    monkeypatch.setattr(sys, "platform", platform)
     run = tmp_path / "a" / "run"
     assert not is_locked(run)
     assert not run.exists()
@@ -108,12 +113,6 @@ def test_a_reader_that_looks_does_not_disturb(tmp_path: Path) -> None:
         watcher.join()
 
 
-def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot write"), run_lock(tmp_path / "file" / "run"):
-        pass
-
-
 def test_a_directory_deleted_while_waiting_is_made_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with run_lock(run):
@@ -133,10 +132,12 @@ def test_a_directory_deleted_while_waiting_is_made_again(tmp_path: Path) -> None
     assert entered == [True]
 
 
-def test_a_lock_file_that_cannot_be_written_beside(tmp_path: Path) -> None:
+def test_a_directory_and_a_file_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     (tmp_path / "lock.json").mkdir()
-    with pytest.raises(RunError, match=r"cannot write .*lock\.json"), run_lock(tmp_path):
-        pass
+    for run, what in ((tmp_path / "file" / "run", "cannot write"), (tmp_path, r"cannot write .*lock\.json")):
+        with pytest.raises(RunError, match=what), run_lock(run):
+            pass
     assert not is_locked(tmp_path)
 
 
@@ -156,13 +157,3 @@ def test_a_directory_deleted_while_the_lock_is_opened_is_made_again(
     with run_lock(run):
         assert is_locked(run)
     assert tries == [True, True]
-
-
-def test_where_files_can_only_be_locked_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    run = tmp_path / "run"
-    assert not is_locked(run)
-    assert not run.exists()
-    with run_lock(run):
-        assert is_locked(run)
-    assert not is_locked(run)

@@ -13,7 +13,7 @@ from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import DynError
 from dynamics_cli.runs import load_run, verify_run
 from dynamics_cli.runs.info import read_info
-from tests.runs.damage import HEADER_BYTES
+from tests.runs.damage import HEADER_BYTES, arrays_of
 from tests.runs.disk import Log
 from tests.runs.disk import killed as kills
 
@@ -41,10 +41,6 @@ def losses(directory: Path, toy: Any) -> int:
     np.testing.assert_array_equal(run.parameters["hidden_weight"], [toy.weights(i) for i in steps])
     np.testing.assert_array_equal(run.measures["norm"], [toy.loss(i) for i in steps])
     return count
-
-
-def arrays_of(directory: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*.npy"))}
 
 
 @pytest.mark.parametrize("old", LOSSES, indirect=True)

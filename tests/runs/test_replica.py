@@ -64,13 +64,9 @@ def test_a_single_run_holds_no_replicas(together: Path, finished: Path) -> None:
 
 def test_an_unfinished_run_of_replicas(tmp_path: Path, config: RunConfig) -> None:
     with RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}, {"seed": 7}]}) as writer:
+        nothing, _ = replicas_of(Run(tmp_path / "run"))
+        assert (len(nothing.losses), len(nothing.loss_iterations), nothing.iterations) == (0, 0, 0)
         writer.append_losses(STEPS, LOSSES)
     second = replicas_of(Run(tmp_path / "run"))[1]
     assert (second.status, second.finished, second.iterations) == ("interrupted", False, 3)
     np.testing.assert_array_equal(second.losses, LOSSES[:, 1])
-
-
-def test_replicas_that_recorded_nothing_have_no_losses(tmp_path: Path, config: RunConfig) -> None:
-    RunWriter.create(tmp_path / "run", config, {"hash": "abc", "replicas": [{}]}).close()
-    (only,) = replicas_of(Run(tmp_path / "run"))
-    assert (len(only.losses), len(only.loss_iterations), only.iterations) == (0, 0, 0)

@@ -9,7 +9,7 @@ import pytest
 
 from dynamics_cli.config import RunConfig
 from dynamics_cli.errors import RunError, UsageError
-from dynamics_cli.runs import CorruptRunError, Run, RunWriter, load_run, run_lock
+from dynamics_cli.runs import CorruptRunError, RunWriter, load_run, run_lock
 
 from .conftest import append_snapshot
 from .damage import cut
@@ -134,8 +134,3 @@ def test_rows_missing_from_an_unfinished_run(unfinished: Path) -> None:
     cut(unfinished, "measures/norm", 2)
     with pytest.raises(CorruptRunError, match="it has 2 rows of 3 snapshots"):
         load_run(unfinished).measures["norm"]
-
-
-def test_other_directories(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not a run directory"):
-        Run(tmp_path)

@@ -18,10 +18,7 @@ from dynamics_cli.errors import RunError, UsageError
 from dynamics_cli.runs import CorruptRunError, RunWriter, check_space, clear_run, load_run, verify_run
 from dynamics_cli.runs.store import files
 from tests.runs.conftest import append_snapshot
-
-
-def arrays_of(directory: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*.npy"))}
+from tests.runs.damage import arrays_of
 
 
 def test_the_layout_of_a_finished_run(finished: Path, toy: Any) -> None:
@@ -269,15 +266,12 @@ def test_a_directory_that_is_not_writable(tmp_path: Path, config: RunConfig) -> 
         RunWriter.create(tmp_path / "closed" / "run", config)
 
 
-def test_too_little_room_is_refused(tmp_path: Path) -> None:
+def test_too_little_room_is_refused_and_what_is_there_counts_as_room(
+    tmp_path: Path, finished: Path, unfinished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_space(tmp_path / "not" / "there", 1)
     with pytest.raises(RunError, match=r"needs about 1\.0 PiB, and .* are free .* record less"):
         check_space(tmp_path / "not" / "there", 2**50)
-
-
-def test_what_is_there_counts_as_room(
-    tmp_path: Path, finished: Path, unfinished: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(files, "free_bytes", lambda _: 100)
     check_space(finished, 2**50)
     check_space(unfinished, 2000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 
 MODULES = {
@@ -11,17 +12,15 @@ MODULES = {
     "telnetlib",
 }  # fmt: skip
 """Not imported: they build objects from bytes, or are shells."""
-CALLS = {
-    "eval", "exec", "compile", "__import__", "execfile", "input", "os.system", "os.popen", "os.startfile",
-    "tempfile.mktemp", "subprocess.getoutput", "subprocess.getstatusoutput", "yaml.unsafe_load",
-    "yaml.unsafe_load_all", "yaml.full_load", "yaml.full_load_all", "ssl._create_unverified_context",
-    "urllib.request.urlopen", "urllib.request.urlretrieve", "pandas.read_pickle", "torch.hub.load", "numpy.loads",
-    "shutil.unpack_archive",
-}  # fmt: skip
-"""Not called, by their full name."""
-PREFIXES = ("os.exec", "os.spawn", "os.posix_spawn")
-METHODS = {"extractall", "extract", "unpack_archive"}
-"""Not called on anything: they write where an archive says."""
+CALLS = (
+    "eval", "exec", "compile", "__import__", "execfile", "input", "os.system", "os.popen", "os.startfile", "os.exec*",
+    "os.spawn*", "os.posix_spawn*", "tempfile.mktemp", "subprocess.getoutput", "subprocess.getstatusoutput",
+    "yaml.unsafe_load*", "yaml.full_load*", "ssl._create_unverified_context", "urllib.request.urlopen",
+    "urllib.request.urlretrieve", "pandas.read_pickle", "torch.hub.load", "numpy.loads",
+    # these write where an archive says
+    "extractall", "*.extractall", "extract", "*.extract", "unpack_archive", "*.unpack_archive",
+)  # fmt: skip
+"""Not called, by patterns of their full name."""
 NEEDED = {
     "numpy.load": ("allow_pickle", False),
     "numpy.lib.format.read_array": ("allow_pickle", False),
@@ -30,13 +29,7 @@ NEEDED = {
 }
 """Calls that must say so."""
 SAFE_LOADERS = {"yaml.SafeLoader", "yaml.CSafeLoader"}
-PROCESSES = {
-    "subprocess.run",
-    "subprocess.Popen",
-    "subprocess.call",
-    "subprocess.check_call",
-    "subprocess.check_output",
-}
+PROCESSES = {f"subprocess.{name}" for name in ("run", "Popen", "call", "check_call", "check_output")}
 
 
 @cache
@@ -47,65 +40,42 @@ def parsed(text: str) -> ast.Module:
 
 def unsafe(text: str) -> Iterator[str]:
     """Yield `line: what` for everything in a module's source that must not be there."""
-    tree = parsed(text)
-    names = _imported(tree)
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(parsed(text)))
+    names: dict[str, str] = {}  # full names of imports, by the names that the module gives them
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             found = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             yield from (f"{node.lineno}: imports {name}" for name in found if name.split(".")[0] in MODULES)
         elif isinstance(node, ast.Call):
-            yield from (f"{node.lineno}: {what}" for what in _unsafe_call(node, _full_name(node.func, names), names))
+            yield from (f"{node.lineno}: calls {what}" for what in _unsafe_call(node, names))
         elif isinstance(node, ast.ClassDef):
-            bases = [_full_name(base, names) for base in node.bases]
-            yield from (
-                f"{node.lineno}: extends {base}"
-                for base in bases
-                if base.endswith("Loader") and base not in SAFE_LOADERS and base.startswith("yaml")
-            )
+            loaders = {_full_name(base, names) for base in node.bases} - SAFE_LOADERS
+            yield from (f"{node.lineno}: extends {base}" for base in loaders if fnmatchcase(base, "yaml*Loader"))
 
 
-def _unsafe_call(call: ast.Call, name: str, names: dict[str, str]) -> Iterator[str]:
-    if name in CALLS or name.startswith(PREFIXES) or name.rpartition(".")[2] in METHODS:
-        yield f"calls {name}"
-    if name in NEEDED:
-        key, value = NEEDED[name]
-        if not any(
-            k.arg == key and isinstance(k.value, ast.Constant) and k.value.value is value for k in call.keywords
-        ):
-            yield f"calls {name} without {key}={value}"
+def _unsafe_call(call: ast.Call, names: dict[str, str]) -> Iterator[str]:
+    name, said = _full_name(call.func, names), {keyword.arg: keyword.value for keyword in call.keywords}
+
+    def says(key: str, value: bool) -> bool:
+        return isinstance(given := said.get(key), ast.Constant) and given.value is value
+
+    if any(fnmatchcase(name, pattern) for pattern in CALLS):
+        yield name
+    if name in NEEDED and not says(*NEEDED[name]):
+        yield f"{name} without {NEEDED[name][0]}={NEEDED[name][1]}"
     if name in ("yaml.load", "yaml.load_all"):
-        loader = next(
-            (k.value for k in call.keywords if k.arg == "Loader"), call.args[1] if len(call.args) > 1 else None
-        )
-        if loader is None or _full_name(loader, names) not in SAFE_LOADERS:
-            yield f"calls {name} without a safe loader"
-    if any(
-        k.arg == "shell" and not (isinstance(k.value, ast.Constant) and k.value.value is False) for k in call.keywords
-    ):
-        yield f"calls {name} through a shell"
+        loader = said.get("Loader", call.args[1] if len(call.args) > 1 else ast.Constant(None))
+        if _full_name(loader, names) not in SAFE_LOADERS:
+            yield f"{name} without a safe loader"
+    if "shell" in said and not says("shell", False):
+        yield f"{name} through a shell"
     if name in PROCESSES and call.args and isinstance(call.args[0], ast.Constant | ast.JoinedStr):
-        yield f"calls {name} with a text instead of a list"
-    if any(
-        k.arg == "verify" and isinstance(k.value, ast.Constant) and k.value.value is False and "requests" in name
-        for k in call.keywords
-    ):
-        yield f"calls {name} without verification"
-
-
-def _imported(tree: ast.Module) -> dict[str, str]:
-    """Return the full names of what a module imports, by the names that it gives them."""
-    names = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(
-                {
-                    alias.asname or alias.name.split(".")[0]: alias.name if alias.asname else alias.name.split(".")[0]
-                    for alias in node.names
-                }
-            )
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
-    return names
+        yield f"{name} with a text instead of a list"
 
 
 def _full_name(node: ast.expr, names: dict[str, str]) -> str:

@@ -11,7 +11,8 @@ import pytest
 from dynamics_cli.config import ConfigError, load_config, run_directory_name
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.runs import runs_root
-from dynamics_cli.runs.store.sealed import seal, unseal
+from dynamics_cli.sweeps.directory import table_seals
+from tests.runs.damage import reseal
 
 from .conftest import CONFIG, dyn, tree
 
@@ -90,10 +91,7 @@ def test_pictures_are_named_after_panels_and_measures(place: Path, tmp_path: Pat
     table, described = place / "sweep" / "results.csv", place / "sweep" / "sweep.json"
     lines = table.read_text().splitlines()
     table.write_text("".join(f"{line},{new}\n" for line, new in zip(lines, ["../../../x", "1", "2"], strict=True)))
-    from dynamics_cli.sweeps.directory import table_seals
-
-    content, _ = unseal(described.read_bytes())
-    described.write_bytes(seal({**content, **table_seals(place / "sweep")}))
+    reseal(described, **table_seals(place / "sweep"))
     before = tree(tmp_path)
     result = dyn("plot", "sweep", "--panel", "spread", "--measure", "../../../x")
     assert result.exit_code == 2

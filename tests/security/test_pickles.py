@@ -12,12 +12,16 @@ import numpy as np
 import pytest
 import torch
 
+from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, directory, find_place, load_images
 from dynamics_cli.datasets.files.mnist import read_subset
 from dynamics_cli.datasets.points import File
 from dynamics_cli.errors import DynError, InputError
 from dynamics_cli.kinds import Streams
 from dynamics_cli.runs import CorruptRunError, load_run
 from dynamics_cli.runs.store.checkpoints import read_checkpoint, save_checkpoint
+from tests.fuzz import arrays
+from tests.fuzz.pictures import PETS, zipped
+from tests.runs.damage import reseal
 
 from .conftest import Harm, dyn
 
@@ -26,22 +30,11 @@ def objects(harm: Harm) -> bytes:
     """An array of one object that does harm when it is unpickled, as `.npy`."""
     array = np.empty((1, 1), dtype=object)
     array[0, 0] = harm
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, array, allow_pickle=True)
-    return stream.getvalue()
+    return arrays.of(array, allow_pickle=True)
 
 
-def npz(path: Path, **members: bytes) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(f"{name}.npy", content)
-    return path
-
-
-def numbers(*shape: int) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, np.ones(shape))
-    return stream.getvalue()
+def npz(path: Path, **members: bytes) -> None:
+    path.write_bytes(arrays.archive({f"{name}.npy": content for name, content in members.items()}))
 
 
 def saved_by_torch(harm: Harm) -> bytes:
@@ -51,8 +44,8 @@ def saved_by_torch(harm: Harm) -> bytes:
 
 
 SAMPLES = {
-    "an array of objects": lambda path, harm: npz(path, x=objects(harm), y=numbers(1)),
-    "labels of objects": lambda path, harm: npz(path, x=numbers(1, 1), y=objects(harm)),
+    "an array of objects": lambda path, harm: npz(path, x=objects(harm), y=arrays.of(np.ones(1))),
+    "labels of objects": lambda path, harm: npz(path, x=arrays.of(np.ones((1, 1))), y=objects(harm)),
     "a bare array of objects": lambda path, harm: path.write_bytes(objects(harm)),
     "a bare pickle": lambda path, harm: path.write_bytes(harm.pickled),
     "a pickle in an archive": lambda path, harm: npz(path, x=harm.pickled, y=harm.pickled),
@@ -66,9 +59,9 @@ def naive(path: Path) -> None:
     if content.startswith(b"PK") and b"data.pkl" in content:
         torch.load(path, weights_only=False)
     elif content.startswith(b"PK"):
-        with np.load(path, allow_pickle=True) as arrays:
-            for name in arrays:
-                if isinstance(value := arrays[name], bytes):
+        with np.load(path, allow_pickle=True) as members:
+            for name in members:
+                if isinstance(value := members[name], bytes):
                     pickle.loads(value)
     else:
         np.load(path, allow_pickle=True)
@@ -130,13 +123,7 @@ def test_checkpoints(sample: str, harm: Harm, run: Path) -> None:
 
 
 def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
-    interrupted = run / "run.json"
-    from dynamics_cli.runs.store.sealed import seal, unseal
-
-    content, _ = unseal(interrupted.read_bytes())
-    for key in ("rows", "iterations", "final_loss"):
-        content.pop(key)
-    interrupted.write_bytes(seal({**content, "status": "interrupted"}))
+    reseal(run / "run.json", without=["rows", "iterations", "final_loss"], status="interrupted")
     for name in ("checkpoint.npz", "checkpoint-previous.npz"):
         (run / name).write_bytes(saved_by_torch(harm))
         naive(run / name)
@@ -147,9 +134,6 @@ def test_resuming_from_a_pickle(harm: Harm, run: Path) -> None:
 
 
 def test_the_cache_of_images(harm: Harm, place: Path) -> None:
-    from dynamics_cli.datasets.files.dogs_vs_cats import add_dogs_vs_cats, load_images
-    from tests.fuzz.pictures import PETS, zipped
-
     (place / "train.zip").write_bytes(zipped(PETS))
     pets = add_dogs_vs_cats(place / "train.zip")
     before = load_images(pets, 4).tolist()
@@ -162,8 +146,6 @@ def test_the_cache_of_images(harm: Harm, place: Path) -> None:
 
 def test_an_image_cache_stays_in_its_folder(place: Path) -> None:
     """The note of where images are is a file like any other; caches are named after its key."""
-    from dynamics_cli.datasets.files.dogs_vs_cats import directory, find_place
-
     directory().mkdir(parents=True)
     note = f'{{"path": "{place}", "key": "../../precious", "names": ["cat.0.jpg", "dog.0.jpg"]}}'
     (directory() / "place.json").write_text(note)

@@ -20,7 +20,7 @@ def test_the_source_is_safe() -> None:
     assert {path: what for path, what in found.items() if what} == {}
 
 
-BAD = {
+SOURCES = {
     "import pickle": "imports pickle",
     "from pickle import loads": "imports pickle",
     "import marshal as m": "imports marshal",
@@ -51,28 +51,20 @@ BAD = {
     "import zipfile\nzipfile.ZipFile(p).extract(n)": "calls .extract",
     "import urllib.request\nurllib.request.urlopen(url)": "calls urllib.request.urlopen",
     "import ssl\nssl._create_unverified_context()": "calls ssl._create_unverified_context",
+    "import yaml\nyaml.load(text, Loader=yaml.SafeLoader)": None,
+    "import numpy as np\nnp.load(path, allow_pickle=False)": None,
+    "import torch\ntorch.load(path, weights_only=True)": None,
+    "import subprocess\nsubprocess.run(['ls', path], check=True)": None,
+    "import re\nre.compile('x')": None,
+    "import tempfile\ntempfile.mkstemp()": None,
+    "model.eval()": None,
 }
 
 
-@pytest.mark.parametrize("text", BAD)
-def test_bad_source_is_found(text: str) -> None:
-    assert [what.split(": ")[1] for what in unsafe(text)] == [BAD[text]]
-
-
-GOOD = [
-    "import yaml\nyaml.load(text, Loader=yaml.SafeLoader)",
-    "import numpy as np\nnp.load(path, allow_pickle=False)",
-    "import torch\ntorch.load(path, weights_only=True)",
-    "import subprocess\nsubprocess.run(['ls', path], check=True)",
-    "import re\nre.compile('x')",
-    "import tempfile\ntempfile.mkstemp()",
-    "model.eval()",
-]
-
-
-@pytest.mark.parametrize("text", GOOD)
-def test_good_source_is_not(text: str) -> None:
-    assert list(unsafe(text)) == []
+@pytest.mark.parametrize("text", SOURCES)
+def test_bad_source_is_found_and_good_source_is_not(text: str) -> None:
+    told = SOURCES[text]
+    assert [what.split(": ")[1] for what in unsafe(text)] == ([] if told is None else [told])
 
 
 @pytest.mark.parametrize(

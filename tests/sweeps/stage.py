@@ -17,24 +17,17 @@ from unittest import mock
 from dynamics_cli.sweeps.directory import read_sweep
 from dynamics_cli.sweeps.grid import parse_axis
 from dynamics_cli.sweeps.jobs import PlannedSweep
+from tests.sweeps.test_grid import BASE
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.sweeps.warm"])
-BASE = {
-    "name": "base",
-    "dataset": {"kind": "points", "x": [[-0.5], [2.0]], "y": [-1.0, 1.0], "append_bias": True},
-    "architecture": {"kind": "two_layer", "width": 8},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 60000},
-    "backend": "compiled",
-}
+LONG = ["optimizer.iterations=60000", "backend=compiled"]
 GRID = ("architecture.width=3,4,5,8", "optimizer.lr=0.01,0.02", "loss.kind=mse,half_mse")
 
 
 def plan(seeds=2):
     """Return a sweep of 32 jobs, or of more `seeds`, in 8 tasks."""
-    return PlannedSweep(BASE, [], [parse_axis(text) for text in GRID], seeds=seeds)
+    return PlannedSweep(BASE, LONG, [parse_axis(text) for text in GRID], seeds=seeds)
 
 
 def drive(directory, scheduler, shard, workers, log, keep=False, seeds=2):

@@ -28,6 +28,23 @@ ENDLESS = {
 }
 
 
+@pytest.fixture
+def sweep(tmp_path):
+    """Start a sweep of a short job, which ends at once, and of one that never does; kill it at the end."""
+    started = []
+
+    def start(*more, **options):
+        (tmp_path / "c.yaml").write_text(yaml.safe_dump(ENDLESS))
+        command = ["sweep", "c.yaml", "--grid", "optimizer.iterations=10,2000000000", "--out", "s", *more]
+        python = [sys.executable, "-m", "dynamics_cli"]
+        started.append(subprocess.Popen([*python, *command], cwd=tmp_path, start_new_session=True, **options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+
+
 def lines_of(terminal, until, seconds=120.0):
     """Return what a terminal shows, line by line, as soon as `until` is there or the terminal is closed."""
     text, end = "", time.monotonic() + seconds
@@ -39,48 +56,32 @@ def lines_of(terminal, until, seconds=120.0):
     return re.split(r"[\r\n]+", text)
 
 
-def test_the_bar_tells_jobs_rate_and_time_left_and_leaves_at_ctrl_c(tmp_path):
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(ENDLESS))
+def test_the_bar_tells_jobs_rate_and_time_left_and_leaves_at_ctrl_c(sweep):
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    # the short jobs end at once, those of 2e9 iterations never
-    command = ["sweep", "c.yaml", "--grid", "optimizer.iterations=10,2000000000", "--seeds", "3", "--out", "s"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dynamics_cli", *command], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs,
-        start_new_session=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    threads = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = sweep("--seeds", "3", stdin=theirs, stdout=theirs, stderr=theirs, env=threads)
     os.close(theirs)
-    try:
-        shown = lines_of(ours, "3/6")
-        bar = next((line for line in shown if "3/6" in line), "")
-        assert re.search(r"50%.*3/6 \[\d+:\d+<\d+:\d+, +[\d.]+(job/s|s/job)\]", bar), shown
-        os.killpg(process.pid, signal.SIGINT)
-        left = lines_of(ours, "never shown")
-        assert process.wait(60) == 130, left
-        assert any("the same command goes on" in line for line in left)
-        assert not any("Traceback" in line for line in left)
-        assert all(len(line) <= 80 for line in shown if "job" in line)
-    finally:
-        process.kill()
-        os.close(ours)
+    shown = lines_of(ours, "3/6")
+    bar = next((line for line in shown if "3/6" in line), "")
+    assert re.search(r"50%.*3/6 \[\d+:\d+<\d+:\d+, +[\d.]+(job/s|s/job)\]", bar), shown
+    os.killpg(process.pid, signal.SIGINT)
+    left = lines_of(ours, "never shown")
+    os.close(ours)
+    assert process.wait(60) == 130, left
+    assert any("the same command goes on" in line for line in left)
+    assert not any("Traceback" in line for line in left)
+    assert all(len(line) <= 80 for line in shown if "job" in line)
 
 
-def test_ctrl_c_while_the_first_worker_begins_leaves_without_a_traceback(tmp_path):
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(ENDLESS))
-    command = ["sweep", "c.yaml", "--grid", "optimizer.iterations=10,2000000000", "--out", "s"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dynamics_cli", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+def test_ctrl_c_while_the_first_worker_begins_leaves_without_a_traceback(sweep):
+    process = sweep(stderr=subprocess.PIPE, text=True)
     tasks, workers = f"/proc/{process.pid}/task/{process.pid}/children", []
-    try:
-        while len(workers) < 3:  # two of them keep semaphores; the third, the first worker, will now import loky
-            workers = Path(tasks).read_text().split()
-            assert process.poll() is None
-        time.sleep(0.2)
-        os.killpg(process.pid, signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
-    finally:
-        process.kill()
+    while len(workers) < 3:  # two of them keep semaphores; the third, the first worker, will now import loky
+        workers = Path(tasks).read_text().split()
+        assert process.poll() is None
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
     assert process.returncode == 130, said
     assert "Traceback" not in said, said

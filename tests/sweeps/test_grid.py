@@ -80,11 +80,7 @@ def test_jobs_are_counted_through_with_the_last_axis_fastest():
 
 
 def test_jobs_have_the_settings_of_their_point():
-    axes = [
-        parse_axis("initialization.scale=0.1,0.2"),
-        parse_axis("loss.kind=mse,logistic"),
-        parse_axis("dataset.y.0=-1,1"),
-    ]
+    axes = list(map(parse_axis, ("initialization.scale=0.1,0.2", "loss.kind=mse,logistic", "dataset.y.0=-1,1")))
     jobs = PlannedSweep(BASE, ["architecture.width=4"], axes, seeds=2, seed=5)
     assert [job.number for job in jobs] == list(range(16))
     for job in jobs:
@@ -170,14 +166,12 @@ def test_a_section_of_the_config_says_what_is_swept(swept):
     ]  # fmt: skip
     assert len(planned) == 3 * 2 * 2 * 2
     for job in planned:
-        scale, activation = (
-            job.settings["initialization.scale"],
-            {4: "relu", 8: "linear"}[job.config.architecture.width],
-        )
+        scale, width = job.settings["initialization.scale"], job.config.architecture.width
         assert job.config.initialization.scale == scale
         assert job.config.optimizer.lr == {0.01: 10, 0.1: pytest.approx(0.1), 1.0: 0.001}[scale]
         assert job.settings["optimizer.lr"] == job.config.optimizer.lr
-        assert job.config.architecture.activation.kind == job.settings["architecture.activation"] == activation
+        assert job.config.architecture.activation.kind == {4: "relu", 8: "linear"}[width]
+        assert job.settings["architecture.activation"] == job.config.architecture.activation.kind
         assert job.config.dataset.path == str(swept.parent / job.settings["dataset.path"])  # relative to the config
     assert [job.config.seed for job in planned[:4]] == [3, 4, 3, 4]
 

@@ -70,19 +70,20 @@ def dask(scene, workers=2):
     return f"tcp://127.0.0.1:{port}", None, None
 
 
-def test_a_killed_driver_and_another_at_work(scene, tmp_path, whole):
-    play(scene, tmp_path, whole, 3, [(None, None, None)] * 2, pause=(0.05, 0.3))
+LOCAL = (None, None, None)
+SHARDS = [(None, (k, 3), None) for k in (1, 2, 3, 2)]
 
 
-@pytest.mark.long
-def test_local_drivers(scene, tmp_path, whole):
-    play(scene, tmp_path, whole, KILLS, [(None, None, None)] * 2, pause=(0.05, 0.5))
-
-
-@pytest.mark.long
-def test_shards(scene, tmp_path, whole):
-    parts = [(None, (k, 3), None) for k in (1, 2, 3, 2)]
-    play(scene, tmp_path, whole, KILLS, parts, last=[(None, None, None)], pause=(0.05, 0.5))
+@pytest.mark.parametrize(
+    ("kills", "drivers", "last", "longest"),
+    [
+        pytest.param(3, [LOCAL] * 2, [], 0.3, id="a killed driver and another at work"),
+        pytest.param(KILLS, [LOCAL] * 2, [], 0.5, id="local drivers", marks=pytest.mark.long),
+        pytest.param(KILLS, SHARDS, [LOCAL], 0.5, id="shards", marks=pytest.mark.long),
+    ],
+)
+def test_drivers(scene, tmp_path, whole, kills, drivers, last, longest):
+    play(scene, tmp_path, whole, kills, drivers, last, pause=(0.05, longest))
 
 
 @pytest.mark.long

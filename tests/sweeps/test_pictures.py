@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
@@ -16,9 +14,8 @@ from tests.sweeps.test_grid import BASE
 from tests.sweeps.test_sweep import sweep_of
 
 
-def table_of(directory, *grid, **options):
-    with ThreadPoolExecutor(1) as executor:  # processes take seconds to start
-        sweep_of(directory, ["optimizer.iterations=20"], grid, executor=executor, **options)
+def table_of(directory, *grid, changes=(), **options):
+    sweep_of(directory, ["optimizer.iterations=20", *changes], grid, here=True, **options)
     return SweepTable(directory)
 
 
@@ -81,10 +78,7 @@ TEST = "dataset={kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], x_test: [[1.0
 def three(tmp_path_factory):
     """Three settings and two seeds, a measure on held-out samples."""
     grid = ["initialization.scale=0.1,0.3,1.0", "architecture.width=4,8,16", "loss.kind=mse,half_mse"]
-    directory = tmp_path_factory.mktemp("three") / "s"
-    with ThreadPoolExecutor(1) as executor:
-        sweep_of(directory, ["optimizer.iterations=20", TEST], grid, executor=executor, seeds=2, record="light")
-    return SweepTable(directory)
+    return table_of(tmp_path_factory.mktemp("three") / "s", *grid, changes=[TEST], seeds=2, record="light")
 
 
 def test_a_third_setting_is_drawn_beside_and_the_rest_is_said(three):
@@ -201,10 +195,8 @@ def test_no_family_is_left_out_and_where_chooses_some(tmp_path):
 
 def test_the_measure_that_the_config_asks_for_comes_first(tmp_path):
     for asked, first in (("[test_loss]", "test_loss"), ("null", "final_loss")):
-        with ThreadPoolExecutor(1) as executor:
-            sweep_of(tmp_path / first, ["optimizer.iterations=5", TEST, f"record.measures={asked}"],
-                     ["architecture.width=4,8"], executor=executor)  # fmt: skip
-        table = SweepTable(tmp_path / first)
+        changes = [TEST, f"record.measures={asked}"]
+        table = table_of(tmp_path / first, "architecture.width=4,8", changes=changes)
         assert draw_sweep(table, "curve").axes[0].get_ylabel() == first.replace("_", " ")
         assert draw_sweep(table, "losses").axes[0].get_ylabel() == "training loss"
 

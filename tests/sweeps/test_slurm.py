@@ -14,6 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
+
+from tests.sweeps.test_grid import BASE
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch")
@@ -51,16 +54,12 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
 PartitionName=low Nodes={host} PriorityTier=1 Default=YES MaxTime=INFINITE State=UP
 PartitionName=high Nodes={host} PriorityTier=9 MaxTime=INFINITE State=UP
 """
-CONFIG = """\
-name: toy
-dataset: {kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0], append_bias: true}
-architecture: {kind: two_layer, width: 8}
-initialization: {kind: balanced, scale: 0.1}
-loss: {kind: mse}
-optimizer: {kind: gd, lr: 0.001, iterations: 20}
-backend: compiled
-sweep: {grid: {architecture.width: [2, 3, 4, 5]}, seeds: 2}
-"""
+CONFIG = {
+    **BASE,
+    "optimizer": {"kind": "gd", "lr": 0.001, "iterations": 20},
+    "backend": "compiled",
+    "sweep": {"grid": {"architecture.width": [2, 3, 4, 5]}, "seeds": 2},
+}
 
 
 @pytest.fixture
@@ -118,7 +117,7 @@ def dyn(place, *arguments):
 
 
 def test_requeued_cancelled_and_preempted(cluster):
-    (cluster / "toy.yaml").write_text(CONFIG)
+    (cluster / "toy.yaml").write_text(yaml.safe_dump(CONFIG))
     sweep = ["sweep", "toy.yaml", "--set", "optimizer.iterations=24000000"]
     dyn(cluster, *sweep, "--out", "whole", "--quiet")
     by_slurm = [*sweep, "--out", "s", "--engine", "slurm", "--partition", "low", "--time", "01:00:00", "--mem", "100M"]

@@ -29,13 +29,12 @@ from dynamics_cli.training.signals import Interrupted
 from tests.sweeps.test_grid import BASE
 
 
-def sweep_of(directory, overrides=(), grid=(), **options):
-    axes = [parse_axis(text) for text in grid]
-    more = {name: options.pop(name) for name in ("seeds", "record", "lets") if name in options}
-    jobs = PlannedSweep(options.pop("base", BASE), list(overrides), axes, **{"record": "config", **more})
-    if executor := options.pop("executor", None):
-        options["engine"] = by_executor(executor)
-    return jobs, run_sweep(jobs, out=directory, **options)
+def sweep_of(directory, overrides=(), grid=(), *, base=BASE, seeds=1, record="config", here=False, **options):
+    """Plan and run a sweep; `here`, that is without processes, which take seconds to start."""
+    jobs = PlannedSweep(base, list(overrides), [parse_axis(text) for text in grid], seeds=seeds, record=record)
+    with ThreadPoolExecutor(1) as executor:
+        engine = {"engine": by_executor(executor)} if here else {}
+        return jobs, run_sweep(jobs, out=directory, **engine, **options)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +117,7 @@ def test_a_second_call_trains_nothing(tmp_path, monkeypatch):
 def test_jobs_that_measure_different_things_are_not_trained_together(tmp_path):
     points = "{kind: points, x: [[-0.5], [2.0]], y: [-1.0, 1.0]"
     grid = [f"dataset={points}}},{points}, x_test: [[1.0]], y_test: [1.0]}}"]
-    with ThreadPoolExecutor(1) as executor:
-        _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, executor=executor)
+    _, sweep = sweep_of(tmp_path / "s", ["optimizer.iterations=20"], grid, seeds=2, here=True)
     assert ["test_loss" in row for row in sweep.rows] == [False, False, True, True]
 
 
@@ -130,8 +128,7 @@ def test_jobs_that_cannot_be_batched_are_trained_by_executors_and_processes_alik
         "initialization={kind: default_scaled}",
         "optimizer.iterations=20",
     ]
-    with ThreadPoolExecutor(1) as executor:
-        _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], executor=executor)
+    _, here = sweep_of(tmp_path / "here", deep, ["optimizer.lr=0.01,0.02"], here=True)
     _, there = sweep_of(tmp_path / "there", deep, ["optimizer.lr=0.01,0.02"], workers=2)
     assert here.table.read_bytes() == there.table.read_bytes()
     assert [(row["path"], row["status"]) for row in here.rows] == [
@@ -173,13 +170,9 @@ def attacked(tmp_path, attack):
     """Return what is found wrong with a sweep of jobs trained alone after an attack on its folders."""
     grid = ["optimizer={kind: adam, lr: 0.01, iterations: 20},{kind: adam, lr: 0.02, iterations: 20}"]
     for name in ("s", "other"):
-        changes = [
-            "backend=torch",
-            "architecture.centered=true",
-            *(["initialization.scale=0.3"] if name == "other" else []),
-        ]
-        with ThreadPoolExecutor(1) as executor:
-            sweep_of(tmp_path / name, changes, grid, seeds=2, executor=executor)
+        scale = {"s": 0.1, "other": 0.3}[name]
+        alone = ["backend=torch", "architecture.centered=true", f"initialization.scale={scale}"]
+        sweep_of(tmp_path / name, alone, grid, seeds=2, here=True)
     attack(tmp_path / "s/jobs", tmp_path / "other/jobs")
     return [(found.file.name, found.problem) for found in verify_sweep(tmp_path / "s")]
 

@@ -46,9 +46,13 @@ def test_workers_make_the_jobs_of_the_driver_from_the_description(swept):  # noq
     assert [task.numbers.tolist() for task in Tasks(again)] == [task.numbers.tolist() for task in Tasks(planned)]
 
 
+def widths(seeds=1):
+    """Plan a sweep of two widths, which are not trained together."""
+    return api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"], seeds=seeds)
+
+
 def test_a_worker_needs_a_directory_and_a_number(tmp_path):
-    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"], seeds=2)
-    told = []
+    planned, told = widths(seeds=2), []
 
     def engine(directory, numbers):
         told.extend((directory, number) for number in numbers)
@@ -87,7 +91,7 @@ def test_a_sweep_of_any_size_takes_no_batch_of_another(tmp_path, points, seeds):
 
 
 def test_jobs_that_do_not_belong_together_after_all_are_trained_alone(tmp_path):
-    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"])
+    planned = widths()
     tasks = Tasks(planned)
     both = replace(tasks[0], name="batches/000000", numbers=np.array([0, 1]))
     assert train(planned, both, tmp_path) == ""
@@ -113,21 +117,19 @@ def test_two_sweeps_are_compared_by_their_common_jobs(tmp_path):
         compare_sweeps(tmp_path / "a", tmp_path / "c")
 
 
+DRAWN = "dataset={kind: orthonormal, n: 3, dim: 6}"
+
+
 def test_seeds_of_data_and_of_initial_weights_part():
-    grid = {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}
-    planned = api.plan_sweep(BASE, grid, overrides=["dataset={kind: orthonormal, n: 3, dim: 6}"], seed=1)
+    grid, options = {"dataset.seed": [0, 1], "initialization.seed": [0, 1]}, {"overrides": [DRAWN], "seed": 1}
+    planned = api.plan_sweep(BASE, grid, **options)
     assert len(Tasks(planned)) == 1
-    problems = [build_problem(job.config) for job in planned]
-    x, w = [one.dataset.x for one in problems], [one.initial_parameters()["hidden_weight"] for one in problems]
-    assert np.array_equal(x[0], x[1])
-    assert not np.array_equal(x[0], x[2])
-    assert not np.array_equal(w[0], w[1])
-    assert np.array_equal(w[0], w[2])
-    of_the_run = build_problem(
-        api.plan_sweep(BASE, overrides=["dataset={kind: orthonormal, n: 3, dim: 6}"], seed=1)[0].config
-    )
-    assert np.array_equal(of_the_run.dataset.x, x[3])  # the seed of the run, where none is given
-    assert np.array_equal(of_the_run.initial_parameters()["hidden_weight"], w[3])
+    run = api.plan_sweep(BASE, **options)[0]  # the seed of the run, where none is given
+    problems = [build_problem(job.config) for job in [*planned, run]]
+    data = [one.dataset.x.tobytes() for one in problems]
+    weights = [one.initial_parameters()["hidden_weight"].tobytes() for one in problems]
+    assert [data.index(one) for one in data] == [0, 0, 2, 2, 2]
+    assert [weights.index(one) for one in weights] == [0, 1, 0, 1, 1]
 
 
 LARGE = [
@@ -152,7 +154,7 @@ def test_batches_are_cut_by_predicted_time_without_drawing_data(monkeypatch):
 
 
 def test_a_sweep_that_has_begun_keeps_its_batches(tmp_path):
-    planned = api.plan_sweep(BASE, {"architecture.width": [2, 3]}, overrides=["optimizer.iterations=5"], seeds=4)
+    planned = widths(seeds=4)
     assert [len(task.numbers) for task in Tasks(planned, {"batches": [3, 2]})] == [3, 1, 2, 2]
     slow = api.plan_sweep(BASE, overrides=["optimizer.iterations=2000000000"], seeds=24)
     assert len(Tasks(slow)) > len(Tasks(slow, {})) == 1  # one of before batches were cut by time

@@ -23,6 +23,7 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_problems
 from dynamics_cli.training.signals import Interrupted
+from tests.runs.damage import arrays_of
 from tests.runs.disk import Change, Disk, Log
 from tests.training.kill_script import BASE, CONVOLUTIONAL
 
@@ -70,7 +71,7 @@ class Whole:
 
     @classmethod
     def of(cls, directory: Path) -> Whole:
-        contents = {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*.npy"))}
+        contents = arrays_of(directory)
         return cls({name: np.load(directory / name) for name in contents}, contents, Run(directory).info)
 
 
@@ -239,7 +240,7 @@ def check_end(directory: Path, whole: Whole) -> None:
     said = Run(directory).info
     for key in ("status", "iterations", "final_loss", "stopped_early", "rows", "replica_losses", "replica_iterations"):
         assert said.get(key) == whole.info.get(key), key
-    assert {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*.npy")} == whole.files
+    assert arrays_of(directory) == whole.files
     assert verify_run(directory) == []
     left = [p.name for p in directory.rglob("*.tmp")]
     assert all(name.startswith(f".{layout.LOCK_HOLDER}.") for name in left), left  # the next writer deletes it

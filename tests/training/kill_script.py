@@ -14,12 +14,14 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from dynamics_cli.config import load_config
 from dynamics_cli.training import loop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import Interrupted
+from tests.runs.damage import arrays_of
 
 DATA = {"kind": "points", "x": [[-1.5], [-1.0], [0.0], [0.25], [2.0]], "y": [0.7, -0.3, -0.3, 0.4, 0.2]}
 BASE = {
@@ -97,44 +99,47 @@ RUNS = {
 }
 
 
-def train(name: str, directory: Path) -> None:
-    plan = plan_run(load_config({**BASE, **RUNS[name], "name": name}), directory)
-    obtain_run(plan, resume=True)
-
-
-def arrays(directory: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*.npy"))}
-
-
-def child(name: str, directory: Path) -> int:
-    """Fork a child that trains; return its process id."""
+def forked(work: Callable[[], object], said: Path) -> int:
+    """Fork a child that does some work, and says in a file why it could not; return its process id."""
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        train(name, directory)
+        work()
         code = 0
     except (Interrupted, KeyboardInterrupt):  # the latter before the loop watches, or after it
         code = 9
+    except BaseException as error:
+        said.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
     finally:
         os._exit(code)
 
 
+def end_of(pid: int) -> int:
+    """Return how a child ended: its exit code, or the negative number of the signal that killed it."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def train(name: str, directory: Path) -> None:
+    plan = plan_run(load_config({**BASE, **RUNS[name], "name": name}), directory)
+    obtain_run(plan, resume=True)
+
+
 def survive(name: str, directory: Path, number: int, kills: int, rng: random.Random) -> int:
     """Kill children until the run is complete, or `kills` of them have died; then finish. Return the dead."""
-    dead = 0
+    dead, said = 0, directory.with_suffix(".txt")
     while dead < kills:
-        pid = child(name, directory)
+        pid = forked(lambda: train(name, directory), said)
         deadline = time.monotonic() + 60 * (dead % 2)  # every other kill leaves a checkpoint to go on from
         while time.monotonic() < deadline and not (directory / "checkpoint.npz").exists():
             time.sleep(0.001)
         time.sleep(rng.expovariate(1 / 0.05))
         os.kill(pid, number)
-        status = os.waitpid(pid, 0)[1]
-        if os.waitstatus_to_exitcode(status) == 0:
+        ended = end_of(pid)
+        if ended == 0:
             return dead
-        assert os.waitstatus_to_exitcode(status) in (-number, 9), f"{name}: child ended with {status}"
+        assert ended in (-number, 9), f"{name}: child ended with {ended}: {said.read_text(encoding='utf-8')}"
         dead += 1
     train(name, directory)
     return dead
@@ -154,7 +159,7 @@ def main() -> None:
         while dead[name] < each:  # a run may be complete before it has been killed so often
             directory = folder / f"{name}-{rounds}"
             dead[name] += survive(name, directory, number, each - dead[name], rng)
-            assert arrays(directory) == arrays(folder / f"{name}-whole"), f"{name}: not the same bits"
+            assert arrays_of(directory) == arrays_of(folder / f"{name}-whole"), f"{name}: not the same bits"
             rounds += 1
     print(json.dumps(dead))
 

@@ -27,7 +27,8 @@ from dynamics_cli.training import loop
 from dynamics_cli.training.flow import averaged, located  # noqa: F401
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.steppers import autograd, compiled  # noqa: F401
-from tests.training.kill_script import arrays
+from tests.runs.damage import arrays_of
+from tests.training.kill_script import end_of, forked
 
 STATES, CHUNK = 24, 5
 SHORT = {"sgd": "epochs=12", "gradient_flow": f"points={STATES}"}
@@ -73,20 +74,6 @@ def killed_at(iteration: int) -> Callable[[int, float], None]:
     return progress
 
 
-def in_child(work: Callable[[], object], said: Path) -> int:
-    """Fork, work in the child, and return how it ended; this process itself never starts threads, nor dies."""
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    try:
-        work()
-        os._exit(0)
-    except BaseException as error:
-        said.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
-    finally:
-        os._exit(1)
-
-
 def outcome(name: str, folder: Path) -> str:
     """Train, kill and go on; return `same`, or what is different."""
     folder.mkdir(parents=True)
@@ -96,7 +83,8 @@ def outcome(name: str, folder: Path) -> str:
     config = config_of(name, folder)
 
     def trained(directory: Path, progress: Callable[[int, float], None] | None = None) -> int:
-        return in_child(lambda: obtain_run(plan_run(config, directory), resume=True, progress=progress), said)
+        # this process itself never starts threads
+        return end_of(forked(lambda: obtain_run(plan_run(config, directory), resume=True, progress=progress), said))
 
     if trained(folder / "whole"):
         text = said.read_text(encoding="utf-8")
@@ -108,7 +96,7 @@ def outcome(name: str, folder: Path) -> str:
             return f"the child that was to die at iteration {iteration} ended with {ended}"
     if trained(killed):
         return said.read_text(encoding="utf-8")
-    different = [key for key, found in arrays(folder / "whole").items() if arrays(killed).get(key) != found]
+    different = [key for key, found in arrays_of(folder / "whole").items() if arrays_of(killed).get(key) != found]
     return f"different: {', '.join(different)}" if different else "same"
 
 

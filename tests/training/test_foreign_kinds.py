@@ -45,10 +45,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield tmp_path
 
 
-def train(code: str, config: str, *more: str, command: str = "train") -> Result:
+def train(code: str, config: str, *more: str, command: str = "train", exits: int = 0) -> Result:
+    """Train, or sweep, with a file of kinds; it must leave with this code."""
     Path("mine.py").write_text(code)
     Path("mine.yaml").write_text(f"name: mine\n{config}" if "name:" not in config else config)
-    return CliRunner().invoke(main, ["--with", "mine.py", command, "mine.yaml", *more, "-q"])
+    done = CliRunner().invoke(main, ["--with", "mine.py", command, "mine.yaml", *more, "-q"])
+    assert done.exit_code == exits, done.output
+    return done
+
+
+def measured(body: str, *more: str, exits: int = 0) -> Result:
+    """Train with a measure of this body."""
+    return train(MEASURE.format(body=body), f"{TWO_LAYERS}record: {{measures: [mine]}}\n", *more, exits=exits)
 
 
 WRITING = {
@@ -66,18 +74,15 @@ WRITING = {
 
 @pytest.mark.parametrize("what", WRITING)
 def test_a_measure_that_writes_fails_by_its_name(what: str) -> None:
-    code = MEASURE.format(body=f"if state.iteration > 2:\n            {WRITING[what]}")
-    done = train(code, TWO_LAYERS + "record: {measures: [mine]}\n")
-    assert done.exit_code == 7
+    done = measured(f"if state.iteration > 2:\n            {WRITING[what]}", exits=7)
     assert "failed at iteration 3: measure.kind 'mine', mine.py, line 6: " in done.stderr
 
 
 def test_a_measure_may_copy_and_ask_torch_for_what_it_is_given() -> None:
-    body = (
+    measured(
         "w = torch.tensor(state.parameters['hidden_weight']); w -= 1; state.network(state.problem.dataset.x)\n"
         "        from dynamics_cli.recording.derivatives import ByAutograd; ByAutograd(state).gradient()"
     )
-    assert train(MEASURE.format(body=body), TWO_LAYERS + "record: {measures: [mine]}\n").exit_code == 0
 
 
 GIVEN = {
@@ -96,8 +101,7 @@ GIVEN = {
 @pytest.mark.parametrize("given", GIVEN)
 def test_a_measure_that_gives_no_numbers_fails_by_its_name(given: str, folder: Path) -> None:
     message, iteration = GIVEN[given]
-    done = train(MEASURE.format(body=f"return {given}"), TWO_LAYERS + "record: {measures: [mine]}\n")
-    assert done.exit_code == 7
+    done = measured(f"return {given}", exits=7)
     assert f"the run failed at iteration {iteration}: measure.kind 'mine'" in done.stderr
     assert message in done.stderr
     (info,) = (folder / "outputs" / "runs").glob("*/run.json")
@@ -118,8 +122,7 @@ def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None
     code, count = re.subn(rf"(    def {method}\(.*\):\n)", r"\1        raise SystemExit\n", PARTS)
     assert count == 1
     grid = ["--grid", "seed=0,1", "--workers", "1", "--set", "optimizer.iterations=5"] if swept else []
-    done = train(code, CONFIG, *grid, command="sweep" if swept else "train")
-    assert done.exit_code == (6 if swept else 7), done.output
+    done = train(code, CONFIG, *grid, command="sweep" if swept else "train", exits=6 if swept else 7)
     assert re.search(rf"{EXITS[method]}, mine.py, line \d+: SystemExit", done.stderr)
     assert not swept or "2 of 2 jobs failed" in done.stderr
 
@@ -127,7 +130,6 @@ def test_sys_exit_in_a_kind_is_a_failure_of_it(method: str, swept: bool) -> None
 LOSS = """\
 from dynamics_cli.kinds import Activation, Loss, namespace
 class Mine(Loss, kind="mine"):
-    {keys}
     def values(self, h, y): return {values}
     def derivatives(self, h, y): return {derivatives}
 """
@@ -142,7 +144,6 @@ from dynamics_cli.losses.softmax import CrossEntropy
 class Mine(CrossEntropy, kind="mine"):
     def derivatives(self, h, y): return {derivatives}
 """
-CLASSES = "labels, many_outputs = 'classes', True"
 OWN_LOSS = TWO_LAYERS.replace("kind: mse", "kind: mine")
 OWN_SIGMA = TWO_LAYERS.replace("width: 3", "width: 3, activation: mine")
 OWN_SOFTMAX = (
@@ -170,8 +171,7 @@ FORMULAS = {
 @pytest.mark.parametrize("what", FORMULAS)
 def test_a_derivative_by_hand_is_compared_with_automatic_differentiation(what: str) -> None:
     code, config, values, derivatives, message = FORMULAS[what]
-    done = train(code.format(keys="pass", values=values, derivatives=derivatives), config)
-    assert done.exit_code == (3 if message else 0), done.output
+    done = train(code.format(values=values, derivatives=derivatives), config, exits=3 if message else 0)
     assert re.search(message, done.stderr)
 
 
@@ -187,8 +187,7 @@ def test_the_engine_trains_networks_that_say_so_themselves(says: str, backend: s
     config = TWO_LAYERS.replace("two_layer, width: 3", "mine, widths: [3]").replace("backend: torch\n", "")
     config = config.replace("balanced, scale: 0.1", "default_scaled")
     for kind in ("mine", "fully_connected"):
-        done = train(RELATIVE.format(says=says), config.replace("mine,", f"{kind},"), "--out", kind)
-        assert done.exit_code == 0, done.output
+        train(RELATIVE.format(says=says), config.replace("mine,", f"{kind},"), "--out", kind)
     own, bundled = load_run("mine"), load_run("fully_connected")
     assert (own.info["backend"], bundled.info["backend"]) == (backend, "compiled")
     assert own.final_loss == pytest.approx(bundled.final_loss, rel=1e-12)
@@ -208,11 +207,11 @@ def test_weights_and_their_measures_go_by_the_network(folder: Path) -> None:
     )
     own, *layers = ["mine", *(f"{{kind: distance, layer: {name}}}" for name in ORDER[:6])]
     config = f"{DEEP}record: {{measures: [{', '.join([*layers, own])}]}}\n"
-    assert train(MEASURE.format(body=body), config, "--out", "run").exit_code == 0
+    train(MEASURE.format(body=body), config, "--out", "run")
     run = load_run("run")
     assert [*run.parameters] == ORDER
     assert [*run.measures] == [*(f"distance_{name}" for name in ORDER[:6]), "mine"]
-    assert train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep").exit_code == 0
+    train(MEASURE.format(body=body), config, "--grid", "seed=0,1", command="sweep")
     (table,) = folder.glob("outputs/sweeps/*/results.csv")
     columns = table.read_text().splitlines()[0].split(",")[5:-4]
     assert columns == [*(f"distance_{name}" for name in ORDER[:6]), *(f"mine.{k}" for k in range(1, 13))]
@@ -228,7 +227,7 @@ def test_a_running_run_is_shown_without_nan(folder: Path) -> None:
     body = f"{show}\n        if state.iteration == 3: pathlib.Path('shown').write_text("
     code = MEASURE.format(body=f"{body}CliRunner().invoke(main, ['show', 'run']).output)")
     measures = "record: {measures: [mine, {kind: sharpness, at: {kind: every, interval: 5}}]}\n"
-    assert train(code, TWO_LAYERS + measures, "--out", "run").exit_code == 0
+    train(code, TWO_LAYERS + measures, "--out", "run")
     shown = (folder / "shown").read_text()
     assert "status      running" in shown
     assert "sharpness" in shown
@@ -244,7 +243,6 @@ def test_formulas_from_outside_train_compiled_and_others_say_why(tmp_path: Path)
     losses = []
     for backend in ("compiled", "torch"):
         done = train(PARTS, config, "--set", f"backend={backend}", "--set", "optimizer.iterations=50", "--json")
-        assert done.exit_code == 0, done.output
         losses.append(json.loads(done.stdout)["final_loss"])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     dry = train(PARTS, config, "--dry-run")

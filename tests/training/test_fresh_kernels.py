@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.runs.damage import arrays_of
+
 POINTS = {"kind": "points", "x": [[1.0, 0.5], [-0.5, 1.0], [0.3, -2.0]], "y": [1.0, -1.0, 1.0]}
 DIGITS = {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "test": False}
 FEW, MANY = {**DIGITS, "per_class": 50}, {**DIGITS, "per_class": 300}
@@ -52,60 +54,46 @@ RUNS: dict[str, dict[str, Any]] = {
     "flow-of-many": {"dataset": {**DIGITS, "per_class": 10}, "optimizer": FLOW, "backend": "flow", "dtype": "float64"},
 }
 REPLICAS = ("dense", "few", "sgd", "deep")
-SAMPLE = [("sgd", 1)]
-OTHERS = [case for case in [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)] if case not in SAMPLE]
+CASES = [*((name, 1) for name in RUNS), *((name, 5) for name in REPLICAS)]
+
+
+def dyn_train(config: Path, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Train in a process of its own."""
+    command = [sys.executable, "-m", "dynamics_cli", "train", str(config), "--quiet", *more]
+    return subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
 
 
 def trained(folder: Path, name: str, replicas: int, threads: int, cache: Path) -> dict[str, bytes]:
-    """Train in a process of its own; return the arrays that it recorded, by path."""
+    """Return the arrays that a run in a process of its own records, by path."""
     config, out = folder / f"{name}.json", folder / f"{threads}"
     config.write_text(json.dumps({"name": name, "seed": 0, **BASE, **RUNS[name]}))
     counts = {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
     several = ["--replicas", str(replicas)] if replicas > 1 else []
-    subprocess.run(
-        [sys.executable, "-m", "dynamics_cli", "train", str(config), "--quiet", "--out", str(out), *several],
-        env={**os.environ, **counts, "NUMBA_CACHE_DIR": str(cache)},
-        check=True,
-        capture_output=True,
-    )
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*.npy"))}
+    dyn_train(config, "--out", str(out), *several, **counts, NUMBA_CACHE_DIR=str(cache))
+    return arrays_of(out)
 
 
-def compare(folder: Path, name: str, replicas: int) -> None:
-    cache = folder / "cache"
-    fresh = trained(folder, name, replicas, 1, cache)
+@pytest.mark.parametrize(
+    ("name", "replicas"),
+    [case if case == ("sgd", 1) else pytest.param(*case, marks=pytest.mark.long) for case in CASES],
+)
+def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    fresh = trained(tmp_path, name, replicas, 1, cache)
     assert list(cache.rglob("*.nbc"))
-    loaded = trained(folder, name, replicas, 2, cache)
+    loaded = trained(tmp_path, name, replicas, 2, cache)
     assert fresh.keys() == loaded.keys()
     assert [path for path in fresh if fresh[path] != loaded[path]] == []
     assert len(fresh) >= 4
 
 
-@pytest.mark.parametrize(("name", "replicas"), SAMPLE)
-def test_a_fresh_kernel_has_the_bits_of_the_one_in_the_cache(name: str, replicas: int, tmp_path: Path) -> None:
-    compare(tmp_path, name, replicas)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("name", "replicas"), OTHERS)
-def test_every_kernel(name: str, replicas: int, tmp_path: Path) -> None:
-    compare(tmp_path, name, replicas)
-
-
 def test_kernels_that_cannot_be_kept_are_compiled_every_time(tmp_path: Path) -> None:
     # no directory can be made below a file, not even by an administrator
     one = {"kind": "points", "x": [[float(k) for k in range(9)]], "y": [1.0]}
-    config = {"name": "few", "seed": 0, **BASE, "dataset": one}
-    (tmp_path / "few.json").write_text(json.dumps(config))
-    nowhere = {"NUMBA_CACHE_DIR": str(tmp_path / "few.json"), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
-    done = subprocess.run(
-        [sys.executable, "-m", "dynamics_cli", "train", "few.json", "--quiet", "--out", "run"],
-        cwd=tmp_path,
-        env={**os.environ, **nowhere},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    config = tmp_path / "few.json"
+    config.write_text(json.dumps({"name": "few", "seed": 0, **BASE, "dataset": one}))
+    nowhere = {"NUMBA_CACHE_DIR": str(config), "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
+    done = dyn_train(config, "--out", str(tmp_path / "run"), **nowhere)
     assert done.stderr.count("compiled kernels cannot be kept") == 1
     assert "status" in done.stdout
     assert "complete" in done.stdout

@@ -217,9 +217,3 @@ def test_weights_that_do_not_exist_are_refused() -> None:
         stepper_of(deep({"kind": "gd"}, architecture=architecture), "engine")
     with pytest.raises(InputError, match=r"optimizer\.layer_lr: no weight 'weight_9'; there are weight_1"):
         choose([deep({"kind": "gd", "layer_lr": {"weight_9": 2.0}})])
-
-
-def test_auto_leaves_two_layer_networks_to_their_own_kernels() -> None:
-    architecture = {"kind": "two_layer", "width": 5}
-    for kind, variant in (("sgd", "sparse"), ("adam", "engine")):
-        assert choose([deep({"kind": kind, "batch_size": 1}, architecture=architecture)]).variant == variant

@@ -43,23 +43,18 @@ def deviation(name: str, part: int = 1, **settings: object) -> float:
         return float(np.max(np.abs(losses[archive["iteration"][seen]] - archive["loss"][seen])) / archive["loss"][0])
 
 
-SHORT = [(name, 1, dtype) for name in WIDTHS if name != "high_dim" for dtype in TOLERANCE]
+CASES = [
+    *((name, 1, {"dtype": dtype}, most) for name in WIDTHS if name != "high_dim" for dtype, most in TOLERANCE.items()),
+    ("high_dim", 2, {"dtype": "float32"}, TOLERANCE["float32"]),  # half-way the loss is a 500th of the first
+    *((name, 1, {"backend": "torch"}, 1e-6) for name in ("orthogonal", "five_points_large")),
+    *(
+        pytest.param(name, 1, {"backend": backend, "dtype": dtype}, most, marks=pytest.mark.long)
+        for name in ("five_points", "high_dim") for backend in ("torch", "compiled")
+        for dtype, most in TOLERANCE.items()
+    ),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "part", "dtype"), [*SHORT, ("high_dim", 2, "float32")])
-def test_losses_agree_with_the_released_loop(name, part, dtype):
-    """Half-way (`part` 2) the loss of the high-dimensional run is a 500th of the first."""
-    assert deviation(name, part, dtype=dtype) <= TOLERANCE[dtype]
-
-
-@pytest.mark.parametrize("name", ["orthogonal", "five_points_large"])
-def test_short_runs_agree_on_the_slower_backend(name):
-    assert deviation(name, backend="torch") <= 1e-6
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("backend", ["torch", "compiled"])
-@pytest.mark.parametrize("name", ["five_points", "high_dim"])
-def test_long_runs_agree_on_every_backend(name, backend, dtype):
-    assert deviation(name, backend=backend, dtype=dtype) <= TOLERANCE[dtype]
+@pytest.mark.parametrize(("name", "part", "settings", "most"), CASES)
+def test_losses_agree_with_the_released_loop(name, part, settings, most):
+    assert deviation(name, part, **settings) <= most

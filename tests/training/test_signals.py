@@ -20,10 +20,10 @@ from dynamics_cli.training import loop, signals
 from dynamics_cli.training.loop import TrainingLoop
 from dynamics_cli.training.session import obtain_run, plan_run
 from dynamics_cli.training.signals import GivenUp, Interrupted, SignalWatch
-from tests.training.kill_script import BASE, RUNS, arrays
+from tests.runs.damage import arrays_of
+from tests.training.kill_script import BASE, RUNS
 
 SHORT = {"sgd": ["optimizer.epochs=20", "record.loss_every=7"], "gradient_flow": ["optimizer.points=60"]}
-KINDS = ["compiled", "adam", "gradient_flow", "gan"]
 
 
 def short(name: str, *more: str) -> RunConfig:
@@ -59,12 +59,12 @@ class Slow:
         self.at, self.names = at, list[str]()
 
 
-def given_up(folder: Path, name: str, slow: Slow, *, full: bool, settings: tuple[str, ...] = ()) -> int:
-    """Give up pieces of work one at a time, all or some; return how many."""
+def give_up(folder: Path, name: str, slow: Slow, least: int, *, full: bool, settings: tuple[str, ...] = ()) -> None:
+    """Give up pieces of work one at a time, all or some, and at least so many."""
     config = short(name, *settings)
     slow.plan(-1)
     obtain_run(plan_run(config, folder / "whole"))
-    names, expected = slow.names, arrays(folder / "whole")
+    names, expected = slow.names, arrays_of(folder / "whole")
     firsts = {names.index(kind) for kind in names}  # one of each kind, and the last
     chosen = range(len(names)) if full else sorted({*firsts, len(names) - 1})
     for at in chosen:
@@ -78,16 +78,25 @@ def given_up(folder: Path, name: str, slow: Slow, *, full: bool, settings: tuple
         assert verify_run(directory) == [], case
         slow.plan(-1)
         obtained = obtain_run(plan_run(config, directory), resume=True)
-        assert arrays(directory) == expected, case
+        assert arrays_of(directory) == expected, case
         whole = load_run(folder / "whole")
         assert repr(obtained.run.final_loss) == repr(whole.final_loss), case
         assert (obtained.run.status, obtained.run.info["stopped_early"]) == (whole.status, whole.info["stopped_early"])
-    return len(chosen)
+    print(f"{name}: {len(chosen)} pieces of work given up")
+    assert len(chosen) >= least
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_slow_work_is_given_up_and_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert given_up(tmp_path, name, Slow(monkeypatch), full=False) >= 3
+@pytest.mark.parametrize(
+    ("name", "least", "full"),
+    [
+        *((name, 3, False) for name in ("compiled", "adam", "gradient_flow", "gan")),
+        *(pytest.param(name, 10, True, marks=pytest.mark.long) for name in RUNS),
+    ],
+)
+def test_slow_work_is_given_up_and_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, least: int, full: bool
+) -> None:
+    give_up(tmp_path, name, Slow(monkeypatch), least, full=full)
 
 
 @pytest.mark.parametrize("name", ["compiled", "sgd"])
@@ -96,16 +105,8 @@ def test_slow_work_at_an_early_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     whole = obtain_run(plan_run(short(name), tmp_path / "first")).run
     below = f"optimizer.stop_below={float(whole.losses[len(whole.losses) // 2])!r}"
     settings = (below, "backend=torch") if name == "sgd" else (below,)
-    assert given_up(tmp_path, name, Slow(monkeypatch), full=True, settings=settings) >= 4
+    give_up(tmp_path, name, Slow(monkeypatch), 4, full=True, settings=settings)
     assert load_run(tmp_path / "whole").info["stopped_early"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", RUNS)
-def test_all_slow_work_of_every_kind_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    count = given_up(tmp_path, name, Slow(monkeypatch), full=True)
-    print(f"{name}: {count} pieces of work given up")
-    assert count >= 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -146,7 +147,7 @@ def test_a_second_signal_leaves_at_once_with_nothing_torn(
         left = -math.inf  # no more signals
         assert verify_run(directory) == [], at
         obtain_run(plan_run(config, directory), resume=True)
-        assert arrays(directory) == arrays(tmp_path / "whole"), at
+        assert arrays_of(directory) == arrays_of(tmp_path / "whole"), at
 
 
 def test_an_interruption_can_be_sent_between_processes() -> None:

@@ -27,6 +27,7 @@ from tests.training.problems import (
 WAYS = ("torch", "engine", "few_columns", "sparse")
 GD = {"kind": "gd", "lr": 0.02, "iterations": 60}
 STEP_OF_ONE = {"kind": "gd", "lr": 1.0, "iterations": 1}  # the change of the weights is the gradient
+FLOW = {"kind": "gradient_flow", "until": 6.0, "points": 120}
 SGD = {"kind": "sgd", "lr": 0.1, "batch_size": 1, "epochs": 1}
 OPTIMIZERS = {
     "gd": GD,
@@ -104,15 +105,18 @@ def test_chunks_and_resumption_are_invisible(way, optimizer, dtype):
     assert_chunks_are_invisible(partial(stepper_of, problem, way))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_stops_before_the_update_of_the_first_small_loss(way):
-    losses = stepper_of(random_problem(optimizer={**GD, "lr": 0.01}, **shape_for(way)), way).advance(120)
+@pytest.mark.parametrize(
+    ("way", "optimizer", "rtol"),
+    [*((way, {**GD, "lr": 0.01}, 1e-12) for way in WAYS), ("flow", FLOW, 0.0), ("torch", FLOW, 0.0)],
+)
+def test_stops_before_the_update_of_the_first_small_loss(way, optimizer, rtol):
+    losses = stepper_of(random_problem(optimizer=optimizer, **shape_for(way)), way).advance(120)
     level = float(losses[100])
     expected = int(np.argmax(losses <= level))
-    limited = stepper_of(random_problem(optimizer={**GD, "lr": 0.01, "stop_below": level}, **shape_for(way)), way)
+    limited = stepper_of(random_problem(optimizer={**optimizer, "stop_below": level}, **shape_for(way)), way)
     np.testing.assert_array_equal(limited.advance(200), losses[: expected + 1])
     assert (limited.iteration, limited.halted) == (expected, "stopped")
-    assert limited.loss() == pytest.approx(losses[expected], rel=1e-12)
+    assert limited.loss() == pytest.approx(losses[expected], rel=rtol, abs=0.0)
     assert len(limited.advance(5)) == 0
 
 
@@ -144,6 +148,8 @@ def test_float32_stays_float32(way, loss):
         ("engine", {"n": 300, "d": 9, "width": 20}),
         ("engine", {"optimizer": OPTIMIZERS["adam"]}),
         ("engine", {"architecture": {"kind": "fully_connected", "widths": []}}),
+        ("engine", {"n": 6, "d": 90, "width": 5, "optimizer": {**OPTIMIZERS["adam"], "batch_size": 1}}),
+        ("sparse", {"n": 6, "d": 90, "width": 5, "optimizer": SGD}),
         ("sparse", {"n": 50, "d": 784, "width": 100, "optimizer": SGD}),
     ],
 )
