@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dynamics_cli.config.text import listing
+from dynamics_cli.kinds import all_kinds
 from dynamics_cli.runs import load_run
 
 from .conftest import CONFIG, Dyn
@@ -22,8 +24,8 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
      "bad.yaml:3: architecture.width: must be an integer >= 1, not 0\n"
      "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train, "
      "activation, slope, width, outputs, train_output (did you mean 'width'?)\n"
-     "bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', 'half_mse', 'hinge', "
-     "'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others\n"
+     f"bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
+     "(did you mean 'mse'?); `dyn --with FILE` loads others\n"
      "bad.yaml:6: optimizer.lr: must be a number > 0, not -1\n"
      "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample\n"),
     (PYTHON, ["bad.yaml"], 3, "bad.yaml:5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: "),
