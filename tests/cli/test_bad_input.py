@@ -101,15 +101,18 @@ def test_cuda_asked_for_but_absent(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) ->
     assert answer.err == f"Error: {told}\n"
 
 
-def test_an_output_directory_that_may_not_be_written(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("out", "way"), [("here", "give --out"), ("outputs/here", "set DYN_OUTPUTS to")])
+def test_an_output_directory_that_may_not_be_written(
+    out: str, way: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root may write everywhere, so the refusal comes from a stand-in for the operating system."""
 
     def mkdir(self: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    answer = dyn("train", "toy.yaml", "--out", "here")
-    told = "the run directory here cannot be made (Permission denied); give --out a place that can be written"
+    answer = dyn("train", "toy.yaml", "--out", out)
+    told = f"the run directory {out} cannot be made (Permission denied); {way} a place that can be written"
     assert (answer.code, answer.err) == (7, f"Error: {told}\n")
 
 
