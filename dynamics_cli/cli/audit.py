@@ -84,7 +84,7 @@ def audit(
 
 def _report(audit: Audit) -> None:
     header, rows = audit.table()
-    emit(f"{audit.figure}: {len(audit.claims)} claims that networks decide, nulls: {len(audit.outcomes)}\n")
+    emit(f"{audit.figure}: claims that networks decide: {len(audit.claims)}, nulls: {len(audit.outcomes)}\n")
     if rows:
         emit(text_table(header, rows) + "\n")
     for one in audit.outcomes:

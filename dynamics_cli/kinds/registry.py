@@ -288,7 +288,7 @@ def _local_files(path: Path) -> dict[str, bytes]:
             continue
         try:
             files[relative.as_posix()] = text = file.read_bytes()
-            tree = ast.parse(text)
+            tree = ast.parse(text, file.name)
         except OSError as error:
             raise InputError(f"--with {file}: it cannot be read ({error.strerror})") from error
         except (SyntaxError, ValueError) as error:

@@ -15,7 +15,7 @@ from dynamics_cli.config.reader import Assignment
 from dynamics_cli.config.source import Place
 from dynamics_cli.errors import UsageError
 
-_FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count"
+_FORM = "key=v1,v2,... or key=first:last:count or key=first:last:log:count (or logint)"
 _SPACINGS = ("log", "logint")
 _MAXIMUM = 1_000_000
 MOST_JOBS = 10_000_000

@@ -225,9 +225,9 @@ def _make_directory(directory: Path) -> None:
     except FileExistsError as error:
         raise UsageError(f"{directory} is a file, not a directory; give --out another name") from error
     except OSError as error:
-        raise RunError(
-            f"the run directory {directory} cannot be made ({error.strerror}); give --out a place that can be written"
-        ) from error
+        way = "set DYN_OUTPUTS to" if directory.is_relative_to(layout.outputs_root()) else "give --out"
+        text = f"the run directory {directory} cannot be made ({error.strerror}); {way} a place that can be written"
+        raise RunError(text) from error
 
 
 def _info(plan: Plan) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dynamics_cli.config.text import listing
+from dynamics_cli.kinds import all_kinds
 from dynamics_cli.runs import load_run
 
 from .conftest import CONFIG, Dyn
@@ -22,8 +24,8 @@ MISTAKES = [  # contents of the files, arguments of `dyn train`, exit code, the 
      "bad.yaml:3: architecture.width: must be an integer >= 1, not 0\n"
      "bad.yaml:3: architecture.wdth: unknown key of kind 'two_layer'; allowed are kind, output_scale, centered, train, "
      "activation, slope, width, outputs, train_output (did you mean 'width'?)\n"
-     "bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', 'half_mse', 'hinge', "
-     "'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others\n"
+     f"bad.yaml:5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
+     "(did you mean 'mse'?); `dyn --with FILE` loads others\n"
      "bad.yaml:6: optimizer.lr: must be a number > 0, not -1\n"
      "--set: dataset.y: has 1 label, but x has 2 samples; there must be one label per sample\n"),
     (PYTHON, ["bad.yaml"], 3, "bad.yaml:5: loss: the YAML tag '!!python/object/apply:os.system' is not allowed: "),
@@ -99,15 +101,18 @@ def test_cuda_asked_for_but_absent(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) ->
     assert answer.err == f"Error: {told}\n"
 
 
-def test_an_output_directory_that_may_not_be_written(dyn: Dyn, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("out", "way"), [("here", "give --out"), ("outputs/here", "set DYN_OUTPUTS to")])
+def test_an_output_directory_that_may_not_be_written(
+    out: str, way: str, dyn: Dyn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root may write everywhere, so the refusal comes from a stand-in for the operating system."""
 
     def mkdir(self: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    answer = dyn("train", "toy.yaml", "--out", "here")
-    told = "the run directory here cannot be made (Permission denied); give --out a place that can be written"
+    answer = dyn("train", "toy.yaml", "--out", out)
+    told = f"the run directory {out} cannot be made (Permission denied); {way} a place that can be written"
     assert (answer.code, answer.err) == (7, f"Error: {told}\n")
 
 

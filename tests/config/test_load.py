@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import RunConfig, load_config
-from dynamics_cli.config.text import SECTIONS
+from dynamics_cli.config.text import SECTIONS, listing
+from dynamics_cli.errors import alternatives
+from dynamics_cli.kinds import all_kinds
 
 Write = Callable[..., Path]
 Problems = Callable[..., list[str]]
@@ -34,14 +36,12 @@ BAD_LINES = [  # what stands in place of the section that it begins with; line, 
      "6: optimiser: unknown key; allowed are name, seed, device, backend, dtype, dataset, architecture, "
      "initialization, loss, optimizer, record, sweep (did you mean 'optimizer'?)"),
     ("loss: {kind: msee}",
-     "5: loss.kind: unknown kind 'msee'; allowed are 'cross_entropy', 'exponential', 'half_mse', 'hinge', "
-     "'logistic', 'mse' (did you mean 'mse'?); `dyn --with FILE` loads others"),
+     f"5: loss.kind: unknown kind 'msee'; allowed are {listing([*all_kinds('loss')])} "
+     "(did you mean 'mse'?); `dyn --with FILE` loads others"),
     ("architecture: {kind: 2, width: 3}",
-     "3: architecture.kind: must be 'convolutional', 'diagonal_linear', 'fully_connected', 'gan', 'matrix_product', "
-     "'residual', 'transformer', 'two_layer' or 'vgg16', not 2"),
+     f"3: architecture.kind: must be {alternatives([repr(kind) for kind in all_kinds('architecture')])}, not 2"),
     ("architecture: {width: 3}",
-     "3: architecture.kind: is missing; allowed are 'convolutional', 'diagonal_linear', 'fully_connected', 'gan', "
-     "'matrix_product', 'residual', 'transformer', 'two_layer', 'vgg16'"),
+     f"3: architecture.kind: is missing; allowed are {listing([*all_kinds('architecture')])}"),
     ("optimizer:\n  kind: gd\n  lr: 0.1", "6: optimizer.iterations: is missing; it must be an integer >= 1"),
     ("# no loss", "1: loss: is missing; it must be a section (a mapping)"),
     ("loss:", "5: loss: must be a section (a mapping), not empty (null)"),

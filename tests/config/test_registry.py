@@ -313,7 +313,7 @@ BROKEN = {
      "TypeError: Lost belongs to no section"),
     "an error": ("1 / 0\n", "it cannot be imported: ZeroDivisionError: division by zero$"),
     "an exit": ("import sys\nsys.exit(3)\n", "it cannot be imported: SystemExit: 3$"),
-    "no Python": ("class\n", "it is not Python: SyntaxError"),
+    "no Python": ("class\n", r"it is not Python: SyntaxError: .*\(mine.py, line \d+\)$"),
     "a null character": ("\0", "it is not Python"),
 }  # fmt: skip
 

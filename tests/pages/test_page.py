@@ -341,6 +341,12 @@ def test_a_file_that_is_no_page_is_not_overwritten(content: bytes | None, tmp_pa
     assert file.is_fifo() if content is None else file.read_bytes() == content
 
 
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"^cannot write .*/file/page\.html: File exists$"):
+        Page("a", "A").save(tmp_path / "file" / "page.html")
+
+
 def test_a_page_is_written_again_through_its_link(tmp_path: Path) -> None:
     (tmp_path / "file.html").touch()
     (tmp_path / "link.html").symlink_to("file.html")
