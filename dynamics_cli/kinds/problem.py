@@ -288,6 +288,11 @@ class State:
         """The initial weights by name."""
         return self._start()
 
+    @property
+    def first(self) -> State:
+        """The initial state; it shares nothing with this state."""
+        return State(self.problem, self.start, self._start, 0)
+
 
 def read_only(arrays: Mapping[str, NDArray[Any]], order: Iterable[str]) -> Mapping[str, Any]:
     """Return views of arrays by name, in an order of the names, that nobody can write to or replace."""
