@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
 from dynamics_cli.architectures.fully_connected import FullyConnected
 from dynamics_cli.architectures.two_layer import TwoLayer
-from dynamics_cli.errors import InputError
 
 ACTIVATIONS = [("relu", None), ("leaky_relu", 0.2), ("linear", None)]
 
@@ -82,16 +80,3 @@ def test_fully_connected_shapes_and_function(outputs, shape):
     assert outputs_numpy.shape == shape
     np.testing.assert_allclose(outputs_numpy, by_hand.reshape(shape), rtol=1e-13)
     np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), by_hand.reshape(shape), rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("architecture", "d"),
-    [
-        (Vgg16(width_multiplier=1e308), 150_528),
-        (Vgg16(width_multiplier=1e30), 150_528),
-        (Convolutional(convolutions=[[2**62, 3, 1, 1], [2**62, 3, 1, 1]]), 784),
-    ],
-)
-def test_networks_of_more_weights_than_can_be_counted(architecture, d):
-    with pytest.raises(InputError, match="architecture: the network is too large"):
-        architecture.shapes(d)

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from dynamics_cli.architectures.convolutional import Vgg16
-from dynamics_cli.errors import InputError
 
 
 def test_full_size_has_the_138_million_weights_of_the_paper():
@@ -35,8 +34,3 @@ def test_first_layers_are_convolution_and_pooling():
     model = config.build(16)
     assert model.pools == {2: 2, 4: 2}
     assert model(torch.ones(2, 16)).tolist() == [0.0, 0.0]  # all weights 0
-
-
-def test_images_of_another_size_are_refused():
-    with pytest.raises(InputError, match="has 3072 numbers, the inputs have 7"):
-        Vgg16(image=[3, 32, 32]).build(7)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.config import ConfigError, load_config
+from dynamics_cli.config import load_config
 from dynamics_cli.kinds import State, all_kinds, get_kind
 from dynamics_cli.losses.margin import Exponential, Hinge, Logistic
 from dynamics_cli.losses.softmax import CrossEntropy
@@ -154,21 +154,3 @@ def test_a_loss_divided_by_the_scale_squared_is_so_everywhere(kind: str, archite
         states = [State(one, ends[0], ends[0].copy, 40) for one in (divided, whole)]
         small, large = (get_kind("measure", name)().measure(state) for state in states)
         assert small * alpha**power == pytest.approx(large, rel=1e-6), name
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"architecture": {"kind": "two_layer", "width": 4}}, "loss.divide_by: needs architecture.output_scale"),
-        (
-            {
-                "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0], "label_noise": 0.1},
-                "loss": {"kind": "mse", "missing": 0.0},
-            },
-            "dataset.label_noise: would hide what labels are missing",
-        ),
-    ],
-)
-def test_what_does_not_go_together(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        load_config(settings_of({"kind": "mse", "divide_by": "output_scale_squared"}) | changes)

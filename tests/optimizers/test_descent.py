@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from dynamics_cli.config import ConfigError, load_config
 from dynamics_cli.kinds import Problem, stream
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.steppers.base import Stepper
@@ -231,34 +230,3 @@ def test_kernels_know_plain_descent_alone(added: dict[str, Any], backends: bool)
     # what is None stays out of the identity
     optimizer = random_problem(optimizer=PLAIN_GD).config.optimizer.model_dump(exclude_none=True)
     assert set(optimizer) == {"kind", "lr", "iterations", "loss_scaled"}
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "loss", "message"),
-    [
-        ({"kind": "gd", "nesterov": True}, "mse", "optimizer.nesterov: needs optimizer.momentum"),
-        (
-            {"kind": "gd", "loss_scaled": True, "momentum": 0.9},
-            "mse",
-            "momentum: does not go with loss_scaled",
-        ),
-        (
-            {"kind": "sgd", "label_noise": 0.1},
-            "logistic",
-            "label_noise: noise is added to real labels, .* mse",
-        ),
-        ({"kind": "gd", "momentum": 1.0}, "mse", "optimizer.momentum: must be a number >= 0 and < 1"),
-        ({"kind": "sgd", "batch_size": 1, "epochs": 2, "iterations": 2}, "mse", "not both"),
-    ],
-)
-def test_wrong_combinations_say_what_would_do(optimizer: dict[str, Any], loss: str, message: str) -> None:
-    config = {
-        "name": "wrong",
-        "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
-        "architecture": {"kind": "two_layer", "width": 1},
-        "initialization": {"kind": "balanced", "scale": 0.1},
-        "loss": {"kind": loss},
-        "optimizer": {"lr": 0.1, "iterations": 1, **optimizer},
-    }
-    with pytest.raises(ConfigError, match=message):
-        load_config(config)
