@@ -72,35 +72,6 @@ def test_steps_by_layer_and_frozen_weights() -> None:
     assert (now["output_weight"] != features.initial_parameters()["output_weight"]).all()
 
 
-@pytest.mark.parametrize(
-    ("architecture", "weights", "expected"),
-    [
-        ({"kind": "diagonal_linear", "depth": 3}, {"u": [2.0, 1.0], "v": [1.0, 0.5]}, np.array(X) @ [7.0, 0.875]),
-        (
-            {"kind": "matrix_product", "rows": 1, "columns": 2, "depth": 2, "samples": "measurements"},
-            {"weight_1": [[1.0, 2.0]], "weight_2": [[3.0]]},
-            np.array(X) @ [3.0, 6.0],
-        ),
-    ],
-)
-def test_models_linear_in_their_inputs(architecture: Any, weights: Any, expected: np.ndarray) -> None:
-    import torch
-
-    section = config_of(architecture=architecture).architecture
-    weights = {name: np.array(value) for name, value in weights.items()}
-    np.testing.assert_allclose(section.function(weights)(np.array(X)), expected)
-    model = section.network(2, weights, torch.float64)
-    np.testing.assert_allclose(model(torch.tensor(X, dtype=torch.float64)).detach(), expected)
-
-
-def test_entries_of_a_product_of_matrices() -> None:
-    section = config_of(architecture={"kind": "matrix_product", "rows": 3, "columns": 2, "depth": 2}).architecture
-    rng = np.random.default_rng(0)
-    weights = {name: rng.standard_normal(shape) for name, shape in section.shapes(2).items()}
-    W = weights["weight_2"] @ weights["weight_1"]
-    np.testing.assert_allclose(section.function(weights)(np.array([[2, 1], [0, 0]])), [W[2, 1], W[0, 0]])
-
-
 def slope(parametrization: str, seeds: int, kind: str = "gd") -> float:
     """Return the log-log slope over widths of how far the last hidden layer's preactivations move in five steps."""
     moves, widths = [], [64, 128, 256, 512, 1024]
