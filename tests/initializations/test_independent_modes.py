@@ -7,24 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.config import load_config
 from dynamics_cli.initializations.given import class_points
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.problem import build_problem
+from tests.kinds.cases import problem_of
 
 
 def problem(**changes: Any) -> Problem:
-    config: dict[str, Any] = {
-        "name": "modes",
-        "dtype": "float64",
+    sections = {
         "dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 2.0]], "y": [1, -1]},
         "architecture": {"kind": "two_layer", "width": 3},
         "initialization": {"kind": "independent_modes", "y": [[0.2, 0.3], [0.4]], "z": [[0.2, 0.1], [0.5]]},
         "loss": {"kind": "logistic"},
-        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 100},
     }
-    return build_problem(load_config({**config, **changes}))
+    return problem_of(**{**sections, **changes})
 
 
 def test_two_classes_start_as_asked() -> None:
