@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,8 +58,6 @@ def test_nothing_to_group():
 def test_significant_is_relative_to_each_snapshot():
     W = np.array([[[1.0, 0.0], [0.5, 0.0]], [[1e-20, 0.0], [1e-24, 0.0]]])
     assert significant(W, 0.1).tolist() == [[True, True], [True, False]]
-    with pytest.raises(ValueError, match="relative_norm"):
-        significant(W, 1.0)
 
 
 def test_distinct_kinks_merge_close_ones_and_skip_negligible_neurons():
@@ -71,12 +68,6 @@ def test_distinct_kinks_merge_close_ones_and_skip_negligible_neurons():
     np.testing.assert_allclose(distinct_kinks(W, tolerance=0.01, relative_norm=0.0), [-5.0, -0.5, 2.002])
 
 
-def test_no_kinks_and_bad_arguments():
+def test_no_kinks():
     assert distinct_kinks(np.array([[0.0, 1.0]])).size == 0
     assert distinct_kinks(np.zeros((2, 2))).size == 0
-    with pytest.raises(ValueError, match="tolerance"):
-        distinct_kinks(np.ones((2, 2)), tolerance=-1.0)
-    with pytest.raises(ValueError, match="angle_tolerance"):
-        cluster_directions(np.ones((2, 2)), angle_tolerance=180.0)
-    with pytest.raises(ValueError, match="2 signs for 3 neurons"):
-        cluster_directions(np.ones((3, 2)), signs=[1, 1])

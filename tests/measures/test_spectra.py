@@ -62,12 +62,3 @@ def test_projection():
     coordinates = project(np.array([[[0.0, 2.0, 5.0]], [[-1.0, 0.0, 5.0]]]), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     assert coordinates.shape == (2, 1, 2)
     np.testing.assert_array_equal(coordinates[:, 0], [[0.0, 2.0], [-1.0, 0.0]])
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match=r"1\.\.2"):
-        leading_directions(DIAGONAL, 3)
-    with pytest.raises(ValueError, match="dimension 2 but the basis 3"):
-        project(DIAGONAL, np.eye(3))
-    with pytest.raises(ValueError, match="finite"):
-        singular_values([[np.nan, 1.0]])
