@@ -15,23 +15,15 @@ from dynamics_cli.runs import Run
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.kinds import cases
 
-X = [[0.5, -1.0], [1.0, 0.3], [-0.2, 0.8]]
+X = cases.X
 
 
 def config_of(**changes: Any) -> Any:
-    return load_config(
-        {
-            "name": "p",
-            "dtype": "float64",
-            "dataset": {"kind": "points", "x": X, "y": [1.0, -1.0, 0.5]},
-            "architecture": {"kind": "two_layer", "width": 4},
-            "initialization": {"kind": "unbalanced", "scale": 0.8},
-            "loss": {"kind": "half_mse"},
-            "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 30},
-            **changes,
-        }
-    )
+    points = {"kind": "points", "x": X, "y": [1.0, -1.0, 0.5]}
+    sections = {"dataset": points, "loss": {"kind": "half_mse"}, "optimizer": {"iterations": 30}}
+    return load_config(cases.config_of(**{**sections, **changes}))
 
 
 def trained(problem: Problem, iterations: int) -> dict[str, np.ndarray]:

@@ -10,25 +10,6 @@ from scipy.optimize import minimize
 from dynamics_cli.measures.least_distance import least_distance
 
 
-def test_by_hand():
-    solution = least_distance([[2.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(solution.w, [0.5, 1.0], rtol=1e-14)
-    np.testing.assert_allclose(solution.multipliers, [0.25, 1.0], rtol=1e-14)
-    assert solution.support.tolist() == [0, 1]
-
-
-def test_slack_inequalities_have_no_multiplier():
-    solution = least_distance([[1.0, 0.0], [5.0, 0.1]])
-    np.testing.assert_allclose(solution.w, [1.0, 0.0], atol=1e-14)
-    assert solution.support.tolist() == [0]
-
-
-def test_bounds_of_both_signs():
-    solution = least_distance([[1.0, 0.0], [0.0, 1.0]], [2.0, -3.0])
-    np.testing.assert_allclose(solution.w, [2.0, 0.0], atol=1e-14)
-    np.testing.assert_allclose(least_distance([[1.0, 2.0]], -1.0).w, [0.0, 0.0], atol=1e-14)
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 60), st.integers(2, 12), st.integers(0, 1000), st.floats(1e-6, 1e6))
 def test_certificate_of_random_separable_points(n, d, seed, size):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dynamics_cli.measures.linear_pieces import (
-    bend,
     boundary_directions,
     in_band,
     level_sets,
@@ -70,5 +69,3 @@ def test_boundary_rays_are_where_the_level_set_is():
     circle = np.radians(np.arange(0.05, 360, 0.1))
     signs = np.sign(outputs(np.stack([np.cos(circle), np.sin(circle)], axis=1), W, a, 0.2))
     assert np.count_nonzero(signs != np.roll(signs, 1)) == len(angles)
-    assert bend(boundary_directions([[1.0, 0.6], [-0.4, 0.9]], [1.0, -1.0], 0.2)) == pytest.approx(0, abs=1e-12)
-    assert np.isnan(bend(np.array([1.0])))
