@@ -117,7 +117,7 @@ class Measure(Kind):
         return True
 
     def samples(self, problem: Problem) -> int:
-        """Return on how many samples the network is evaluated: what the measure costs."""
+        """Return the cost of the measure: on how many samples the network is evaluated."""
         return 0
 
 

@@ -87,7 +87,7 @@ class Sharpness(Curvature, kind="sharpness"):
         return self.exact
 
     def products(self, problem: Problem) -> int:
-        """Return ten products for each eigenvalue, or those of the whole Hessian."""
+        """Return ten products for each eigenvalue, or the cost of the whole Hessian."""
         return super().products(problem) if self.exact else 10 * self.top
 
     def measure(self, state: State) -> float | Floats:
@@ -166,7 +166,7 @@ class SpectralDensity(Curvature, kind="spectral_density"):
         return self.kind if self.matrix == "hessian" else f"{self.kind}_{self.matrix}"
 
     def products(self, problem: Problem) -> int:
-        """Return those of all probes."""
+        """Return the products of all probes."""
         return self.probes * self.steps
 
     def measure(self, state: State) -> Floats:
