@@ -124,7 +124,7 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"architecture": {"kind": "matrix_product", "rows": 3, "columns": 2}, **points([[0.0] * 5], [1.0])},
      "samples of 5 columns; architecture.samples entries needs 2"),
     ({"architecture": {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1]], "widths": [5]},
-      **points([[0.0] * 35], [1.0])}, "has 36 pixels, the inputs have 35"),
+      **points([[0.0] * 35], [1.0])}, "has 36 numbers, the inputs have 35"),
     ({"architecture": {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[1, 9, 1, 0]]},
       **points([[0.0] * 36], [1.0])}, r"convolutions\[0\]: conv\(1,9,1,0\) does not fit 6 x 6"),
     ({"architecture": {"kind": "vgg16", "image": [3, 32, 32]}, **points([[0.0] * 7], [1.0])},
