@@ -120,14 +120,14 @@ def _channels_last(kernels: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class ConvolutionalNetwork(nn.Module):
-    """Convolutions, then fully connected layers; ReLU after every layer but the last."""
+    """Convolutions, some with a max pooling, then fully connected layers; ReLU after every layer but the last."""
 
-    def __init__(self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int]]) -> None:
+    def __init__(self, image: Sequence[int], layers: Sequence[tuple[tuple[int, ...], int, int, int]]) -> None:
         super().__init__()
         self.image = tuple(image)
         self.layers = layers
-        """Shape of the weight, stride and padding of every layer."""
-        for number, (shape, _, _) in enumerate(layers, 1):
+        """Shape of the weight, stride, padding and pooling of every layer."""
+        for number, (shape, *_) in enumerate(layers, 1):
             _register(self, {f"weight_{number}": shape, f"bias_{number}": shape[:1]})
 
     def preactivations(self, x: Tensor) -> Iterator[Tensor]:
@@ -136,7 +136,7 @@ class ConvolutionalNetwork(nn.Module):
         Channels come last in memory, which is twice as fast on a CPU.
         """
         x = x.view(len(x), *self.image)
-        for number, (shape, stride, padding) in enumerate(self.layers, 1):
+        for number, (shape, stride, padding, pool) in enumerate(self.layers, 1):
             weight, bias = (getattr(self, f"{kind}_{number}") for kind in ("weight", "bias"))
             if len(shape) == 4:
                 kernels, x = _channels_last(weight, x)
@@ -146,54 +146,12 @@ class ConvolutionalNetwork(nn.Module):
             yield z
             if number < len(self.layers):
                 x = torch.relu(z)
+                x = nn.functional.max_pool2d(x, pool) if pool > 1 else x
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for inputs (n, pixels): (n,) for one output, (n, C) for several."""
         *_, z = self.preactivations(x)
         return z.squeeze(-1) if z.shape[-1] == 1 else z
-
-
-class Vgg16Network(nn.Module):
-    """Thirteen convolutions and three fully connected layers, with `weight_1`, `bias_1` to `weight_16`, `bias_16`."""
-
-    def __init__(self, image: Sequence[int], blocks: Sequence[tuple[int, int]], widths: Sequence[int]) -> None:
-        """Take the kernels and the number of convolutions of each block, then the widths of fully connected layers."""
-        super().__init__()
-        self.image, self.outputs = tuple(image), widths[-1]
-        self.pools: dict[int, int] = {}  # number of a convolution -> size of the pooling after it
-        self.pixels: dict[int, int] = {}  # number of a convolution -> pixels of its output
-        channels, rows, columns = image
-        layer = 0
-        for width, convolutions in blocks:
-            for _ in range(convolutions):
-                layer += 1
-                _register(self, {f"weight_{layer}": (width, channels, 3, 3), f"bias_{layer}": (width,)})
-                self.pixels[layer] = rows * columns
-                channels = width
-            if min(rows, columns) >= 2:
-                self.pools[layer] = 2
-                rows, columns = rows // 2, columns // 2
-        self.convolutions = layer
-        inputs = channels * rows * columns
-        for width in widths:
-            layer += 1
-            _register(self, {f"weight_{layer}": (width, inputs), f"bias_{layer}": (width,)})
-            inputs = width
-        self.depth = layer
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs for flat images (n, pixels): (n,) for one output, (n, C) for several."""
-        x = x.view(len(x), *self.image)
-        for layer in range(1, self.depth + 1):
-            weight, bias = (getattr(self, f"{kind}_{layer}") for kind in ("weight", "bias"))
-            if layer <= self.convolutions:
-                kernels, x = _channels_last(weight, x)
-                x = torch.relu(nn.functional.conv2d(x, kernels, bias, padding=1))
-                x = nn.functional.max_pool2d(x, 2) if layer in self.pools else x
-            else:
-                x = nn.functional.linear(x.flatten(1), weight, bias)
-                x = torch.relu(x) if layer < self.depth else x
-        return x.squeeze(-1) if self.outputs == 1 else x
 
 
 class TransformerNetwork(nn.Module):

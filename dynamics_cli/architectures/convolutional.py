@@ -6,6 +6,8 @@ The other is like VGG16 (Simonyan and Zisserman 2014), of any width and for imag
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -18,7 +20,7 @@ from dynamics_cli.kinds import Architecture, Floats, Parameters, Positive, Posit
 from dynamics_cli.memory import block_samples
 
 if TYPE_CHECKING:
-    from dynamics_cli.architectures._networks import ConvolutionalNetwork, Vgg16Network
+    from dynamics_cli.architectures._networks import ConvolutionalNetwork
 
 Convolution = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=4, max_length=4)]
 
@@ -34,9 +36,11 @@ class Layer:
     weight: tuple[int, ...]
     """Shape of the weight."""
     output: tuple[int, ...]
-    """Shape of the output of one sample."""
+    """Shape of the output of a sample, before the pooling."""
     stride: int = 1
     padding: int = 0
+    pool: int = 1
+    """Size of the max pooling after the ReLU."""
 
     @property
     def parameters(self) -> int:
@@ -44,60 +48,54 @@ class Layer:
         return math.prod(self.weight) + self.weight[0]
 
 
-class Convolutional(Architecture, kind="convolutional"):
-    """Convolutions, then fully connected layers, all with biases and a ReLU after every layer but the last."""
+class OfImages(Architecture):
+    """The base of networks of images: convolutions, then fully connected layers, a ReLU after all but the last."""
 
-    example = """\
-dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
-architecture: {kind: convolutional, convolutions: [[4, 5, 2, 0]], widths: [10]}
-initialization: {kind: default_scaled}
-"""
     own_precision = True
-    image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(default=[1, 28, 28])
+    image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)]
     """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
-    convolutions: list[Convolution] = Field(min_length=1)
-    """Layers `[kernels, size, stride, padding]`, square, from the input on."""
-    widths: list[PositiveInt] = Field(default_factory=list)
-    """Widths of the hidden fully connected layers."""
-    outputs: PositiveInt = 1
-    """Number of outputs: 1 for regression and margin losses, C for cross entropy over C classes."""
 
+    @abstractmethod
     def layers(self) -> list[Layer]:
-        """Return all layers with their shapes.
+        """Return all layers with their shapes; InputError where a convolution does not fit the images."""
+
+    def chain(self, convolutions: Iterable[Sequence[int]], widths: Iterable[int]) -> list[Layer]:
+        """Return layers of convolutions (kernels, size, stride, padding, pool) and of fully connected widths.
+
+        Images are pooled while there are pixels left to pool.
 
         Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
         """
         found: list[Layer] = []
         channels, rows, columns = self.image
-        for kernels, size, stride, padding in self.convolutions:
+        for kernels, size, stride, padding, pool in convolutions:
             name = f"conv({kernels},{size},{stride},{padding})"
             if min(kernels, size, stride) < 1 or min(rows, columns) + 2 * padding < size:
                 place = f"architecture.convolutions[{len(found)}]"
                 raise InputError(f"{place}: {name} does not fit {rows} x {columns} pixels")
             weight = (kernels, channels, size, size)
             rows, columns = ((pixels + 2 * padding - size) // stride + 1 for pixels in (rows, columns))
-            channels = kernels
-            found.append(Layer(len(found) + 1, name, weight, (channels, rows, columns), stride, padding))
+            pooled = pool if min(rows, columns) >= pool else 1
+            found.append(Layer(len(found) + 1, name, weight, (kernels, rows, columns), stride, padding, pooled))
+            channels, rows, columns = kernels, rows // pooled, columns // pooled
         inputs = channels * rows * columns
-        for width in (*self.widths, self.outputs):
+        for width in widths:
             found.append(Layer(len(found) + 1, f"fc({inputs},{width})", (width, inputs), (width,)))
             inputs = width
         return found
 
     def build(self, d: int) -> ConvolutionalNetwork:
-        """Return the network for flat images of `d` pixels.
+        """Return the network for flat images of `d` numbers.
 
         Raises InputError when the images have another number of pixels, or a convolution does not fit them.
         """
         from dynamics_cli.architectures._networks import ConvolutionalNetwork
 
         if d != math.prod(self.image):
-            raise InputError(
-                f"architecture.image: {self.image} has {math.prod(self.image)} pixels, the inputs have {d}"
-            )
-        return ConvolutionalNetwork(
-            self.image, [(layer.weight, layer.stride, layer.padding) for layer in self.layers()]
-        )
+            size = math.prod(self.image)
+            raise InputError(f"architecture.image: {self.image} has {size} numbers, the inputs have {d}")
+        layers = [(layer.weight, layer.stride, layer.padding, layer.pool) for layer in self.layers()]
+        return ConvolutionalNetwork(self.image, layers)
 
     def multiply_adds(self, shapes: Shapes, d: int) -> int:
         """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
@@ -127,7 +125,32 @@ initialization: {kind: default_scaled}
         return torch.cat(parts).numpy()
 
 
-class Vgg16(Architecture, kind="vgg16"):
+class Convolutional(OfImages, kind="convolutional"):
+    """Convolutions, then fully connected layers, all with biases and a ReLU after every layer but the last."""
+
+    example = """\
+dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
+architecture: {kind: convolutional, convolutions: [[4, 5, 2, 0]], widths: [10]}
+initialization: {kind: default_scaled}
+"""
+    image: Annotated[list[PositiveInt], Field(min_length=3, max_length=3)] = Field(default=[1, 28, 28])
+    """Channels, rows and columns of an image; inputs are flat rows of so many numbers."""
+    convolutions: list[Convolution] = Field(min_length=1)
+    """Layers `[kernels, size, stride, padding]`, square, from the input on."""
+    widths: list[PositiveInt] = Field(default_factory=list)
+    """Widths of the hidden fully connected layers."""
+    outputs: PositiveInt = 1
+    """Number of outputs: 1 for regression and margin losses, C for cross entropy over C classes."""
+
+    def layers(self) -> list[Layer]:
+        """Return all layers with their shapes.
+
+        Raises InputError for a convolution that leaves no pixel, or with kernels, size or stride 0.
+        """
+        return self.chain([(*convolution, 1) for convolution in self.convolutions], (*self.widths, self.outputs))
+
+
+class Vgg16(OfImages, kind="vgg16"):
     """A network like VGG16 (Simonyan and Zisserman 2014, configuration D), without regularisation.
 
     Thirteen 3 x 3 convolutions in five blocks, each followed by 2 x 2 max pooling while there are pixels left to pool,
@@ -139,7 +162,6 @@ dataset: {kind: mnist_pair, digits: [1, 0], per_class: 10, test_per_class: 10}
 architecture: {kind: vgg16, image: [1, 28, 28], width_multiplier: 0.05}
 initialization: {kind: default_scaled}
 """
-    own_precision = True
     BLOCKS: ClassVar = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
     """Kernels and convolutions of each block."""
     HIDDEN: ClassVar = (4096, 4096)
@@ -155,33 +177,11 @@ initialization: {kind: default_scaled}
         """Return a width of VGG16 times the multiplier, at least 1."""
         return max(1, round(self.width_multiplier * width))
 
-    def build(self, d: int) -> Vgg16Network:
-        """Return the network for flat images of `d` numbers.
-
-        Raises InputError when the images have another number of pixels.
-        """
-        from dynamics_cli.architectures._networks import Vgg16Network
-
-        if d != math.prod(self.image):
-            raise InputError(
-                f"architecture.image: {self.image} has {math.prod(self.image)} numbers, the inputs have {d}"
-            )
-        blocks = [(self.times(kernels), convolutions) for kernels, convolutions in self.BLOCKS]
-        return Vgg16Network(self.image, blocks, [*map(self.times, self.HIDDEN), self.outputs])
-
-    def multiply_adds(self, shapes: Shapes, d: int) -> int:
-        """Return the multiply-adds for one image: every weight once for each pixel of its layer's output."""
-        return sum(math.prod(weight) * pixels for weight, pixels in self._layers(d))
-
-    def layer_sizes(self, shapes: Shapes, d: int) -> list[int]:
-        """Return how many numbers every layer gives for one image, before the pooling."""
-        return [weight[0] * pixels for weight, pixels in self._layers(d)]
-
-    def _layers(self, d: int) -> list[tuple[tuple[int, ...], int]]:
-        """Return the shape of every layer's weight and the pixels of its output."""
-        import torch
-
-        with torch.device("meta"):
-            model = self.build(d)
-        layers = range(1, model.depth + 1)
-        return [(tuple(model.get_parameter(f"weight_{k}").shape), model.pixels.get(k, 1)) for k in layers]
+    def layers(self) -> list[Layer]:
+        """Return all layers with their shapes."""
+        convolutions = [
+            (self.times(kernels), 3, 1, 1, 2 if last == count else 1)
+            for kernels, count in self.BLOCKS
+            for last in range(1, count + 1)
+        ]
+        return self.chain(convolutions, (*map(self.times, self.HIDDEN), self.outputs))

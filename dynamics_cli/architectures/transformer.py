@@ -96,7 +96,7 @@ loss: {kind: cross_entropy}
             divisors = ", ".join(str(k) for k in range(1, min(d, 1000) + 1) if d % k == 0)
             raise InputError(
                 f"architecture.tokens: samples of {d} columns are not {self.tokens} tokens of equal length; "
-                f"what divides {d} will do: {divisors}"
+                f"divisors of {d} will do: {divisors}"
             )
         vocabulary = d // self.tokens
         D = self.width or vocabulary

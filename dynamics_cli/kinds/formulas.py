@@ -28,6 +28,14 @@ class NotAFormulaError(TypeError):
     """A method does something with its arguments that no formula does, such as asking which of two is larger."""
 
 
+def _operators(operation: str) -> tuple[Any, Any]:
+    """Return the methods of an operation of two numbers: `self` first, and `self` second."""
+    return (
+        lambda self, other: make(self.table, operation, self, other),
+        lambda self, other: make(self.table, operation, other, self),
+    )
+
+
 class Expression:
     """An operation of a formula; equal operations of a formula are the same object."""
 
@@ -62,56 +70,21 @@ class Expression:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotAFormulaError("a formula cannot be made an array")
 
-    def __add__(self, other: Any) -> Expression:
-        return make(self.table, "add", self, other)
-
-    def __radd__(self, other: Any) -> Expression:
-        return make(self.table, "add", other, self)
-
-    def __sub__(self, other: Any) -> Expression:
-        return make(self.table, "subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Expression:
-        return make(self.table, "subtract", other, self)
-
-    def __mul__(self, other: Any) -> Expression:
-        return make(self.table, "multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Expression:
-        return make(self.table, "multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return make(self.table, "divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Expression:
-        return make(self.table, "divide", other, self)
-
-    def __pow__(self, other: Any) -> Expression:
-        return make(self.table, "power", self, other)
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("subtract")
+    __mul__, __rmul__ = _operators("multiply")
+    __truediv__, __rtruediv__ = _operators("divide")
+    __pow__ = _operators("power")[0]
+    __lt__, __gt__ = _operators("less")
+    __le__, __ge__ = _operators("less_equal")
+    __eq__ = _operators("equal")[0]
+    __ne__ = _operators("not_equal")[0]
 
     def __neg__(self) -> Expression:
         return make(self.table, "negative", self)
 
     def __abs__(self) -> Expression:
         return make(self.table, "abs", self)
-
-    def __lt__(self, other: Any) -> Expression:
-        return make(self.table, "less", self, other)
-
-    def __gt__(self, other: Any) -> Expression:
-        return make(self.table, "less", other, self)
-
-    def __le__(self, other: Any) -> Expression:
-        return make(self.table, "less_equal", self, other)
-
-    def __ge__(self, other: Any) -> Expression:
-        return make(self.table, "less_equal", other, self)
-
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return make(self.table, "equal", self, other)
-
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return make(self.table, "not_equal", self, other)
 
     def __hash__(self) -> int:
         return id(self)
@@ -173,8 +146,14 @@ def _simplified(operation: str, given: Sequence[Expression]) -> Expression | Non
         return a if q == 1 or p == 0 else None
     if operation == "power" and q in (0.0, 1.0, 2.0, 3.0, 0.5):
         table = a.table
-        return {0.0: lambda: constant(table, 1), 1.0: lambda: a, 2.0: lambda: a * a, 3.0: lambda: a * a * a,
-                0.5: lambda: make(table, "sqrt", a)}[q]()  # fmt: skip
+        simple: dict[float, Callable[[], Expression]] = {
+            0.0: lambda: constant(table, 1),
+            0.5: lambda: make(table, "sqrt", a),
+            1.0: lambda: a,
+            2.0: lambda: make(table, "multiply", a, a),
+            3.0: lambda: make(table, "multiply", make(table, "multiply", a, a), a),
+        }
+        return simple[q]()
     if operation == "negative" and a.operation == "negative":
         return a.arguments[0]  # type: ignore[no-any-return]
     if operation == "where" and given[1] is given[2]:

@@ -117,7 +117,7 @@ class Measure(Kind):
         return True
 
     def samples(self, problem: Problem) -> int:
-        """Return on how many samples the network is evaluated: what the measure costs."""
+        """Return the cost of the measure: on how many samples the network is evaluated."""
         return 0
 
 
@@ -287,6 +287,11 @@ class State:
     def start(self) -> Parameters:
         """The initial weights by name."""
         return self._start()
+
+    @property
+    def first(self) -> State:
+        """The initial state; it shares nothing with this state."""
+        return State(self.problem, self.start, self._start, 0)
 
 
 def read_only(arrays: Mapping[str, NDArray[Any]], order: Iterable[str]) -> Mapping[str, Any]:

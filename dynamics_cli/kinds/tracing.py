@@ -308,7 +308,7 @@ class Remembered(MutableMapping[str, Any]):
         self._state[f"{self._name}{key}"] = value
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError("what is remembered is never forgotten")
+        raise TypeError("an entry of the memory cannot be deleted")
 
     def __iter__(self) -> Any:
         return iter(self._state)

@@ -24,10 +24,8 @@ class SquareLoss(Loss):
         yield from super().check(sections)
         for name in ("dataset", "optimizer"):
             if self.missing is not None and getattr(sections.get(name), "label_noise", None) is not None:
-                yield (
-                    (name, "label_noise"),
-                    "would hide what labels are missing; add it to the data, or leave out loss.missing",
-                )
+                told = "would hide which labels are missing; add it to the data, or leave out loss.missing"
+                yield (name, "label_noise"), told
 
     def values(self, h: Array, y: Array) -> Array:
         """Return the square of `h - y`, of vectors (..., n, C) that of its norm."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -32,20 +32,29 @@ def _first(P: int, size: float) -> Floats:
 class Curvature(Measure):
     """The base of measures of the gradient and the Hessian of the training loss."""
 
-    def offered(self, problem: Problem) -> bool:
-        """Return whether a single network is trained on a single loss."""
-        return problem.config.architecture.kind != "gan"
+    bounded: ClassVar[bool] = True
+    """Whether it is a curvature: gradient descent on a quadratic diverges where that is above `2 / lr`."""
 
-    def small(self, problem: Problem) -> bool:
-        """Return True.
+    @property
+    def dense(self) -> bool:
+        """Whether the whole Hessian is formed, which is refused for large networks."""
+        return False
+
+    def offered(self, problem: Problem) -> bool:
+        """Return whether a single network is trained on a single loss.
 
         Raises:
             InputError: the network has too many weights for a whole Hessian.
         """
-        size = self.weights(problem)
-        if size > DENSE:
+        if problem.config.architecture.players:
+            return False
+        if self.dense and (size := self.weights(problem)) > DENSE:
             raise InputError(f"record.measures: {self.kind} forms the Hessian of at most {DENSE} weights, not {size}")
         return True
+
+    def bound(self, sections: Sections) -> tuple[str, float] | None:
+        """Return the curvature above which gradient descent diverges, `2 / lr`."""
+        return stability_threshold(sections) if self.bounded else None
 
     def weights(self, problem: Problem) -> int:
         """Return the number of trained weights."""
@@ -53,16 +62,12 @@ class Curvature(Measure):
 
     def products(self, problem: Problem) -> int:
         """Return how many products of a vector with the Hessian are taken; a gradient counts as one."""
-        return 1
+        P = self.weights(problem)
+        return P + P**3 // max(problem.multiply_adds * problem.dataset.n, 1) if self.dense else 1
 
     def samples(self, problem: Problem) -> int:
         """Return the cost of the products: four evaluations of the training samples each (Pearlmutter 1994)."""
         return 4 * problem.dataset.n * self.products(problem)
-
-    def dense(self, problem: Problem) -> int:
-        """Return the cost of a whole Hessian and its eigenvalues, in products."""
-        P = self.weights(problem)
-        return P + P**3 // max(problem.multiply_adds * problem.dataset.n, 1)
 
 
 class Sharpness(Curvature, kind="sharpness"):
@@ -76,17 +81,14 @@ class Sharpness(Curvature, kind="sharpness"):
     exact: bool = False
     """Form the whole Hessian instead (small networks)."""
 
-    def offered(self, problem: Problem) -> bool:
-        """Return whether a single network is trained on a single loss, a small network for exact values."""
-        return super().offered(problem) and (not self.exact or self.small(problem))
-
-    def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return `2 / lr`, above which gradient descent on a quadratic diverges."""
-        return stability_threshold(sections)
+    @property
+    def dense(self) -> bool:
+        """Whether the eigenvalues are exact."""
+        return self.exact
 
     def products(self, problem: Problem) -> int:
-        """Return some ten products for each eigenvalue."""
-        return self.dense(problem) if self.exact else 10 * self.top
+        """Return ten products for each eigenvalue, or the cost of the whole Hessian."""
+        return super().products(problem) if self.exact else 10 * self.top
 
     def measure(self, state: State) -> float | Floats:
         """Return the eigenvalue, or (top,) of them."""
@@ -130,17 +132,10 @@ class HessianSpectrum(Curvature, kind="hessian_spectrum"):
 
     of_spectrum = True
 
-    def offered(self, problem: Problem) -> bool:
-        """Return whether a single small network is trained on a single loss."""
-        return super().offered(problem) and self.small(problem)
-
-    def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return `2 / lr`, as beside the sharpness."""
-        return stability_threshold(sections)
-
-    def products(self, problem: Problem) -> int:
-        """Return those of a whole Hessian."""
-        return self.dense(problem)
+    @property
+    def dense(self) -> bool:
+        """True."""
+        return True
 
     def measure(self, state: State) -> Floats:
         """Return the eigenvalues (P,)."""
@@ -170,12 +165,8 @@ class SpectralDensity(Curvature, kind="spectral_density"):
         """The kind, with the matrix if it is not the Hessian."""
         return self.kind if self.matrix == "hessian" else f"{self.kind}_{self.matrix}"
 
-    def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return `2 / lr`, above which gradient descent on a quadratic diverges."""
-        return stability_threshold(sections)
-
     def products(self, problem: Problem) -> int:
-        """Return those of all probes."""
+        """Return the products of all probes."""
         return self.probes * self.steps
 
     def measure(self, state: State) -> Floats:
@@ -194,12 +185,14 @@ class HessianTrace(Curvature, kind="hessian_trace"):
     `tr H = E v^T H v` for vectors of independent random signs; the mean over `probes` of them is recorded.
     """
 
+    bounded = False
     probes: PositiveInt | None = None
     """Number of random vectors, the same at every state; by default the trace is exact (small networks)."""
 
-    def offered(self, problem: Problem) -> bool:
-        """Return whether a single network is trained on a single loss, a small network for an exact trace."""
-        return super().offered(problem) and (self.probes is not None or self.small(problem))
+    @property
+    def dense(self) -> bool:
+        """Whether the trace is exact."""
+        return self.probes is None
 
     def products(self, problem: Problem) -> int:
         """Return the number of probes, or of weights."""
@@ -220,10 +213,6 @@ class GaussNewton(Curvature, kind="gauss_newton"):
     From the tangent kernel of all training samples (Schraudolph 2002; Papyan 2019), by Lanczos iterations where
     there are more than 2 000 outputs of samples.
     """
-
-    def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return `2 / lr`; the matrix is the Hessian where a loss with curvature is at its minimum."""
-        return stability_threshold(sections)
 
     def products(self, problem: Problem) -> int:
         """Return the cost of the kernel and its eigenvalues, or of the Lanczos iterations."""
@@ -253,10 +242,6 @@ class GaussNewton(Curvature, kind="gauss_newton"):
 class DirectionalSharpness(Curvature, kind="directional_sharpness"):
     """Curvature along the gradient, `g^T H g / g^T g` (Pan and Li 2023)."""
 
-    def bound(self, sections: Sections) -> tuple[str, float] | None:
-        """Return `2 / lr`, above which a step raises the loss of a quadratic."""
-        return stability_threshold(sections)
-
     def products(self, problem: Problem) -> int:
         """Return the gradient and one product."""
         return 2
@@ -272,6 +257,8 @@ class DirectionalSharpness(Curvature, kind="directional_sharpness"):
 class GradientNorm(Curvature, kind="gradient_norm"):
     """Euclidean norm of the gradient of the training loss."""
 
+    bounded = False
+
     def measure(self, state: State) -> float:
         """Return `||grad L||`."""
         return float(np.linalg.norm(derivatives_of(state).gradient()))
@@ -282,6 +269,8 @@ class GradientNoise(Curvature, kind="gradient_noise"):
 
     The gradient of a batch of B samples drawn with replacement has `1/B` of it (Mandt et al. 2017).
     """
+
+    bounded = False
 
     def measure(self, state: State) -> float:
         """Return the trace."""

@@ -239,7 +239,21 @@ class ByAutograd(Derivatives):
 
     @staticmethod
     def _flat(tensors: Sequence[torch.Tensor]) -> Floats:
-        return np.concatenate([one.detach().numpy().ravel() for one in tensors])
+        return np.concatenate([tensor.detach().numpy().ravel() for tensor in tensors])
+
+    def _outputs(self, weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        h: torch.Tensor = torch.func.functional_call(self._model, weights, (x,))
+        return h
+
+    def _split(self, v: Floats) -> list[torch.Tensor]:
+        """Return a vector (P,) as tensors of the shapes of the trained weights."""
+        import torch
+
+        weights = list(self._weights.values())
+        parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [w.numel() for w in weights])
+        return [part.view_as(w) for part, w in zip(parts, weights, strict=True)]
 
     @cached_property
     def _gradient(self) -> tuple[torch.Tensor, ...]:
@@ -256,8 +270,7 @@ class ByAutograd(Derivatives):
         """Return the Hessian of the training loss times `v`, (P,)."""
         import torch
 
-        parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [p.numel() for p in self._weights.values()])
-        inner = sum((g * part.view_as(g)).sum() for g, part in zip(self._gradient, parts, strict=True))
+        inner = sum((g * part).sum() for g, part in zip(self._gradient, self._split(v), strict=True))
         assert isinstance(inner, torch.Tensor)
         weights = list(self._weights.values())
         if not inner.requires_grad:
@@ -270,12 +283,10 @@ class ByAutograd(Derivatives):
         import torch
 
         weights = {name: p.detach() for name, p in self._weights.items()}
-        parts = torch.split(torch.from_numpy(np.ascontiguousarray(v)), [p.numel() for p in weights.values()])
-        along = {name: part.view_as(weights[name]) for name, part in zip(weights, parts, strict=True)}
+        along = dict(zip(weights, self._split(v), strict=True))
 
         def outputs(weights: dict[str, torch.Tensor]) -> torch.Tensor:
-            h: torch.Tensor = torch.func.functional_call(self._model, weights, (self._x,))
-            return h.reshape(len(self._x), -1)
+            return self._outputs(weights, self._x).reshape(len(self._x), -1)
 
         h, moved = torch.func.jvp(outputs, (weights,), (along,))[:2]
         bend = torch.from_numpy(loss_curvature(self.problem, h.detach().numpy()))
@@ -295,21 +306,13 @@ class ByAutograd(Derivatives):
         """Return the tangent kernel of training samples, by number or the first so many."""
         import torch
 
-        def output(weights: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-            h: torch.Tensor = torch.func.functional_call(self._model, weights, (x[None],))
-            return h.reshape(-1)
-
-        parts = self._jacobian(output, self._x[_rows(chosen)])  # (n, C, *shape)
+        x = self._x[_rows(chosen)]
+        parts = self._jacobian(lambda w, x: self._outputs(w, x[None]).reshape(-1), x)  # (n, C, *shape)
         J = torch.cat([part.reshape(part.shape[0] * part.shape[1], -1) for part in parts], 1)
         return (J @ J.T).numpy()
 
     def squared_gradients(self) -> Floats:
         """Return `||grad l_k||^2` (n,) of the losses of single samples."""
-        import torch
-
-        def loss(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            h: torch.Tensor = torch.func.functional_call(self._model, weights, (x[None],))
-            return self.problem.loss.values(h, y[None]).sum()  # type: ignore[no-any-return]
-
-        parts = self._jacobian(loss, self._x, self._y)
+        values = self.problem.loss.values
+        parts = self._jacobian(lambda w, x, y: values(self._outputs(w, x[None]), y[None]).sum(), self._x, self._y)
         return np.asarray(sum((part.flatten(1) ** 2).sum(1) for part in parts).numpy())  # type: ignore[union-attr]

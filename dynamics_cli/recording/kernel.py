@@ -31,7 +31,7 @@ class TangentKernel(Measure):
         if self.chosen is not None and max(self.chosen) >= problem.dataset.n:
             last = problem.dataset.n - 1
             raise InputError(f"record.measures: {self.kind}.chosen has {max(self.chosen)}, samples are 0 to {last}")
-        return problem.config.architecture.kind != "gan"
+        return not problem.config.architecture.players
 
     def samples(self, problem: Problem) -> int:
         """Return the cost of passes over the samples, the kernel and its eigenvalues, in evaluations of a sample."""
@@ -55,8 +55,7 @@ class TangentKernel(Measure):
     def first(self, state: State) -> Floats:
         """Return the kernel of the initial network."""
         if "kernel" not in state.memory:
-            start = State(state.problem, state.start, lambda: state.start, 0)
-            state.memory["kernel"] = self.kernel(start)
+            state.memory["kernel"] = self.kernel(state.first)
         found: Floats = state.memory["kernel"]
         return found
 

@@ -55,7 +55,7 @@ class OfSamples(Measure):
     def offered(self, problem: Problem) -> bool:
         """Return whether there are such samples, of classes where it is by class."""
         there = not self.held_out or problem.dataset.y_test is not None
-        return there and problem.config.architecture.kind != "gan" and (not self.by_class or classifies(problem))
+        return there and not problem.config.architecture.players and (not self.by_class or classifies(problem))
 
     def samples(self, problem: Problem) -> int:
         """Return the number of samples."""

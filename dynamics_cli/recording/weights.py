@@ -281,7 +281,7 @@ class ActivationFlips(OfNeurons, kind="activation_flips"):
     def measure(self, state: State) -> float:
         """Return the share: the Hamming distance of the activation patterns over their length."""
         if "active" not in state.memory:
-            state.memory["active"] = self.active(State(state.problem, state.start, lambda: state.start, 0))
+            state.memory["active"] = self.active(state.first)
         return float(np.mean(self.active(state) != state.memory["active"]))
 
 
@@ -450,7 +450,7 @@ class LayerSimilarity(OfNeurons, kind="layer_similarity"):
         now = features(state)
         if self.between_layers:
             return np.array([linear_cka(a, b) for a, b in combinations(now, 2)])
-        first = features(State(state.problem, state.start, lambda: state.start, 0))
+        first = features(state.first)
         return np.array([linear_cka(a, b) for a, b in zip(now, first, strict=True)])
 
 

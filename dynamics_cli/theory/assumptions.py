@@ -13,7 +13,7 @@ from dynamics_cli.recording.curvature import Sharpness
 from dynamics_cli.training.problem import build_problem
 
 SMALL = 0.2
-"""Largest `lr x curvature` that counts as a small step: twice this share is what a step contracts too much."""
+"""Largest `lr x curvature` that counts as a small step: a step contracts too much by twice this share."""
 MET = 5
 """States at which the curvature is taken, evenly spread."""
 

@@ -9,30 +9,21 @@ import numpy as np
 import pytest
 
 from dynamics_cli.config import load_config
-from dynamics_cli.errors import InputError
 from dynamics_cli.kinds import Problem
 from dynamics_cli.recording.derivatives import features_of
 from dynamics_cli.runs import Run
 from dynamics_cli.training.backends import build_stepper, choose
 from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
+from tests.kinds import cases
 
-X = [[0.5, -1.0], [1.0, 0.3], [-0.2, 0.8]]
+X = cases.X
 
 
 def config_of(**changes: Any) -> Any:
-    return load_config(
-        {
-            "name": "p",
-            "dtype": "float64",
-            "dataset": {"kind": "points", "x": X, "y": [1.0, -1.0, 0.5]},
-            "architecture": {"kind": "two_layer", "width": 4},
-            "initialization": {"kind": "unbalanced", "scale": 0.8},
-            "loss": {"kind": "half_mse"},
-            "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 30},
-            **changes,
-        }
-    )
+    points = {"kind": "points", "x": X, "y": [1.0, -1.0, 0.5]}
+    sections = {"dataset": points, "loss": {"kind": "half_mse"}, "optimizer": {"iterations": 30}}
+    return load_config(cases.config_of(**{**sections, **changes}))
 
 
 def trained(problem: Problem, iterations: int) -> dict[str, np.ndarray]:
@@ -71,49 +62,6 @@ def test_steps_by_layer_and_frozen_weights() -> None:
     now = trained(features, 5)
     np.testing.assert_array_equal(now["hidden_weight"], features.initial_parameters()["hidden_weight"])
     assert (now["output_weight"] != features.initial_parameters()["output_weight"]).all()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"architecture": {"kind": "two_layer", "width": 4, "train": ["w"]}}, "no weight 'w'; it has hidden_weight"),
-        ({"optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1, "layer_lr": {"b": 1.0}}}, "no weight 'b'"),
-    ],
-)
-def test_weights_that_are_not_there_are_named(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        trained(build_problem(config_of(**changes)), 1)
-
-
-@pytest.mark.parametrize(
-    ("architecture", "weights", "expected"),
-    [
-        ({"kind": "diagonal_linear", "depth": 3}, {"u": [2.0, 1.0], "v": [1.0, 0.5]}, np.array(X) @ [7.0, 0.875]),
-        (
-            {"kind": "matrix_product", "rows": 1, "columns": 2, "depth": 2, "samples": "measurements"},
-            {"weight_1": [[1.0, 2.0]], "weight_2": [[3.0]]},
-            np.array(X) @ [3.0, 6.0],
-        ),
-    ],
-)
-def test_models_linear_in_their_inputs(architecture: Any, weights: Any, expected: np.ndarray) -> None:
-    import torch
-
-    section = config_of(architecture=architecture).architecture
-    weights = {name: np.array(value) for name, value in weights.items()}
-    np.testing.assert_allclose(section.function(weights)(np.array(X)), expected)
-    model = section.network(2, weights, torch.float64)
-    np.testing.assert_allclose(model(torch.tensor(X, dtype=torch.float64)).detach(), expected)
-
-
-def test_entries_of_a_product_of_matrices() -> None:
-    section = config_of(architecture={"kind": "matrix_product", "rows": 3, "columns": 2, "depth": 2}).architecture
-    rng = np.random.default_rng(0)
-    weights = {name: rng.standard_normal(shape) for name, shape in section.shapes(2).items()}
-    W = weights["weight_2"] @ weights["weight_1"]
-    np.testing.assert_allclose(section.function(weights)(np.array([[2, 1], [0, 0]])), [W[2, 1], W[0, 0]])
-    with pytest.raises(InputError, match="samples of 5 columns; architecture.samples entries needs 2"):
-        section.shapes(5)
 
 
 def slope(parametrization: str, seeds: int, kind: str = "gd") -> float:

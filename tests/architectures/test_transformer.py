@@ -11,8 +11,6 @@ from torch import Tensor, nn
 
 from dynamics_cli.architectures.transformer import Transformer
 from dynamics_cli.config import load_config
-from dynamics_cli.errors import InputError
-from dynamics_cli.training.problem import build_problem
 from dynamics_cli.training.session import obtain_run, plan_run
 
 V, D, C = 5, 6, 4
@@ -105,23 +103,6 @@ def test_one_hot_tokens_enter_as_they_are_and_an_appended_one_reads() -> None:
     h = config.function({f"weight_{name}": value for name, value in w.items()})(x.reshape(2, -1))
     np.testing.assert_allclose(h, r @ w["unembedding"].T, rtol=1e-13)
     np.testing.assert_allclose(h[0], h[1], rtol=1e-13)  # without positions the order does not matter
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"tokens": 3}, "samples of 14 columns are not 3 tokens of equal length; what divides 14 will do: 1, 2, 7, 14"),
-        ({"embedding": "one_hot", "width": None}, "tokens of 7 numbers are no 2 heads of equal width; give head_width"),
-        ({"heads": 3}, "architecture.width: 16 is not a multiple of heads = 3"),
-        ({"width": None}, "architecture.width: is missing; a learned embedding needs the number of its columns"),
-        ({"embedding": "one_hot"}, "architecture.width: is that of a token for embedding one_hot"),
-        ({"outputs": 3}, r"y\[\d+\] is \d, the cross_entropy loss needs a class number 0..2"),
-    ],
-)
-def test_what_does_not_fit_says_what_would(changes: dict[str, Any], told: str) -> None:
-    architecture = {key: value for key, value in (PAIRS["architecture"] | changes).items() if value is not None}
-    with pytest.raises(InputError, match=told):
-        build_problem(load_config(PAIRS | {"architecture": architecture}))
 
 
 def test_pairs_modulo_seven_are_learned(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,8 @@ def errors(values: np.ndarray, x: np.ndarray, exact: Callable[[Any], Any]) -> np
     found = np.empty(len(x))
     for i, (value, argument) in enumerate(zip(values.tolist(), x.tolist(), strict=True)):
         # beyond, functions are constant, linear or out of range, and mpmath takes long
-        true = exact(mp.mpf(min(max(argument, -800.0), 800.0)) if exact not in (mp.log, mp.log1p) else mp.mpf(argument))
+        grows = exact in (CASES["log"][0], CASES["log1p"][0])  # sympy, once imported, replaces those of `mp`
+        true = exact(mp.mpf(argument if grows else min(max(argument, -800.0), 800.0)))
         if exact is CASES["softplus"][0] and argument > 800:
             true = mp.mpf(argument)
         unit = mp.ldexp(1, max(mp.mag(true) - 1 if true else -5000, int(info.minexp)) - info.nmant)

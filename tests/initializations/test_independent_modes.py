@@ -7,25 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.errors import InputError
 from dynamics_cli.initializations.given import class_points
 from dynamics_cli.kinds import Problem
 from dynamics_cli.training.backends import build_stepper, choose
-from dynamics_cli.training.problem import build_problem
+from tests.kinds.cases import problem_of
 
 
 def problem(**changes: Any) -> Problem:
-    config: dict[str, Any] = {
-        "name": "modes",
-        "dtype": "float64",
+    sections = {
         "dataset": {"kind": "points", "x": [[1.0, 0.0], [0.0, 2.0]], "y": [1, -1]},
         "architecture": {"kind": "two_layer", "width": 3},
         "initialization": {"kind": "independent_modes", "y": [[0.2, 0.3], [0.4]], "z": [[0.2, 0.1], [0.5]]},
         "loss": {"kind": "logistic"},
-        "optimizer": {"kind": "gd", "lr": 0.01, "iterations": 100},
     }
-    return build_problem(load_config({**config, **changes}))
+    return problem_of(**{**sections, **changes})
 
 
 def test_two_classes_start_as_asked() -> None:
@@ -85,50 +80,6 @@ def test_lemma_3_1_activity_and_signs_never_change(optimizer: dict[str, Any]) ->
         assert (np.array(x) @ now["hidden_weight"].T > 0).tolist() == active.tolist()
         assert np.sign(now["output_weight"]).tolist() == [1, 1, -1]
     assert stepper.loss() < 0.2
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        ([[1.0, 0.0], [-1.0, 0.1], [0.0, -2.0]], [1, 1, -1], "class 1 have a negative inner product"),
-        ([[1.0, 0.5], [0.0, 2.0]], [1, -1], "classes 1 and 2 have a positive inner product"),
-        ([[1.0, 0.0]], [1], "class 2 has no points"),
-    ],
-)
-def test_data_that_violate_the_assumptions_are_refused(x: list[list[float]], y: list[int], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        problem(dataset={"kind": "points", "x": x, "y": y}).initial_parameters()
-
-
-def test_a_class_without_neurons_is_refused() -> None:
-    modes = {"kind": "independent_modes", "y": [[0.2, 0.3, 0.1], []], "z": [[0.2, 0.1, 0.3], []]}
-    with pytest.raises(InputError, match="class 2 has points and needs a neuron"):
-        problem(initialization=modes).initial_parameters()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"architecture": {"kind": "two_layer", "width": 4}}, "architecture.width: must be 3"),
-        ({"architecture": {"kind": "two_layer", "width": 3, "activation": "linear"}}, "activation: must be relu"),
-        ({"architecture": {"kind": "fully_connected", "widths": [3]}}, "architecture.bias: must be false"),
-        (
-            {"initialization": {"kind": "independent_modes", "y": [[0.2], [0.1]], "z": [[0.2], [0.1, 0.1]]}},
-            "initialization.z: must have lists of the same lengths as y",
-        ),
-        (
-            {"initialization": {"kind": "independent_modes", "y": [[1.0]] * 3, "z": [[1.0]] * 3}},
-            "one list for each of 2 classes, not 3",
-        ),
-        (
-            {"initialization": {"kind": "independent_modes", "y": [[-0.2, 1], [1]], "z": [[1, 1], [1]]}},
-            "initialization.y",
-        ),
-    ],
-)
-def test_configs_that_make_no_sense_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
-        problem(**changes)
 
 
 def test_points_of_a_class_are_counted_once() -> None:

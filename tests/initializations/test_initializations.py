@@ -10,26 +10,17 @@ import pytest
 from dynamics_cli.config import load_config
 from dynamics_cli.errors import DataMissingError, InputError
 from dynamics_cli.kinds import Streams
+from tests.kinds.cases import config_of
 
 SHAPES = {"hidden_weight": (4000, 3), "output_weight": (4000,)}
 
 
 def weights(initialization, *, seed=0, shapes=SHAPES, input_dim=2, architecture=None):
-    config = load_config(
-        {
-            "name": "init",
-            "seed": seed,
-            "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
-            "architecture": architecture or {"kind": "two_layer", "width": 4000},
-            "initialization": initialization,
-            "loss": {"kind": "mse"},
-            "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-        },
-        check_files_exist=False,
-    )
-    problem = SimpleNamespace(
-        config=config, shapes=shapes, dataset=SimpleNamespace(input_dim=input_dim), loss=config.loss
-    )
+    network = architecture or {"kind": "two_layer", "width": 4000}
+    sections = config_of(seed=seed, architecture=network, initialization=initialization)
+    config = load_config(sections, check_files_exist=False)
+    dataset = SimpleNamespace(input_dim=input_dim)
+    problem = SimpleNamespace(config=config, shapes=shapes, dataset=dataset, loss=config.loss)
     return config.initialization.draw(problem, Streams(seed))
 
 
@@ -115,37 +106,26 @@ def test_file_with_bias_and_suffix(tmp_path):
     np.testing.assert_array_equal(read["output_weight"], a)
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"hidden_weight": np.ones((2, 3))}, "no array 'output_weight'; the file holds hidden_weight"),
-        (
-            {"hidden_weight": np.ones((5, 3)), "output_weight": np.ones(5)},
-            r"hidden_weight gives shape \(5, 3\), the network needs \(2, 3\)",
-        ),
-        (
-            {"hidden_weight": np.full((2, 3), np.nan), "output_weight": np.ones(2)},
-            "hidden_weight holds values that are not finite",
-        ),
-        (
-            {"hidden_weight": np.ones((2, 2)), "hidden_bias": np.ones(3), "output_weight": np.ones(2)},
-            r"hidden_bias has shape \(3,\), \(2,\) is needed",
-        ),
-        (
-            {"hidden_weight": np.array([["a"] * 3] * 2), "output_weight": np.ones(2)},
-            "hidden_weight holds <U1, numbers are needed",
-        ),
-    ],
-)
+W, A = np.ones((2, 3)), np.ones(2)
+
+
+@pytest.mark.parametrize(("arrays", "message"), [
+    ({"hidden_weight": W}, "no array 'output_weight'; the file holds hidden_weight"),
+    ({"hidden_weight": np.ones((5, 3)), "output_weight": np.ones(5)},
+     r"hidden_weight gives shape \(5, 3\), the network needs \(2, 3\)"),
+    ({"hidden_weight": np.nan * W, "output_weight": A}, "hidden_weight holds values that are not finite"),
+    ({"hidden_weight": np.ones((2, 2)), "hidden_bias": np.ones(3), "output_weight": A},
+     r"hidden_bias has shape \(3,\), \(2,\) is needed"),
+    ({"hidden_weight": np.array([["a"] * 3] * 2), "output_weight": A}, "hidden_weight holds <U1, numbers are needed"),
+    ({"hidden_weight": np.array([{"a": 1}], dtype=object), "output_weight": A},
+     "not a readable .npz file of plain arrays"),
+])  # fmt: skip
 def test_bad_files(tmp_path, arrays, message):
     np.savez(tmp_path / "w.npz", **arrays)
     with pytest.raises(InputError, match=message):
         from_file(tmp_path / "w.npz")
 
 
-def test_missing_and_pickled_files(tmp_path):
+def test_missing_files(tmp_path):
     with pytest.raises(DataMissingError, match="no such file of initial weights"):
         from_file(tmp_path / "w.npz")
-    np.savez(tmp_path / "p.npz", hidden_weight=np.array([{"a": 1}], dtype=object), output_weight=np.ones(2))
-    with pytest.raises(InputError, match="not a readable .npz file of plain arrays"):
-        from_file(tmp_path / "p.npz")

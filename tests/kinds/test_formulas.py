@@ -66,15 +66,18 @@ def test_compiled_activations_are_those_of_numpy(sigma: Activation, dtype: str) 
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
-def test_compiled_losses_are_those_of_autograd(loss: Loss) -> None:
-    rng, n = np.random.default_rng(1), 7
+def test_derivatives_of_losses_compiled_or_not_are_those_of_autograd(loss: Loss) -> None:
+    rng, n = np.random.default_rng(1), 50
     C = 3 if loss.many_outputs or loss.vector_labels else 1
-    f, v = rng.standard_normal((n, C)), rng.standard_normal((n, C))
-    labels = rng.integers(0, C, n) if loss.labels == "classes" else rng.choice([-1.0, 1.0], (n, C))
+    f, v = 2 * rng.standard_normal((n, C)), rng.standard_normal((n, C))
+    labels = rng.standard_normal((n, C)) if loss.labels == "real" else rng.choice([-1.0, 1.0], (n, C))
+    labels = rng.integers(0, C, n) if loss.labels == "classes" else labels
     at = torch.from_numpy(f).requires_grad_()
     values = loss.values(at, torch.from_numpy(labels))
     (slope,) = torch.autograd.grad(0.5 * values.sum(), at, create_graph=True)
     bent = torch.autograd.grad((slope * torch.from_numpy(v)).sum(), at)[0] if slope.requires_grad else 0 * at
+    for h, y in ((f, labels), (at.detach(), torch.from_numpy(labels))):
+        np.testing.assert_allclose(0.5 * loss.derivatives(h, y), slope.detach().numpy(), rtol=1e-13, atol=1e-15)
     delta, out, given = np.empty_like(f), np.empty_like(f), labels.astype(np.float64)
     unit, pointers = loss_unit(loss, f.dtype), [ctypes.c_void_p] * 3
     ends = (ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, significant
+from dynamics_cli.measures.clusters import cluster_directions
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -24,18 +23,6 @@ def test_two_groups_and_a_negligible_neuron():
     np.testing.assert_allclose(np.degrees(np.arctan2(*found.directions.T[::-1])), [100.25, 11.0], atol=0.01)
 
 
-def test_opposite_directions_and_opposite_signs_are_different_groups():
-    W = polar_neurons([30, 30, 210], [1, 1, 1])
-    assert cluster_directions(W).sizes.tolist() == [2, 1]
-    assert cluster_directions(W, signs=[0.7, -0.2, 0.9]).count == 3
-    assert cluster_directions(W, signs=[0.7, 0.2, 0.9]).count == 2
-
-
-def test_exactly_parallel_neurons_of_any_scale_are_one_group_at_tolerance_zero():
-    W = np.outer([1.0, 1e-3, 7.0], [0.3, -0.7, 0.1]) * 1e-20
-    assert cluster_directions(W, angle_tolerance=0.0, relative_norm=0.0).count == 1
-
-
 @given(seeds)
 def test_groups_depend_neither_on_order_nor_on_scale_nor_on_rotation(seed):
     rng = np.random.default_rng(seed)
@@ -47,36 +34,3 @@ def test_groups_depend_neither_on_order_nor_on_scale_nor_on_rotation(seed):
         again = cluster_directions(other, angle_tolerance=5.0)
         assert again.labels.tolist() == base.labels[places].tolist()
         np.testing.assert_allclose(again.masses / again.masses.sum(), base.masses / base.masses.sum(), rtol=1e-9)
-
-
-def test_nothing_to_group():
-    found = cluster_directions(np.zeros((3, 2)))
-    assert found.count == 0
-    assert found.labels.tolist() == [-1, -1, -1]
-    assert found.directions.shape == (0, 2)
-
-
-def test_significant_is_relative_to_each_snapshot():
-    W = np.array([[[1.0, 0.0], [0.5, 0.0]], [[1e-20, 0.0], [1e-24, 0.0]]])
-    assert significant(W, 0.1).tolist() == [[True, True], [True, False]]
-    with pytest.raises(ValueError, match="relative_norm"):
-        significant(W, 1.0)
-
-
-def test_distinct_kinks_merge_close_ones_and_skip_negligible_neurons():
-    W = np.array([[1.0, 0.5], [2.0, 1.0], [1.0, -2.0], [1.0, -2.004], [1e-5, 5e-5], [0.0, 1.0]])
-    np.testing.assert_allclose(distinct_kinks(W, tolerance=0.01), [-0.5, 2.002])
-    np.testing.assert_allclose(distinct_kinks(W, tolerance=0.001), [-0.5, 2.0, 2.004])
-    np.testing.assert_allclose(distinct_kinks(W, tolerance=0.01, within=(0.0, 3.0)), [2.002])
-    np.testing.assert_allclose(distinct_kinks(W, tolerance=0.01, relative_norm=0.0), [-5.0, -0.5, 2.002])
-
-
-def test_no_kinks_and_bad_arguments():
-    assert distinct_kinks(np.array([[0.0, 1.0]])).size == 0
-    assert distinct_kinks(np.zeros((2, 2))).size == 0
-    with pytest.raises(ValueError, match="tolerance"):
-        distinct_kinks(np.ones((2, 2)), tolerance=-1.0)
-    with pytest.raises(ValueError, match="angle_tolerance"):
-        cluster_directions(np.ones((2, 2)), angle_tolerance=180.0)
-    with pytest.raises(ValueError, match="2 signs for 3 neurons"):
-        cluster_directions(np.ones((3, 2)), signs=[1, 1])

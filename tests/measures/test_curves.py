@@ -7,8 +7,6 @@ from dynamics_cli.measures.curves import (
     Plateau,
     escape_iteration,
     find_plateaus,
-    first_below,
-    orders_fallen,
     plateau_at,
 )
 
@@ -61,45 +59,9 @@ def test_plateau_around_an_iteration():
     assert found.value == pytest.approx(0.5, abs=1e-6)
     assert abs(found.first - (6000 + 100 * np.log(999))) <= 10
     assert abs(found.last - (12000 - 100 * np.log(999))) <= 10
-    assert plateau_at([0, 1, 2], [3.0, 2.0, 1.0], 1, tolerance=0.5) == Plateau(2.0, 1, 1)
-    assert plateau_at([0, 1, 2], [3.0, 2.0, 1.0], 1, tolerance=5.0) == Plateau(2.0, 0, 2)
 
 
 def test_crossings():
-    assert first_below([0, 10, 20, 30], [4.0, 1.0, 3.0, 0.5], 2.0) == 10
-    assert first_below([0, 10], [4.0, 1.0], 0.5) is None
-    assert escape_iteration([0, 10, 20, 30], [4.0, 1.0, 3.0, 0.5], 2.0, drop=0.0) == 30
-    assert escape_iteration([0, 10], [1.0, 1.0], 1.0) is None
-    assert escape_iteration([5, 10], [0.1, 0.2], 1.0) == 5
     # half of the first drop is done at 6 000, half of the second at 12 000
     assert abs(escape_iteration(STEPS, CURVE, 1.0, drop=0.25) - 6000) <= 10
     assert abs(escape_iteration(STEPS, CURVE, 0.5, drop=0.5) - 12000) <= 10
-
-
-def test_orders_of_magnitude():
-    assert orders_fallen([100.0, 1.0, 1e-3]) == pytest.approx(5.0)
-    assert orders_fallen([1.0, 0.0]) == np.inf
-    assert np.isnan(orders_fallen([0.0, 0.0]))
-    assert orders_fallen([1e-300, 1e-310]) == pytest.approx(10.0)
-
-
-def test_a_diverged_run_is_read_up_to_its_first_non_finite_loss():
-    losses = [1.0, 0.1, np.inf, 0.001]
-    assert first_below(range(4), losses, 0.01) is None
-    assert orders_fallen(losses) == pytest.approx(1.0)
-    assert find_plateaus([0, 1, 2, 3], [1.0, 1.0, 1.0, np.nan]) == [Plateau(1.0, 0, 2)]
-
-
-def test_bad_curves_are_refused():
-    with pytest.raises(ValueError, match="3 iterations but 2 losses"):
-        first_below([0, 1, 2], [1.0, 2.0], 0.5)
-    with pytest.raises(ValueError, match="no finite loss"):
-        orders_fallen([np.nan])
-    with pytest.raises(ValueError, match="ascending"):
-        find_plateaus([0, 2, 1], [1.0, 1.0, 1.0])
-    with pytest.raises(ValueError, match="negative"):
-        find_plateaus([0, 1], [1.0, 1.0], floor=-1.0)
-    with pytest.raises(ValueError, match="tolerance"):
-        plateau_at([0], [1.0], 0, tolerance=-1.0)
-    with pytest.raises(ValueError, match="drop"):
-        escape_iteration([0], [1.0], 1.0, drop=1.0)

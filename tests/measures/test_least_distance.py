@@ -3,38 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dynamics_cli.measures.least_distance import InfeasibleError, least_distance
-
-
-def test_by_hand():
-    solution = least_distance([[2.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(solution.w, [0.5, 1.0], rtol=1e-14)
-    np.testing.assert_allclose(solution.multipliers, [0.25, 1.0], rtol=1e-14)
-    assert solution.support.tolist() == [0, 1]
-
-
-def test_slack_inequalities_have_no_multiplier():
-    solution = least_distance([[1.0, 0.0], [5.0, 0.1]])
-    np.testing.assert_allclose(solution.w, [1.0, 0.0], atol=1e-14)
-    assert solution.support.tolist() == [0]
-
-
-def test_bounds_of_both_signs():
-    solution = least_distance([[1.0, 0.0], [0.0, 1.0]], [2.0, -3.0])
-    np.testing.assert_allclose(solution.w, [2.0, 0.0], atol=1e-14)
-    np.testing.assert_allclose(least_distance([[1.0, 2.0]], -1.0).w, [0.0, 0.0], atol=1e-14)
-
-
-def test_infeasible():
-    with pytest.raises(InfeasibleError, match="not separable"):
-        least_distance([[1.0, 0.0], [-1.0, 0.0]])
-    with pytest.raises(InfeasibleError, match="a row of A is 0"):
-        least_distance([[0.0, 0.0]])
+from dynamics_cli.measures.least_distance import least_distance
 
 
 @settings(max_examples=40, deadline=None)

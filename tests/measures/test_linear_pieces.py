@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from dynamics_cli.measures.linear_pieces import (
-    TooManyPiecesError,
-    bend,
     boundary_directions,
     in_band,
     level_sets,
@@ -71,15 +69,3 @@ def test_boundary_rays_are_where_the_level_set_is():
     circle = np.radians(np.arange(0.05, 360, 0.1))
     signs = np.sign(outputs(np.stack([np.cos(circle), np.sin(circle)], axis=1), W, a, 0.2))
     assert np.count_nonzero(signs != np.roll(signs, 1)) == len(angles)
-    assert bend(boundary_directions([[1.0, 0.6], [-0.4, 0.9]], [1.0, -1.0], 0.2)) == pytest.approx(0, abs=1e-12)
-    assert np.isnan(bend(np.array([1.0])))
-
-
-def test_what_makes_no_sense_is_refused():
-    with pytest.raises(ValueError, match="ascend"):
-        level_sets(two_layer_pieces([[1.0, 0.0]], [1.0]), 0.0, WINDOW, (1.0, 0.0))
-    with pytest.raises(ValueError, match="two inputs to one output"):
-        level_sets([(np.ones((3, 4)), np.zeros(3)), (np.ones((1, 3)), np.zeros(1))], 0.0, WINDOW)
-    W = np.random.default_rng(0).standard_normal((50, 3))
-    with pytest.raises(TooManyPiecesError, match="more than 20"):
-        level_sets(two_layer_pieces(W, np.ones(50), bias=True), 0.0, WINDOW, np.linspace(0, 50, 30), most=20)

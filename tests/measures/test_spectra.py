@@ -17,18 +17,6 @@ seeds = st.integers(0, 2**32 - 1)
 DIAGONAL = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
 
 
-def test_hand_computed_spectrum():
-    np.testing.assert_allclose(singular_values(DIAGONAL), [4.0, 3.0])
-    assert stable_rank(DIAGONAL) == pytest.approx(25 / 16)
-    np.testing.assert_allclose(explained_variance(DIAGONAL), [16 / 25, 9 / 25])
-
-
-def test_uncentred_parallel_neurons_have_one_component():
-    W = np.outer([1.0, 2.0, 3.0], [1.0, 1.0])  # after centring there would be variance around the mean only
-    np.testing.assert_allclose(explained_variance(W), [1.0, 0.0], atol=1e-15)
-    assert stable_rank(W) == pytest.approx(1.0)
-
-
 @given(seeds, st.sampled_from([1e-20, 1e-100, 1.0, 1e50]))
 def test_scale_and_rotation_invariance(seed, scale):
     rng = np.random.default_rng(seed)
@@ -37,14 +25,6 @@ def test_scale_and_rotation_invariance(seed, scale):
     np.testing.assert_allclose(explained_variance(scale * W @ Q), explained_variance(W), rtol=1e-9)
     np.testing.assert_allclose(singular_values(scale * W), scale * singular_values(W), rtol=1e-12)
     assert 1.0 <= stable_rank(W) <= 3.0
-
-
-def test_batches_and_zero_layers():
-    W = np.stack([DIAGONAL, np.zeros((3, 2))])
-    assert singular_values(W).shape == (2, 2)
-    assert stable_rank(W)[0] == pytest.approx(25 / 16)
-    assert np.isnan(stable_rank(W)[1])
-    assert np.isnan(explained_variance(W)[1]).all()
 
 
 def test_leading_directions_are_orthonormal_deterministic_and_capture_the_variance():
@@ -56,18 +36,3 @@ def test_leading_directions_are_orthonormal_deterministic_and_capture_the_varian
     assert (V[np.arange(2), np.abs(V).argmax(axis=1)] > 0).all()
     captured = np.sum(project(W, V) ** 2) / np.sum(W**2)
     assert captured == pytest.approx(explained_variance(W)[:2].sum(), rel=1e-12)
-
-
-def test_projection():
-    coordinates = project(np.array([[[0.0, 2.0, 5.0]], [[-1.0, 0.0, 5.0]]]), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    assert coordinates.shape == (2, 1, 2)
-    np.testing.assert_array_equal(coordinates[:, 0], [[0.0, 2.0], [-1.0, 0.0]])
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match=r"1\.\.2"):
-        leading_directions(DIAGONAL, 3)
-    with pytest.raises(ValueError, match="dimension 2 but the basis 3"):
-        project(DIAGONAL, np.eye(3))
-    with pytest.raises(ValueError, match="finite"):
-        singular_values([[np.nan, 1.0]])

@@ -1,4 +1,4 @@
-"""Factors of the step size against their formulas, and as configs name them."""
+"""Factors of the step size against their formulas, as configs name them, and time along a run: sums of steps."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynamics_cli.config import ConfigError, load_config
-from dynamics_cli.kinds import Schedule
-from dynamics_cli.optimizers.descent import ConstantRate, Cosine, Power, Step
+from dynamics_cli.config import load_config
+from dynamics_cli.kinds import GridClock, RescaledClock, Schedule
+from dynamics_cli.optimizers.descent import ConstantRate, Cosine, GradientDescent, Power, Step
+from tests.kinds.cases import config_of
 
-CONFIG: dict[str, Any] = {
-    "name": "scheduled",
-    "dataset": {"kind": "points", "x": [[1.0]], "y": [1.0]},
-    "architecture": {"kind": "two_layer", "width": 1},
-    "initialization": {"kind": "balanced", "scale": 0.1},
-    "loss": {"kind": "mse"},
-    "optimizer": {"kind": "gd", "lr": 0.2, "iterations": 4},
-}
 HALF = math.sqrt(0.5)
 
 
@@ -56,25 +49,28 @@ def test_a_cosine_ends_near_0() -> None:
     ],
 )
 def test_steps_of_an_optimizer(written: Any, steps: list[float]) -> None:
-    optimizer: Any = load_config({**CONFIG, "optimizer": CONFIG["optimizer"] | {"schedule": written}}).optimizer
+    optimizer: Any = load_config(config_of(optimizer={"lr": 0.2, "schedule": written})).optimizer
     np.testing.assert_allclose([optimizer.step_size(i, 4) for i in range(4)], steps, rtol=1e-15)
 
 
 def test_without_a_schedule_the_step_is_the_same_number() -> None:
-    optimizer: Any = load_config(CONFIG).optimizer
-    assert {optimizer.step_size(i, 4) for i in range(4)} == {0.2}
+    optimizer: Any = load_config(config_of()).optimizer
+    assert {optimizer.step_size(i, 4) for i in range(4)} == {0.1}
     assert "schedule" not in optimizer.model_dump(exclude_none=True)  # so that hashes of old configs stay
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        ("cosin", "optimizer.schedule: unknown kind 'cosin'.*did you mean 'cosine'"),
-        ({"kind": "step", "every": 0}, "optimizer.schedule.every: must be an integer"),
-        ({"kind": "power", "exponent": -1}, "optimizer.schedule.exponent: must be a number >= 0"),
-        ({"kind": "cosine", "warmup": 3}, "optimizer.schedule.warmup: unknown key .*did you mean 'warm_up'"),
-    ],
-)
-def test_bad_schedules_are_named(written: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        load_config({**CONFIG, "optimizer": CONFIG["optimizer"] | {"schedule": written}})
+def test_rescaled_time_is_the_sum_of_steps_over_losses():
+    losses = np.array([4.0, 2.0, 1.0, 0.5])
+    clock = RescaledClock(0.1)
+    times = np.concatenate([clock.advance(i, losses[i:j]) for i, j in ((0, 1), (1, 3), (3, 4))])
+    np.testing.assert_allclose(times, [0.0, 0.025, 0.075, 0.175])
+    assert clock.time == pytest.approx(0.375)
+
+
+def test_scheduled_time_is_the_sum_of_the_steps():
+    optimizer = GradientDescent(lr=0.5, iterations=3, schedule=Power(exponent=1))
+    clock = optimizer.clock(3)
+    assert isinstance(clock, GridClock)
+    times = np.concatenate([clock.advance(0, np.ones(1)), clock.advance(1, np.ones(3))])
+    np.testing.assert_allclose(times, 0.5 * np.array([0.0, 1.0, 1.5, 1.5 + 1 / 3]), rtol=1e-15)
+    assert GradientDescent(lr=0.5, iterations=3).clock(3) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,85 +15,61 @@ from scipy.optimize import minimize
 
 from dynamics_cli import api
 from dynamics_cli.config import load_config
-from dynamics_cli.errors import InputError
-from dynamics_cli.kinds import Loss, Problem, State, get_kind
+from dynamics_cli.kinds import Loss, Measure, Problem, State, get_kind
 from dynamics_cli.losses.softmax import CrossEntropy
 from dynamics_cli.measures.lanczos import largest_eigenvalues
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of, loss_curvature
 from dynamics_cli.recording.weights import features
-from dynamics_cli.training.problem import build_problem
+from tests.kinds import cases
 
 REGRESSION = {"kind": "linear_map", "inputs": 5, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
-POINTS = {"kind": "points", "x": [[0.3, 1.0], [-1.0, 0.4], [0.5, -0.2]], "y": [1.0, -1.0, 1.0], "append_bias": True}
+POINTS = {**cases.POINTS, "append_bias": True}
 CLASSES = POINTS | {"y": [0.0, 2.0, 1.0]}
-CASES = {
+# fmt: off
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "two layers": (POINTS, {"kind": "two_layer", "width": 4}, "mse"),
-    "leaky, logistic": (
-        POINTS,
-        {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.2},
-        "logistic",
-    ),
+    "leaky, logistic": (POINTS, {"kind": "two_layer", "width": 4, "activation": "leaky_relu", "slope": 0.2},
+                        "logistic"),
     "linear vectors": (
-        REGRESSION,
-        {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3},
-        "mse",
-    ),
+        REGRESSION, {"kind": "fully_connected", "widths": [4], "activation": "linear", "outputs": 3}, "mse"),
     "tanh": (POINTS, {"kind": "fully_connected", "widths": [4, 3, 5], "activation": "tanh"}, "mse"),
     "deep ReLU": (POINTS, {"kind": "fully_connected", "widths": [4, 3]}, "half_mse"),
     "NTK scaling, centred": (
-        REGRESSION,
-        {
-            "kind": "fully_connected",
-            "widths": [4, 5],
-            "outputs": 3,
-            "parametrization": "ntk",
-            "output_scale": 3.0,
-            "centered": True,
-        },
-        "mse",
-    ),
+        REGRESSION, {"kind": "fully_connected", "widths": [4, 5], "outputs": 3, "parametrization": "ntk",
+                     "output_scale": 3.0, "centered": True}, "mse"),
     "linear model": (POINTS, {"kind": "fully_connected", "widths": []}, "logistic"),
     "softmax": (CLASSES, {"kind": "fully_connected", "widths": [6], "outputs": 3}, "cross_entropy"),
     "frozen": (POINTS, {"kind": "fully_connected", "widths": [4, 3], "train": ["weight_2", "bias_3"]}, "mse"),
-    "fixed outputs": (
-        POINTS,
-        {"kind": "two_layer", "width": 5, "train_output": False, "output_scale": 0.5},
-        "logistic",
-    ),
+    "fixed outputs": (POINTS, {"kind": "two_layer", "width": 5, "train_output": False, "output_scale": 0.5},
+                      "logistic"),
     "vectors": (REGRESSION, {"kind": "two_layer", "width": 4, "outputs": 3}, "half_mse"),
     "diagonal": (POINTS, {"kind": "diagonal_linear", "depth": 3}, "mse"),
     "residual": (POINTS, {"kind": "residual", "width": 3, "depth": 3}, "mse"),
     "transformer": (
-        CLASSES,
-        {
-            "kind": "transformer",
-            "tokens": 3,
-            "width": 4,
-            "heads": 2,
-            "mlp_width": 3,
-            "activation": "gelu",
-            "outputs": 3,
-        },
-        "cross_entropy",
-    ),
+        CLASSES, {"kind": "transformer", "tokens": 3, "width": 4, "heads": 2, "mlp_width": 3, "activation": "gelu",
+                  "outputs": 3}, "cross_entropy"),
 }
+# fmt: on
 
 
 def problem_of(case: str) -> Problem:
     dataset, architecture, loss = CASES[case]
     unit = {"kind": "unbalanced", "scale": 0.7}
     deep = {"kind": "default_scaled", "factor": 1.5}
-    config = {
-        "name": "m",
-        "seed": 3,
-        "dtype": "float64",
-        "dataset": dataset,
-        "architecture": architecture,
-        "initialization": unit if architecture["kind"] in ("two_layer", "diagonal_linear") else deep,
-        "loss": {"kind": loss},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 5},
-    }
-    return build_problem(load_config(config))
+    start = unit if architecture["kind"] in ("two_layer", "diagonal_linear") else deep
+    return cases.problem_of(
+        seed=3, dataset=dataset, architecture=architecture, initialization=start, loss={"kind": loss}
+    )
+
+
+def instrument(kind: str, **settings: Any) -> Measure:
+    return get_kind("measure", kind)(**settings)  # type: ignore[return-value]
+
+
+def start_of(problem: Problem, **weights: Any) -> State:
+    """Return the initial state, some weights replaced."""
+    start = problem.initial_parameters()
+    return State(problem, {**start, **weights}, lambda: start, 0)
 
 
 def moved(problem: Problem, seed: int = 0) -> State:
@@ -147,23 +124,12 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     each = torch.func.jacrev(reference.each)(reference.theta).numpy()
     np.testing.assert_allclose(derivatives.squared_gradients(), (each**2).sum(1), rtol=1e-10, atol=1e-13)
 
-    measured = {
-        name: get_kind("measure", name)().measure(state)
-        for name in (
-            "sharpness",
-            "hessian_trace",
-            "gauss_newton",
-            "directional_sharpness",
-            "gradient_norm",
-            "gradient_noise",
-        )
-    }
+    kinds = ["sharpness", "hessian_trace", "gauss_newton", "directional_sharpness", "gradient_norm", "gradient_noise"]
+    measured = {kind: instrument(kind).measure(state) for kind in kinds}
     h = np.asarray(state.network(state.problem.dataset.x)).reshape(state.problem.dataset.n, -1)
     bend = loss_curvature(state.problem, h)
     n, C = h.shape
-    blocks = np.zeros((n * C, n * C))
-    for k in range(n):
-        blocks[k * C : (k + 1) * C, k * C : (k + 1) * C] = bend[k]
+    blocks = np.einsum("kl,kcd->kcld", np.eye(n), bend).reshape(n * C, n * C)
     g = torch.func.grad(reference.loss)(reference.theta).numpy()
     weight = state.problem.loss.sample_weight(n) * n
     assert measured["sharpness"] == pytest.approx(np.linalg.eigvalsh(H)[-1], rel=1e-6, abs=1e-9)
@@ -173,9 +139,9 @@ def test_derivatives_are_those_of_automatic_differentiation(case: str) -> None:
     assert measured["gradient_norm"] == pytest.approx(np.linalg.norm(g), rel=1e-10)
     noise = (each**2).sum(1).mean() - np.sum((g / weight) ** 2)
     assert measured["gradient_noise"] == pytest.approx(noise, rel=1e-9, abs=1e-12)
-    exact = get_kind("measure", "sharpness")(exact=True, top=3).measure(state)
+    exact = instrument("sharpness", exact=True, top=3).measure(state)
     np.testing.assert_allclose(exact, np.linalg.eigvalsh(H)[:-4:-1], atol=1e-10)
-    spectrum = get_kind("measure", "hessian_spectrum")().measure(state)
+    spectrum = instrument("hessian_spectrum").measure(state)
     np.testing.assert_allclose(spectrum, np.linalg.eigvalsh(H)[::-1], atol=1e-10)
 
 
@@ -219,55 +185,137 @@ def test_lanczos_finds_the_largest_eigenvalues_from_any_start(k: int) -> None:
 )  # fmt: skip
 def test_where_the_second_derivatives_are_not_finite_nothing_is_measured(kind: str, settings: dict[str, Any]) -> None:
     problem = problem_of("two layers")
-    start = problem.initial_parameters()
-    state = State(problem, {name: np.full_like(value, 1e250) for name, value in start.items()}, lambda: start, 1)
+    state = start_of(problem, **{name: np.full(shape, 1e250) for name, shape in problem.shapes.items()})
     with np.errstate(all="ignore"):
-        assert np.isnan(get_kind("measure", kind)(**settings).measure(state)).all()
+        assert np.isnan(instrument(kind, **settings).measure(state)).all()
 
 
-def test_kernels_move_from_their_start_and_align_with_labels() -> None:
-    state = moved(problem_of("two layers"))
-    problem = state.problem
-    K, K_0 = (derivatives_of(one).kernel(3) for one in (state, State(problem, state.start, lambda: state.start, 0)))
-    cosine = np.vdot(K, K_0) / np.linalg.norm(K) / np.linalg.norm(K_0)
-    y = problem.dataset.y
-
-    def measured(name: str, **settings: object) -> object:
-        state.memory.clear()
-        return get_kind("measure", name)(**settings).measure(state)
-
-    assert measured("kernel_distance") == pytest.approx(1 - cosine)
-    assert measured("kernel_distance", relative=True) == pytest.approx(np.linalg.norm(K - K_0) / np.linalg.norm(K_0))
-    assert measured("kernel_alignment") == pytest.approx(y @ K @ y / np.linalg.norm(K) / (y @ y))
-    values = np.linalg.eigvalsh(K)[::-1]
-    np.testing.assert_allclose(measured("kernel_eigenvalues", top=4), [*values, np.nan])
+def rank(values: Any) -> Any:
+    """Return the exponential of the entropy of shares."""
     p = values / values.sum()
-    assert measured("kernel_effective_rank") == pytest.approx(np.exp(-np.sum(p * np.log(p))))
+    return np.exp(-np.sum(p * np.log(p)))
 
 
-def test_measures_of_weights() -> None:
-    state = moved(problem_of("linear vectors"))
-    now, start = state.parameters, state.start
-    names = list(state.problem.shapes)
+def size(weights: Any) -> Any:
+    return np.sqrt(sum(np.sum(w**2) for w in weights))
 
-    def measured(name: str, **settings: object) -> object:
-        return get_kind("measure", name)(**settings).measure(state)
 
-    distance = np.sqrt(sum(np.sum((now[name] - start[name]) ** 2) for name in names))
-    assert measured("distance") == pytest.approx(distance)
-    part = np.linalg.norm(now["weight_1"] - start["weight_1"])
-    relative = get_kind("measure", "distance")(layer="weight_1", relative=True)
-    assert relative.name == "distance_weight_1"
-    assert relative.measure(state) == pytest.approx(part / np.linalg.norm(start["weight_1"]))
-    s = np.linalg.svd(now["weight_2"] @ now["weight_1"], compute_uv=False)
-    np.testing.assert_allclose(measured("singular_values", layer="end_to_end", top=4), [*s, np.nan])
-    s = np.linalg.svd(now["weight_1"], compute_uv=False)
-    assert measured("stable_rank", layer="weight_1") == pytest.approx(np.sum(s**2) / s[0] ** 2)
-    assert measured("effective_rank", layer="weight_1") == pytest.approx(
-        np.exp(-np.sum(s / s.sum() * np.log(s / s.sum())))
-    )
-    difference = now["weight_2"].T @ now["weight_2"] - now["weight_1"] @ now["weight_1"].T
-    np.testing.assert_allclose(measured("balancedness"), [np.linalg.norm(difference)])
+def cka(a: Any, b: Any) -> Any:
+    A, B = a - a.mean(0), b - b.mean(0)
+    return np.sum((B.T @ A) ** 2) / np.linalg.norm(A.T @ A) / np.linalg.norm(B.T @ B)
+
+
+def kernel(state: State) -> Any:
+    return derivatives_of(state).kernel(state.problem.dataset.n)
+
+
+def some(K: Any) -> Any:
+    """Return the kernel of the samples 4 and 1, of three outputs each."""
+    return K.reshape(9, 3, 9, 3)[[4, 1]][:, :, [4, 1]].reshape(6, 6)
+
+
+def cosine(a: Any, b: Any) -> Any:
+    return np.vdot(a, b) / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def spectrum(matrix: Any) -> Any:
+    return np.linalg.svd(matrix, compute_uv=False)
+
+
+def features_by_hand(state: State) -> tuple[Any, Any]:
+    """Return the hidden neurons now and at first of a two-layer network of ReLUs."""
+    both = (state.parameters["hidden_weight"], state.start["hidden_weight"])
+    return tuple(np.maximum(state.problem.dataset.x @ W.T, 0) for W in both)  # type: ignore[return-value]
+
+
+def along(W: Any, v: Any) -> Any:
+    """Return the mean over neurons, weighted by their norms, of the largest `|cos|` with orthonormal rows."""
+    return np.sum(np.abs(W @ v.T).max(1)) / np.linalg.norm(W, axis=1).sum()
+
+
+def gaps(state: State) -> Any:
+    """Return the margins of classes."""
+    rows = zip(state.network(state.problem.dataset.x), state.problem.dataset.y.astype(int), strict=True)
+    return [h[c] - max(np.delete(h, c)) for h, c in rows]
+
+
+def signed(state: State) -> Any:
+    return state.problem.dataset.y * state.network(state.problem.dataset.x)
+
+
+U = np.eye(2, 3)
+# fmt: off
+# case, kind, its keys, expected value from the state, the weights and the initial weights
+MEASURED: list[tuple[str, str, dict[str, Any], Callable[[State, Any, Any], Any]]] = [
+    ("two layers", "kernel_distance", {}, lambda s, w, w_0: 1 - cosine(kernel(s), kernel(s.first))),
+    ("two layers", "kernel_distance", {"relative": True},
+     lambda s, w, w_0: np.linalg.norm(kernel(s) - kernel(s.first)) / np.linalg.norm(kernel(s.first))),
+    ("two layers", "kernel_alignment", {},
+     lambda s, w, w_0: cosine(kernel(s), np.outer(s.problem.dataset.y, s.problem.dataset.y))),
+    ("two layers", "kernel_eigenvalues", {"top": 4},
+     lambda s, w, w_0: [*np.linalg.eigvalsh(kernel(s))[::-1], np.nan]),
+    ("two layers", "kernel_effective_rank", {}, lambda s, w, w_0: rank(np.linalg.eigvalsh(kernel(s)))),
+    ("NTK scaling, centred", "kernel_eigenvalues", {"chosen": [4, 1], "top": 6},
+     lambda s, w, w_0: np.linalg.eigvalsh(some(kernel(s)))[::-1]),
+    ("NTK scaling, centred", "layer_similarity", {"between_layers": True}, lambda s, w, w_0: [cka(*features(s))]),
+    ("linear vectors", "distance", {}, lambda s, w, w_0: size(w[name] - w_0[name] for name in w)),
+    ("linear vectors", "distance", {"layer": "weight_1", "relative": True},
+     lambda s, w, w_0: np.linalg.norm(w["weight_1"] - w_0["weight_1"]) / np.linalg.norm(w_0["weight_1"])),
+    ("linear vectors", "singular_values", {"layer": "end_to_end", "top": 4},
+     lambda s, w, w_0: [*spectrum(w["weight_2"] @ w["weight_1"]), np.nan]),
+    ("linear vectors", "stable_rank", {"layer": "weight_1"},
+     lambda s, w, w_0: np.sum(w["weight_1"] ** 2) / np.linalg.norm(w["weight_1"], 2) ** 2),
+    ("linear vectors", "effective_rank", {"layer": "weight_1"}, lambda s, w, w_0: rank(spectrum(w["weight_1"]))),
+    ("linear vectors", "balancedness", {},
+     lambda s, w, w_0: [np.linalg.norm(w["weight_2"].T @ w["weight_2"] - w["weight_1"] @ w["weight_1"].T)]),
+    ("linear vectors", "predictor", {}, lambda s, w, w_0: (w["weight_2"] @ w["weight_1"]).ravel()),
+    ("diagonal", "predictor", {}, lambda s, w, w_0: w["u"] ** 3 - w["v"] ** 3),
+    ("two layers", "activation_flips", {},
+     lambda s, w, w_0: np.mean(np.not_equal(*(z > 0 for z in features_by_hand(s))))),
+    ("two layers", "dead_neurons", {}, lambda s, w, w_0: np.mean(~(features_by_hand(s)[0] > 0).any(0))),
+    ("two layers", "alignment", {"directions": (2 * U).tolist()}, lambda s, w, w_0: along(w["hidden_weight"], U)),
+    ("two layers", "layer_similarity", {}, lambda s, w, w_0: [cka(*features_by_hand(s))]),
+    ("leaky, logistic", "margin", {}, lambda s, w, w_0: np.min(signed(s))),
+    ("leaky, logistic", "margin", {"quantiles": [0.0, 0.5]},
+     lambda s, w, w_0: [np.min(signed(s)), np.median(signed(s))]),
+    ("leaky, logistic", "margin", {"normalized": True}, lambda s, w, w_0: np.min(signed(s)) / size(w.values()) ** 2),
+    ("softmax", "margin", {}, lambda s, w, w_0: min(gaps(s))),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("case", "kind", "settings", "expected"), MEASURED)
+def test_measures_by_their_formulas(case: str, kind: str, settings: dict[str, Any], expected: Any) -> None:
+    state = moved(problem_of(case))
+    if kind in ("dead_neurons", "activation_flips", "alignment", "layer_similarity") and case == "two layers":
+        state.parameters["hidden_weight"][0] = [0.0, 0.0, -5.0]  # dead: the bias outweighs everything
+        assert instrument("dead_neurons").measure(state) >= 0.25
+    measure = instrument(kind, **settings)
+    assert measure.offered(state.problem)
+    by_hand = expected(state, state.parameters, state.start)
+    np.testing.assert_allclose(measure.measure(state), by_hand, rtol=1e-7, atol=1e-10 * ("chosen" in settings))
+
+
+@pytest.mark.parametrize(("case", "kind", "settings"), [
+    ("tanh", "predictor", {}),
+    ("two layers", "layer_similarity", {"between_layers": True}),
+    *(("linear model", kind, {}) for kind in ("dead_neurons", "activation_flips", "layer_similarity", "balancedness")),
+])  # fmt: skip
+def test_measures_that_a_network_does_not_have(case: str, kind: str, settings: dict[str, Any]) -> None:
+    assert not instrument(kind, **settings).offered(problem_of(case))
+
+
+def test_names_and_columns_of_measures() -> None:
+    assert instrument("distance", layer="weight_1").name == "distance_weight_1"
+    pairs = instrument("layer_similarity", between_layers=True)
+    assert list(pairs.columns(dict(problem_of("NTK scaling, centred").config))) == ["layers 1-2"]
+
+
+def test_normalised_margins_of_a_homogeneous_network_ignore_its_scale() -> None:
+    state = moved(problem_of("leaky, logistic"))
+    doubled = State(state.problem, {name: 2 * w for name, w in state.parameters.items()}, lambda: state.start, 7)
+    one, two = (instrument("margin", normalized=True).measure(at) for at in (state, doubled))
+    assert one == pytest.approx(two)
 
 
 def test_angles_with_vectors_and_with_the_hard_margin() -> None:
@@ -296,50 +344,22 @@ def test_angles_with_vectors_and_with_the_hard_margin() -> None:
     np.testing.assert_allclose(found, np.arccos(cosines))
 
 
-@pytest.mark.parametrize(
-    ("case", "settings", "told"),
-    [
-        ("linear model", {"to": [1.0, 2.0]}, r"angle.to has 2 numbers, the weights \(4,\)"),
-        ("tanh", {"to": "hard_margin"}, r"angle.to has 4 numbers, the weights \(57,\)"),
-        ("linear vectors", {"to": "hard_margin", "layer": "weight_1"}, "needs labels ±1"),
-    ],
-)
-def test_angles_that_are_none_are_refused(case: str, settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
-        get_kind("measure", "angle")(**settings).offered(problem_of(case))
-
-
-def test_the_predictor_of_linear_networks() -> None:
-    state = moved(problem_of("diagonal"))
-    u, v = state.parameters["u"], state.parameters["v"]
-    np.testing.assert_allclose(get_kind("measure", "predictor")().measure(state), u**3 - v**3)
-    state = moved(problem_of("linear vectors"))
-    product = state.parameters["weight_2"] @ state.parameters["weight_1"]
-    np.testing.assert_allclose(get_kind("measure", "predictor")().measure(state), product.ravel())
-    assert not get_kind("measure", "predictor")().offered(problem_of("tanh"))
-
-
-def test_a_linear_model_has_no_hidden_neurons_to_measure() -> None:
+@pytest.mark.parametrize(("kind", "settings"), [("margin", {}), ("margin", {"normalized": True}), ("weight_norm", {})])
+def test_measures_of_a_linear_model(kind: str, settings: dict[str, Any]) -> None:
     problem = problem_of("linear model")
-    for name in ("dead_neurons", "activation_flips", "layer_similarity", "balancedness"):
-        assert not get_kind("measure", name)().offered(problem)
-    for settings in ({"kind": "margin"}, {"kind": "margin", "normalized": True}, {"kind": "weight_norm"}):
-        measure = get_kind("measure", settings.pop("kind"))(**settings)
-        assert measure.offered(problem)
-        assert np.isfinite(measure.measure(moved(problem)))
+    assert instrument(kind, **settings).offered(problem)
+    assert np.isfinite(instrument(kind, **settings).measure(moved(problem)))
 
 
 def test_times_at_which_measures_pass_a_number(tmp_path: Path) -> None:
     every = {"at": {"kind": "every", "interval": 1}}
     times = {"first_below": "train_loss", "first_above": "weight_norm"}
-    config = {
-        "name": "times", "dataset": {**POINTS, "y": [1.0, -1.0, 1.0]}, "loss": {"kind": "logistic"},
-        "architecture": {"kind": "fully_connected", "widths": []},
-        "optimizer": {"kind": "gd", "lr": 1.0, "iterations": 90},
-        "initialization": {"kind": "default_scaled"}, "dtype": "float64",
-        "record": {"measures": [*({"kind": kind, "of": of, "value": value, **every} for kind, of in times.items()
-                                  for value in (0.1, 2.0, 50.0)), {"kind": "predictor"}]},
-    }  # fmt: skip
+    config = cases.config_of(
+        dataset=POINTS, loss={"kind": "logistic"}, architecture={"kind": "fully_connected", "widths": []},
+        initialization={"kind": "default_scaled"}, optimizer={"lr": 1.0, "iterations": 90},
+        record={"measures": [*({"kind": kind, "of": of, "value": value, **every} for kind, of in times.items()
+                               for value in (0.1, 2.0, 50.0)), {"kind": "predictor"}]},
+    )  # fmt: skip
     run = api.train(config, out=tmp_path / "run")
     norms = np.sqrt(sum(np.sum(run.parameters[name] ** 2, axis=tuple(range(1, run.parameters[name].ndim)))
                         for name in run.parameters))  # fmt: skip
@@ -355,74 +375,26 @@ def test_times_at_which_measures_pass_a_number(tmp_path: Path) -> None:
     assert swept.rows[0]["first_below_train_loss_0.1"] > swept.rows[1]["first_below_train_loss_0.1"]
 
 
-def test_measures_of_neurons() -> None:
-    state = moved(problem_of("two layers"))
-    x, W, W_0 = state.problem.dataset.x, state.parameters["hidden_weight"], state.start["hidden_weight"]
-    W[0] = [0.0, 0.0, -5.0]  # dead: the bias outweighs everything
-
-    def measured(name: str, **settings: object) -> object:
-        return get_kind("measure", name)(**settings).measure(state)
-
-    assert measured("activation_flips") == np.mean((x @ W.T > 0) != (x @ W_0.T > 0))
-    assert measured("dead_neurons") == np.mean(~(x @ W.T > 0).any(0)) >= 0.25
-    u = np.array([[1.0, 0, 0], [0, 1.0, 0]])
-    lengths = np.linalg.norm(W, axis=1)
-    expected = np.sum(np.abs(W @ u.T).max(1)) / lengths.sum()
-    assert measured("alignment", directions=(2 * u).tolist()) == pytest.approx(expected)
-    h, h_0 = (np.maximum(x @ one.T, 0) for one in (W, W_0))
-    a, b = h - h.mean(0), h_0 - h_0.mean(0)
-    cka = np.sum((b.T @ a) ** 2) / np.linalg.norm(a.T @ a) / np.linalg.norm(b.T @ b)
-    np.testing.assert_allclose(measured("layer_similarity"), [cka])
-
-
-def test_margins() -> None:
-    state = moved(problem_of("leaky, logistic"))
-    data = state.problem.dataset
-    margin = get_kind("measure", "margin")()
-    assert margin.measure(state) == pytest.approx(np.min(data.y * state.network(data.x)))
-    state = moved(problem_of("softmax"))
-    h = state.network(state.problem.dataset.x)
-    gaps = [h[k, int(c)] - max(h[k, j] for j in range(3) if j != int(c)) for k, c in enumerate(state.problem.dataset.y)]
-    assert margin.measure(state) == pytest.approx(min(gaps))
-
-
 def test_overlaps_of_student_and_teacher() -> None:
-    config = {
-        "name": "m",
-        "dataset": {"kind": "teacher", "n": 5, "dim": 4, "architecture": {"kind": "two_layer", "width": 2}},
-        "architecture": {"kind": "two_layer", "width": 3},
-        "initialization": {"kind": "unbalanced", "scale": 1.0},
-        "loss": {"kind": "mse"},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
-    problem = build_problem(load_config(config))
-    start = problem.initial_parameters()
-    state = State(problem, start, lambda: start, 0)
-    W = start["hidden_weight"].astype(np.float64)
-    np.testing.assert_allclose(get_kind("measure", "student_overlaps")().measure(state), W @ W.T / 4)
-    assert get_kind("measure", "teacher_overlaps")().measure(state).shape == (3, 2)
-    other = dataclasses.replace(problem, config=load_config(config | {"dataset": POINTS}))
-    assert not get_kind("measure", "teacher_overlaps")().offered(other)
+    teacher = {"kind": "teacher", "n": 5, "dim": 4, "architecture": {"kind": "two_layer", "width": 2}}
+    changes = {"dtype": "float32", "architecture": {"kind": "two_layer", "width": 3}}
+    state = start_of(cases.problem_of(dataset=teacher, **changes))
+    W = state.start["hidden_weight"].astype(np.float64)
+    np.testing.assert_allclose(instrument("student_overlaps").measure(state), W @ W.T / 4)
+    assert np.shape(instrument("teacher_overlaps").measure(state)) == (3, 2)
+    assert not instrument("teacher_overlaps").offered(cases.problem_of(**changes))
 
 
 def test_a_periodic_neuron_has_all_its_power_in_one_frequency() -> None:
     p = 11
-    config = {
-        "name": "m",
-        "dataset": {"kind": "modular_arithmetic", "p": p},
-        "architecture": {"kind": "two_layer", "width": 2, "outputs": p},
-        "initialization": {"kind": "unbalanced", "scale": 1.0},
-        "loss": {"kind": "mse"},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
-    problem = build_problem(load_config(config))
+    network = {"kind": "two_layer", "width": 2, "outputs": p}
+    problem = cases.problem_of(dataset={"kind": "modular_arithmetic", "p": p}, architecture=network)
     wave = np.cos(2 * np.pi * 3 * np.arange(p) / p)
-    weights = problem.initial_parameters() | {"hidden_weight": np.tile(np.concatenate([wave, wave]), (2, 1))}
-    measure = get_kind("measure", "fourier_concentration")()
-    assert measure.measure(State(problem, weights, lambda: weights, 0)) == pytest.approx(1.0)
-    assert measure.measure(State(problem, problem.initial_parameters(), lambda: weights, 0)) < 0.8
-    shares = get_kind("measure", "fourier_spectrum")().measure(State(problem, weights, lambda: weights, 0))
-    np.testing.assert_allclose(shares, np.arange(1, 6) == 3, atol=1e-12)
+    state = start_of(problem, hidden_weight=np.tile(np.concatenate([wave, wave]), (2, 1)))
+    measure = instrument("fourier_concentration")
+    assert measure.measure(state) == pytest.approx(1.0)
+    assert measure.measure(state.first) < 0.8
+    np.testing.assert_allclose(instrument("fourier_spectrum").measure(state), np.arange(1, 6) == 3, atol=1e-12)
 
 
 CLASSIFIED = {
@@ -438,16 +410,7 @@ CLASSIFIED = {
 @pytest.mark.parametrize("loss", CLASSIFIED)
 def test_losses_and_accuracies_by_class(loss: str) -> None:
     dataset, architecture = CLASSIFIED[loss]
-    config = {
-        "name": "m",
-        "dtype": "float64",
-        "dataset": dataset,
-        "architecture": architecture,
-        "initialization": {"kind": "unbalanced", "scale": 1.0},
-        "loss": {"kind": loss},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 1},
-    }
-    problem = build_problem(load_config(config))
+    problem = cases.problem_of(dataset=dataset, architecture=architecture, loss={"kind": loss})
     y = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]) if loss == "mse" else problem.dataset.y
     data = dataclasses.replace(problem.dataset, y=y, x_test=problem.dataset.x[:2], y_test=y[:2])
     state = moved(dataclasses.replace(problem, dataset=data))
@@ -459,9 +422,8 @@ def test_losses_and_accuracies_by_class(loss: str) -> None:
     each = kind.values(h, y)
     for part, x in (("train", slice(None)), ("test", slice(2))):
         for what, numbers in (("loss", each[x]), ("accuracy", (told == labels)[x])):
-            whole = get_kind("measure", f"{part}_{what}")()
-            assert whole.measure(state) == pytest.approx(np.mean(numbers))
-            by_class = get_kind("measure", f"{part}_{what}")(by_class=True)
+            assert instrument(f"{part}_{what}").measure(state) == pytest.approx(np.mean(numbers))
+            by_class = instrument(f"{part}_{what}", by_class=True)
             chosen = [labels[x] == c for c in classes]
             expected = [np.mean(numbers[one]) if one.any() else np.nan for one in chosen]
             np.testing.assert_allclose(by_class.measure(state), expected)
@@ -470,36 +432,7 @@ def test_losses_and_accuracies_by_class(loss: str) -> None:
     real = dataclasses.replace(
         state.problem, dataset=dataclasses.replace(data, y=data.y + 0.5), loss=get_kind("loss", "mse")()
     )
-    assert not get_kind("measure", "train_loss")(by_class=True).offered(real)
-
-
-def test_quantiles_of_margins_and_margins_of_normalised_weights() -> None:
-    state = moved(problem_of("leaky, logistic"))
-    data = state.problem.dataset
-    each = data.y * state.network(data.x)
-    measure = get_kind("measure", "margin")
-    np.testing.assert_allclose(measure(quantiles=[0.0, 0.5]).measure(state), [each.min(), np.median(each)])
-    doubled = State(state.problem, {name: 2 * w for name, w in state.parameters.items()}, lambda: state.start, 7)
-    one, two = (measure(normalized=True).measure(at) for at in (state, doubled))
-    assert one == pytest.approx(two)  # the network is homogeneous of degree 2
-    assert one == pytest.approx(each.min() / sum(np.sum(w**2) for w in state.parameters.values()))
-
-
-def test_kernels_of_chosen_samples_and_similarity_between_layers() -> None:
-    state = moved(problem_of("NTK scaling, centred"))
-    K = derivatives_of(state).kernel(9).reshape(9, 3, 9, 3)
-    values = np.linalg.eigvalsh(K[[4, 1]][:, :, [4, 1]].reshape(6, 6))[::-1]
-    measure = get_kind("measure", "kernel_eigenvalues")
-    np.testing.assert_allclose(measure(chosen=[4, 1], top=6).measure(state), values, atol=1e-10)
-    with pytest.raises(InputError, match="chosen has 9, samples are 0 to 8"):
-        measure(chosen=[4, 9]).offered(state.problem)
-    pairs = get_kind("measure", "layer_similarity")(between_layers=True)
-    a, b = features(state)
-    A, B = (one - one.mean(0) for one in (a, b))
-    cka = np.sum((B.T @ A) ** 2) / np.linalg.norm(A.T @ A) / np.linalg.norm(B.T @ B)
-    np.testing.assert_allclose(pairs.measure(state), [cka])
-    assert list(pairs.columns(dict(state.problem.config))) == ["layers 1-2"]
-    assert not pairs.offered(problem_of("two layers"))
+    assert not instrument("train_loss", by_class=True).offered(real)
 
 
 @pytest.mark.parametrize(
@@ -517,12 +450,7 @@ def test_kernels_of_chosen_samples_and_similarity_between_layers() -> None:
 )
 def test_the_threshold_is_where_a_quadratic_diverges(optimizer: dict[str, object], bound: float | None) -> None:
     """A network `a w x` with `a` fixed is a quadratic of curvature `2 (a x)^2`: just above the bound it grows."""
-    found = get_kind("measure", "sharpness")().bound(
-        {
-            "optimizer": load_config(base_of(optimizer)).optimizer,
-            "architecture": get_kind("architecture", "two_layer")(width=1),
-        }
-    )
+    found = instrument("sharpness").bound(dict(load_config(base_of(optimizer))))
     assert (None if found is None else found[1]) == (None if bound is None else pytest.approx(bound))
     if bound is not None:
         for share, grows in ((0.97, False), (1.03, True)):
@@ -531,23 +459,20 @@ def test_the_threshold_is_where_a_quadratic_diverges(optimizer: dict[str, object
             assert (run.losses[-1] > run.losses[0]) == grows
 
 
-def base_of(optimizer: dict[str, object], x: float = 1.0) -> dict[str, object]:
-    return {
-        "name": "m",
-        "dtype": "float64",
-        "dataset": {"kind": "points", "x": [[x]], "y": [0.0]},
-        "architecture": {"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False},
-        "initialization": {"kind": "values", "hidden_weight": [[1.0]], "output_weight": [1.0]},
-        "loss": {"kind": "mse"},
-        "optimizer": {"lr": 0.1, "iterations": 300, **optimizer},
-    }
+def base_of(optimizer: dict[str, object], x: float = 1.0) -> dict[str, Any]:
+    return cases.config_of(
+        dataset={"kind": "points", "x": [[x]], "y": [0.0]},
+        architecture={"kind": "two_layer", "width": 1, "activation": "linear", "train_output": False},
+        initialization={"kind": "values", "hidden_weight": [[1.0]], "output_weight": [1.0]},
+        optimizer={"iterations": 300, **optimizer},
+    )
 
 
 def test_what_takes_longer_is_estimated_to_cost_more() -> None:
     problem = problem_of("NTK scaling, centred")
 
     def cost(kind: str, **settings: object) -> int:
-        return int(get_kind("measure", kind)(**settings).samples(problem))
+        return instrument(kind, **settings).samples(problem)
 
     assert 0 < cost("gradient_norm") < cost("directional_sharpness") < cost("sharpness") < cost("sharpness", top=5)
     assert cost("sharpness", top=5) < cost("spectral_density") < cost("spectral_density", probes=50)

@@ -11,12 +11,11 @@ from curvlinops import GGNLinearOperator, HessianLinearOperator, hutchinson_trac
 from curvlinops.papyan2020traces.spectrum import fast_lanczos
 from torch import nn
 
-from dynamics_cli.config import load_config
 from dynamics_cli.kinds import State, get_kind
 from dynamics_cli.measures.lanczos import density, quadrature
 from dynamics_cli.recording import curvature
 from dynamics_cli.recording.derivatives import ByAutograd, ByEngine, derivatives_of
-from dynamics_cli.training.problem import build_problem
+from tests.kinds.cases import problem_of
 
 LOSSES = {
     "mse": (nn.MSELoss(), 3.0),
@@ -31,16 +30,12 @@ def both(request: pytest.FixtureRequest) -> tuple[State, Any, Any, float]:
     dataset = {"kind": "linear_map", "inputs": 4, "outputs": 3, "singular_values": [2.0, 1.0], "n": 9, "noise": 0.5}
     rng = np.random.default_rng(0)
     classes = {"kind": "points", "x": rng.standard_normal((9, 4)).tolist(), "y": [float(k % 3) for k in range(9)]}
-    config = {
-        "name": "m",
-        "dtype": "float64",
-        "dataset": dataset if kind == "mse" else classes,
-        "architecture": {"kind": "fully_connected", "widths": [6, 5], "activation": "tanh", "outputs": 3},
-        "initialization": {"kind": "default_scaled", "factor": 2.0},
-        "loss": {"kind": kind},
-        "optimizer": {"kind": "gd", "lr": 0.1, "iterations": 5},
-    }
-    problem = build_problem(load_config(config))
+    problem = problem_of(
+        dataset=dataset if kind == "mse" else classes,
+        architecture={"kind": "fully_connected", "widths": [6, 5], "activation": "tanh", "outputs": 3},
+        initialization={"kind": "default_scaled", "factor": 2.0},
+        loss={"kind": kind},
+    )
     start = problem.initial_parameters()
     model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
     with torch.no_grad():

@@ -117,13 +117,3 @@ def test_singular_kernels_fit_in_the_least_squares_sense():
     np.testing.assert_allclose(model(x), [2.0, 2.0, 5.0], atol=1e-9)
     dead = ntk_regression(x, y, -np.eye(2), np.ones(2))
     np.testing.assert_allclose(dead(x), 0.0, atol=1e-15)
-
-
-def test_bad_arguments():
-    x, y, W, a = network(8)
-    with pytest.raises(ValueError, match="negative"):
-        ntk_regression(x, y, W, a).predict(x, -1.0)
-    with pytest.raises(ValueError, match="dimension"):
-        ntk_regression(x, y, W, a)(np.ones((2, 4)))
-    with pytest.raises(ValueError, match="labels"):
-        ntk_regression(x, y[:2], W, a)

@@ -1,0 +1,77 @@
+"""Convolutional networks: their layers, the network like VGG16, training and resuming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dynamics_cli.architectures.convolutional import Convolutional, Vgg16
+from dynamics_cli.config import load_config
+from dynamics_cli.training.backends import build_stepper, choose
+from dynamics_cli.training.problem import build_problem
+from tests.training.problems import path_of
+
+SMALL = {"kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5]}
+
+
+def test_named_layers_and_their_outputs():
+    config = Convolutional(**SMALL)
+    found = config.layers()
+    assert [layer.name for layer in found] == ["conv(3,3,1,1)", "conv(2,4,2,1)", "fc(18,5)", "fc(5,1)"]
+    assert [layer.output for layer in found] == [(3, 6, 6), (2, 3, 3), (5,), (1,)]
+    assert sum(layer.parameters for layer in found) == sum(int(np.prod(shape)) for shape in config.shapes(36).values())
+    rng = np.random.default_rng(1)
+    weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(36).items()}
+    x = rng.standard_normal((4, 36))
+    third = config.layer_outputs(weights, x, 3)
+    assert third.shape == (4, 5)
+    last = np.maximum(third, 0) @ weights["weight_4"][0] + weights["bias_4"]
+    np.testing.assert_allclose(last, config.function(weights)(x), rtol=1e-10)
+    assert config.layer_outputs(weights, x, 1).shape == (4, 108)
+    with pytest.raises(ValueError, match="no layer 5"):
+        config.layer_outputs(weights, x, 5)
+
+
+CONFIG = {
+    "name": "images",
+    "dataset": {"kind": "mnist_pair", "digits": [1, 0], "source": "subset", "per_class": 8, "test": False},
+    "architecture": {"kind": "convolutional", "convolutions": [[2, 4, 4, 0]], "widths": [6]},
+    "initialization": {"kind": "default_scaled", "factor": 0.05, "only": ["weight_2", "weight_3"]},
+    "loss": {"kind": "logistic"},
+    "optimizer": {"kind": "adam", "lr": 0.01, "batch_size": 4, "epochs": 20},
+}
+
+
+def test_the_factor_multiplies_the_named_parameters_only():
+    scaled = build_problem(load_config(CONFIG)).initial_parameters()
+    plain = {**CONFIG, "initialization": {"kind": "default_scaled"}}
+    drawn = build_problem(load_config(plain)).initial_parameters()
+    for name, value in drawn.items():
+        factor = 0.05 if name in ("weight_2", "weight_3") else 1.0
+        np.testing.assert_allclose(scaled[name], factor * value, rtol=1e-6)
+    assert np.abs(drawn["weight_1"]).max() <= 1 / 4  # fan-in 16
+
+
+def test_flat_images_are_learnt_and_a_resumed_run_is_the_same():
+    problem = build_problem(load_config(CONFIG))
+    make = lambda: build_stepper([problem], choose([problem]))  # noqa: E731
+    assert path_of(make, [80]) == path_of(make, [33, 47], through_state=True)
+    stepper = make()
+    first = stepper.loss()
+    stepper.advance(80)
+    assert stepper.loss() < 0.5 * first
+
+
+def test_full_size_has_the_138_million_weights_of_the_paper():
+    """Simonyan and Zisserman 2014, Table 2: 138 million; 138 357 544 with 1000 outputs."""
+    shapes = Vgg16(outputs=1000).shapes(3 * 224 * 224)
+    assert sum(int(np.prod(shape)) for shape in shapes.values()) == 138_357_544
+    assert [shapes[f"weight_{k}"] for k in (1, 13, 14)] == [(64, 3, 3, 3), (512, 512, 3, 3), (4096, 25088)]
+
+
+def test_first_layers_are_convolution_and_pooling():
+    config = Vgg16(image=[1, 4, 4], width_multiplier=1 / 64)
+    model = config.build(16)
+    assert {layer.number: layer.pool for layer in config.layers() if layer.pool > 1} == {2: 2, 4: 2}
+    assert model(torch.ones(2, 16)).tolist() == [0.0, 0.0]  # all weights 0

@@ -1,0 +1,136 @@
+"""Networks: by hand, as modules of torch and as functions of NumPy, as a whole and some samples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dynamics_cli import memory as blocks
+from dynamics_cli.architectures.fully_connected import FullyConnected, Residual
+from dynamics_cli.architectures.two_layer import TwoLayer
+from dynamics_cli.kinds import get_kind
+from dynamics_cli.memory import block_samples
+
+CONVOLUTIONAL = {
+    "kind": "convolutional", "image": [1, 6, 6], "convolutions": [[3, 3, 1, 1], [2, 4, 2, 1]], "widths": [5],
+}  # fmt: skip
+
+
+def relu(z: Any) -> Any:
+    return np.maximum(z, 0.0)
+
+
+def residual(x: Any, first: Any, *others: Any) -> Any:
+    f = x @ first.T
+    for W in others[:-1]:
+        f = f + relu(f) @ W.T
+    return (relu(f) @ others[-1].T)[:, 0]
+
+
+def deep(x: Any, *weights: Any) -> Any:
+    W1, b1, W2, b2, W3, b3 = weights
+    return np.squeeze(relu(relu(x @ W1.T + b1) @ W2.T + b2) @ W3.T + b3)
+
+
+def of_torch(x: Any, *weights: Any) -> Any:
+    network = nn.Sequential(
+        nn.Unflatten(1, (1, 6, 6)), nn.Conv2d(1, 3, 3, 1, 1), nn.ReLU(), nn.Conv2d(3, 2, 4, 2, 1), nn.ReLU(),
+        nn.Flatten(), nn.Linear(18, 5), nn.ReLU(), nn.Linear(5, len(weights[-1])),
+    ).double()  # fmt: skip
+    network.load_state_dict(dict(zip(network.state_dict(), map(torch.from_numpy, weights), strict=True)))
+    with torch.no_grad():
+        return np.squeeze(network(torch.from_numpy(x)).numpy())
+
+
+PRODUCT = {"kind": "matrix_product", "columns": 2, "depth": 2}
+# fmt: off
+NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
+    ({"kind": "two_layer", "width": 5, "activation": "relu"}, 4, lambda x, W, a: relu(x @ W.T) @ a),
+    ({"kind": "two_layer", "width": 3, "activation": "leaky_relu", "slope": 0.2}, 4,
+     lambda x, W, a: (relu(x @ W.T) - 0.2 * relu(-x @ W.T)) @ a),
+    ({"kind": "two_layer", "width": 3, "activation": "linear"}, 4, lambda x, W, a: x @ W.T @ a),
+    ({"kind": "two_layer", "width": 5, "outputs": 3}, 4, lambda x, W, a: relu(x @ W.T) @ a.T),
+    ({"kind": "fully_connected", "widths": [5, 4]}, 2, deep),
+    ({"kind": "fully_connected", "widths": [5, 6], "outputs": 3}, 7, deep),
+    ({"kind": "residual", "width": 3, "depth": 4}, 2, residual),
+    ({"kind": "residual", "width": 4, "depth": 2}, 3, lambda x, W, a: relu(x @ W.T) @ a[0]),
+    ({"kind": "diagonal_linear", "depth": 3}, 2, lambda x, u, v: x @ (u**3 - v**3)),
+    ({**PRODUCT, "rows": 1, "samples": "measurements"}, 2, lambda x, W1, W2: x @ (W2 @ W1).ravel()),
+    ({**PRODUCT, "rows": 3}, 2, lambda x, W1, W2: (W2 @ W1)[tuple(x.astype(int).T)]),
+    (CONVOLUTIONAL, 36, of_torch),
+    ({**CONVOLUTIONAL, "outputs": 3}, 36, of_torch),
+    *(({"kind": "vgg16", "image": image, "width_multiplier": 1 / 64}, int(np.prod(image)), None)
+      for image in ([1, 8, 8], [3, 32, 32], [1, 28, 28], [2, 5, 9])),
+    ({"kind": "gan", "noise_dim": 2, "generator_widths": [5], "discriminator_widths": [6]}, 2, None),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("section", "d", "by_hand"), NETWORKS, ids=lambda value: str(value)[:50])
+def test_torch_numpy_and_a_calculation_by_hand_agree(
+    section: dict[str, Any], d: int, by_hand: Callable[..., Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config: Any = get_kind("architecture", section["kind"])(**section)
+    rng, model = np.random.default_rng(0), config.build(d).double()
+    weights = {name: rng.standard_normal(shape) for name, shape in config.shapes(d).items()}
+    assert {name: tuple(p.shape) for name, p in model.named_parameters()} == config.shapes(d)
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    x = rng.integers(0, 2, (11, d)).astype(float) if section.get("rows") == 3 else rng.standard_normal((11, d))
+    h = config.function(weights)
+    whole, digits = h(x), 1e-9 if "image" in section else 1e-13
+    assert whole.shape == ((11, section["outputs"]) if section.get("outputs") else (11,))
+    assert np.isfinite(whole).all()
+    np.testing.assert_allclose(model(torch.from_numpy(x)).detach(), whole, rtol=digits)
+    if by_hand is not None:
+        np.testing.assert_allclose(whole, by_hand(x, *weights.values()), rtol=digits)
+    monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1)  # a sample at a time
+    np.testing.assert_allclose(h(x), whole, rtol=1e-11, atol=1e-13)
+    assert h(x[:0]).shape == whole[:0].shape
+
+
+def test_a_block_holds_to_both_limits_and_has_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "MULTIPLY_ADDS", 1000)
+    monkeypatch.setattr(blocks, "NUMBERS", 100)
+    assert block_samples(100, 1) == 10
+    assert block_samples(1, 30) == 3
+    assert block_samples(100, 1, "cuda") == 10 * blocks.ON_GPU
+    assert block_samples(5000, 5000) == 1
+    assert block_samples(0, 0) == 100
+
+
+def test_names_of_weights() -> None:
+    names = ["weight_1", "bias_1", "weight_2", "bias_2", "weight_3", "bias_3"]
+    assert list(FullyConnected(widths=[5, 4]).shapes(2)) == names
+    sides = {"weight_1": (3, 2), "weight_2": (3, 3), "weight_3": (3, 3), "weight_4": (1, 3)}
+    assert Residual(width=3, depth=4).shapes(2) == sides
+
+
+@pytest.mark.parametrize(("activation", "slope", "at_zero"), [("relu", None, 0.0), ("leaky_relu", 0.2, 0.2)])
+def test_derivative_at_the_kink(activation: Any, slope: float | None, at_zero: float) -> None:
+    model = TwoLayer(width=1, activation=activation, slope=slope).build(1)
+    model.output_weight.data.fill_(1.0)
+    model(torch.ones(1, 1)).sum().backward()  # hidden weight 0: the pre-activation is exactly 0
+    assert model.hidden_weight.grad is not None
+    assert model.hidden_weight.grad.item() == pytest.approx(at_zero)
+
+
+def test_replicas_are_independent_networks() -> None:
+    config = TwoLayer(width=5)
+    model = config.build(2).double()
+    rng = np.random.default_rng(1)
+    W, a, x = rng.standard_normal((4, 5, 2)), rng.standard_normal((4, 5)), rng.standard_normal((7, 2))
+    model.hidden_weight.data, model.output_weight.data = torch.from_numpy(W), torch.from_numpy(a)
+    together = model(torch.from_numpy(x)).detach().numpy()
+    for r in range(4):
+        alone = config.function({"hidden_weight": W[r], "output_weight": a[r]})(x)
+        np.testing.assert_allclose(together[r], alone, rtol=1e-13)
+
+
+def test_fixed_output_weights_are_not_trained() -> None:
+    weights = TwoLayer(width=2, train_output=False).build(3).named_parameters()
+    assert {name for name, weight in weights if weight.requires_grad} == {"hidden_weight"}

@@ -1,0 +1,144 @@
+"""Measures of small networks and curves that are computed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, significant
+from dynamics_cli.measures.curves import (
+    Plateau,
+    escape_iteration,
+    find_plateaus,
+    first_below,
+    orders_fallen,
+    plateau_at,
+)
+from dynamics_cli.measures.least_distance import least_distance
+from dynamics_cli.measures.linear_pieces import bend, boundary_directions
+from dynamics_cli.measures.neurons import (
+    angle_of,
+    balancedness,
+    cosines,
+    directions,
+    kinks,
+    norms,
+    parameter_norm_squared,
+    relative_movement,
+    signs,
+)
+from dynamics_cli.measures.spectra import explained_variance, project, singular_values, stable_rank
+from dynamics_cli.measures.two_layer import (
+    activate,
+    activation_derivative,
+    activation_patterns,
+    changed_patterns,
+    outputs,
+)
+
+NAN, NONE = np.nan, []
+W = np.array([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
+PAIR, OUT = np.array([[3.0, 4.0], [0.0, 1.0]]), np.array([-5.0, 2.0])
+STILL = np.array([[3.0, 4.0], [0.0, 0.0]])
+MOVED = np.array([[3.0, 5.0], [1.0, 0.0]])
+DIAGONAL = np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
+PARALLEL = np.outer([1.0, 2.0, 3.0], [1.0, 1.0])  # after centring there would be variance around the mean only
+X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+FOUR, LAST = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 0.0], [-1.0, -2.0]]), np.array([1.0, -1.0, 0.5, 2.0])
+ACTIVE = [[True, True, False], [True, True, False], [True, False, False], [False, False, True]]
+Z = np.array([-2.0, 0.0, 3.0])
+LINES = np.array([[1.0, 0.5], [2.0, 1.0], [1.0, -2.0], [1.0, -2.004], [1e-5, 5e-5], [0.0, 1.0]])
+SNAPSHOTS = np.array([[[1.0, 0.0], [0.5, 0.0]], [[1e-20, 0.0], [1e-24, 0.0]]])
+STEPS, FALL, DIVERGED = [0, 10, 20, 30], [4.0, 1.0, 3.0, 0.5], [1.0, 0.1, np.inf, 0.001]
+TURNED = 30 * np.pi / 180 + np.array([0.0, 0.0, np.pi])
+OPPOSITE = np.stack([np.cos(TURNED), np.sin(TURNED)], 1)
+TINY = np.outer([1.0, 1e-3, 7.0], [0.3, -0.7, 0.1]) * 1e-20
+THREE = np.arange(3)
+# fmt: off
+EXACT: list[tuple[Callable[[], Any], Any]] = [
+    (lambda: norms(W), [5.0, 0.0, 13.0]),
+    (lambda: norms(np.stack([W, 2 * W])), [[5.0, 0.0, 13.0], [10.0, 0.0, 26.0]]),
+    (lambda: directions(PAIR * [[0], [2]]), [[NAN, NAN], [0.0, 1.0]]),
+    (lambda: cosines([[0.0, 0.0], [0.0, 2.0]], [1.0, 0.0]), [NAN, 0.0]),
+    (lambda: cosines([[0.0, 0.0], [0.0, 2.0]], [0.0, 0.0]), [NAN, NAN]),
+    (lambda: cosines(np.eye(2), [[2.0, 0.0], [0.0, -3.0]]), [1.0, -1.0]),
+    (lambda: kinks([[2.0, 1.0], [-1.0, 3.0], [0.0, 1.0]]), [-0.5, 3.0, NAN]),
+    (lambda: signs(OUT), [-1.0, 1.0]),
+    (lambda: balancedness(PAIR, OUT), [0.0, 3.0]),
+    (lambda: parameter_norm_squared(PAIR, OUT), 25 + 25 + 1 + 4),
+    (lambda: parameter_norm_squared(np.stack([PAIR] * 2), np.stack([OUT] * 2)), [55.0, 55.0]),
+    (lambda: relative_movement(np.stack([STILL, MOVED]), STILL), [[0.0, NAN], [0.2, NAN]]),
+    (lambda: project([[[0.0, 2.0, 5.0]], [[-1.0, 0.0, 5.0]]], np.eye(2, 3)), [[[0.0, 2.0]], [[-1.0, 0.0]]]),
+    (lambda: activation_patterns(X, FOUR).T, ACTIVE),  # the derivative at 0 is off
+    (lambda: activation_patterns(X, np.stack([FOUR, 1e-20 * FOUR, -FOUR])).shape, (3, 3, 4)),
+    (lambda: changed_patterns(X, np.stack([FOUR, 1e-20 * FOUR]), FOUR), [0.0, 0.0]),
+    (lambda: activate(Z), [0.0, 0.0, 3.0]),
+    (lambda: activate(Z, 0.1), [-0.2, 0.0, 3.0]),
+    (lambda: activate(Z, 1.0), Z),
+    (lambda: activation_derivative(Z), [0.0, 0.0, 1.0]),
+    (lambda: activation_derivative(Z, 0.1), [0.1, 0.1, 1.0]),
+    (lambda: outputs(X, FOUR, LAST), [1 - 2 + 0.5, 1 - 1, 2 * 3.0]),
+    (lambda: significant(SNAPSHOTS, 0.1), [[True, True], [True, False]]),
+    (lambda: distinct_kinks([[0.0, 1.0]]), NONE),
+    (lambda: distinct_kinks(np.zeros((2, 2))), NONE),
+    (lambda: cluster_directions(OPPOSITE).sizes, [2, 1]),
+    (lambda: cluster_directions(OPPOSITE, signs=[0.7, -0.2, 0.9]).count, 3),
+    (lambda: cluster_directions(OPPOSITE, signs=[0.7, 0.2, 0.9]).count, 2),
+    (lambda: cluster_directions(TINY, angle_tolerance=0.0, relative_norm=0.0).count, 1),
+    (lambda: cluster_directions(np.zeros((3, 2))).count, 0),
+    (lambda: cluster_directions(np.zeros((3, 2))).labels, [-1, -1, -1]),
+    (lambda: cluster_directions(np.zeros((3, 2))).directions.shape, (0, 2)),
+    (lambda: first_below(STEPS, FALL, 2.0), 10),
+    (lambda: first_below([0, 10], [4.0, 1.0], 0.5), None),
+    (lambda: first_below(range(4), DIVERGED, 0.01), None),  # read up to its first loss that is not finite
+    (lambda: escape_iteration(STEPS, FALL, 2.0, drop=0.0), 30),
+    (lambda: escape_iteration([0, 10], [1.0, 1.0], 1.0), None),
+    (lambda: escape_iteration([5, 10], [0.1, 0.2], 1.0), 5),
+    (lambda: find_plateaus([0, 1, 2, 3], [1.0, 1.0, 1.0, NAN]) == [Plateau(1.0, 0, 2)], True),
+    (lambda: plateau_at(THREE, [3.0, 2.0, 1.0], 1, tolerance=0.5) == Plateau(2.0, 1, 1), True),
+    (lambda: plateau_at(THREE, [3.0, 2.0, 1.0], 1, tolerance=5.0) == Plateau(2.0, 0, 2), True),
+    (lambda: orders_fallen([1.0, 0.0]), np.inf),
+    (lambda: orders_fallen([0.0, 0.0]), NAN),
+    (lambda: least_distance([[2.0, 0.0], [0.0, 1.0]]).support, [0, 1]),
+    (lambda: least_distance([[1.0, 0.0], [5.0, 0.1]]).support, [0]),  # a slack inequality has no multiplier
+    (lambda: bend(np.array([1.0])), NAN),
+]
+NEAR: list[tuple[Callable[[], Any], Any, float]] = [  # with the largest absolute error
+    (lambda: angle_of([[2.0, 1.0], [-0.5, 1.0], [-1.0, -0.0], [0.0, -1.0], [0.0, 0.0]]),
+     [np.degrees(np.arctan(0.5)), 90 + np.degrees(np.arctan(0.5)), 180.0, -90.0, NAN], 0),
+    (lambda: singular_values(DIAGONAL), [4.0, 3.0], 0),
+    (lambda: singular_values(np.stack([DIAGONAL, 0 * DIAGONAL])), [[4.0, 3.0], [0.0, 0.0]], 0),
+    (lambda: stable_rank(np.stack([DIAGONAL, 0 * DIAGONAL])), [25 / 16, NAN], 0),
+    (lambda: stable_rank(PARALLEL), 1.0, 0),
+    (lambda: explained_variance(np.stack([DIAGONAL, 0 * DIAGONAL])), [[16 / 25, 9 / 25], [NAN, NAN]], 0),
+    (lambda: explained_variance(PARALLEL), [1.0, 0.0], 1e-15),
+    (lambda: changed_patterns(X, -FOUR, FOUR), 11 / 12, 0),  # all but the pair whose preactivation is 0
+    (lambda: outputs(X, np.stack([FOUR, 2 * FOUR]), np.stack([LAST, 3 * LAST])), [[-0.5, 0, 6.0], [-3.0, 0, 36.0]], 0),
+    (lambda: distinct_kinks(LINES, tolerance=0.01), [-0.5, 2.002], 0),
+    (lambda: distinct_kinks(LINES, tolerance=0.001), [-0.5, 2.0, 2.004], 0),
+    (lambda: distinct_kinks(LINES, tolerance=0.01, within=(0.0, 3.0)), [2.002], 0),
+    (lambda: distinct_kinks(LINES, tolerance=0.01, relative_norm=0.0), [-5.0, -0.5, 2.002], 0),
+    (lambda: orders_fallen([100.0, 1.0, 1e-3]), 5.0, 0),
+    (lambda: orders_fallen([1e-300, 1e-310]), 10.0, 0),
+    (lambda: orders_fallen(DIVERGED), 1.0, 0),
+    (lambda: least_distance([[2.0, 0.0], [0.0, 1.0]]).w, [0.5, 1.0], 0),
+    (lambda: least_distance([[2.0, 0.0], [0.0, 1.0]]).multipliers, [0.25, 1.0], 0),
+    (lambda: least_distance([[1.0, 0.0], [5.0, 0.1]]).w, [1.0, 0.0], 1e-14),
+    (lambda: least_distance([[1.0, 0.0], [0.0, 1.0]], [2.0, -3.0]).w, [2.0, 0.0], 1e-14),  # bounds of both signs
+    (lambda: least_distance([[1.0, 2.0]], -1.0).w, [0.0, 0.0], 1e-14),
+    (lambda: bend(boundary_directions([[1.0, 0.6], [-0.4, 0.9]], [1.0, -1.0], 0.2)), 0, 1e-12),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("call", "expected"), EXACT)
+def test_numbers_that_are_exact(call: Callable[[], Any], expected: Any) -> None:
+    np.testing.assert_array_equal(call(), expected)
+
+
+@pytest.mark.parametrize(("call", "expected", "error"), NEAR)
+def test_numbers_that_are_rounded(call: Callable[[], Any], expected: Any, error: float) -> None:
+    np.testing.assert_allclose(call(), expected, rtol=1e-14 if error == 0 else 1e-12, atol=error)
