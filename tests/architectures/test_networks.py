@@ -71,7 +71,9 @@ NETWORKS: list[tuple[dict[str, Any], int, Callable[..., Any] | None]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("section", "d", "by_hand"), NETWORKS, ids=lambda value: str(value)[:50])
+@pytest.mark.parametrize(
+    ("section", "d", "by_hand"), NETWORKS, ids=lambda value: value["kind"] if isinstance(value, dict) else ""
+)
 def test_torch_numpy_and_a_calculation_by_hand_agree(
     section: dict[str, Any], d: int, by_hand: Callable[..., Any] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dynamics_cli.theory.deep_mode import balanced_logit, deep_logit, depth_crossing
+from dynamics_cli._bundled.experiments.tachet2018.theory.deep_mode import balanced_logit, deep_logit, depth_crossing
 
 from dynamics_cli.measures.clusters import cluster_directions, distinct_kinks, significant
 from dynamics_cli.measures.curves import escape_iteration, find_plateaus, first_below, orders_fallen, plateau_at
