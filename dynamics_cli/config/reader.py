@@ -69,7 +69,8 @@ def _read_file(path: Path) -> Written:
         told = f"is not UTF-8 text (byte 0x{error.object[error.start]:02x})"
         line = error.object[: error.start].count(b"\n") + 1
     except (OSError, ValueError) as error:  # ValueError: a name with a null character, or `_contents`
-        told = f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        reason = error.strerror if isinstance(error, OSError) else error
+        told = f"cannot be read: {'a null character in its name' if chr(0) in str(path) else reason}"
     else:
         source = read_text(text, str(path), path.absolute().parent)
         source.origins[()] = replace(source.origins[()], line=1)  # not that of the first key, below comments
