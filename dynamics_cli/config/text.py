@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import Any
@@ -55,7 +54,7 @@ def _words(node: dict[str, Any], found: object) -> list[str]:
 
 def _bounds(node: dict[str, Any], found: object) -> str:
     bounds = [
-        f"{sign} {json.dumps(node[key])}"
+        f"{sign} {int(node[key]) if float(node[key]).is_integer() else node[key]}"  # 0.0 by pydantic 2.8
         for sign, key in ((">", "exclusiveMinimum"), (">=", "minimum"), ("<=", "maximum"), ("<", "exclusiveMaximum"))
         if key in node and node[key] != LIMIT
     ]
