@@ -138,12 +138,6 @@ def call_number(context, unit, arguments):  # type: ignore[no-untyped-def]
     return _call(types.float64, unit, arguments)
 
 
-@intrinsic
-def call_whole(context, unit, arguments):  # type: ignore[no-untyped-def]
-    """Call the unit at an address and return its int64."""
-    return _call(types.int64, unit, arguments)
-
-
 def _call(result: Any, unit: Any, arguments: Any) -> Any:
     def written(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         unit, packed = values

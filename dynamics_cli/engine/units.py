@@ -326,8 +326,6 @@ class Update(Unit):
     """The memory, by name."""
     by_tensor: bool
     """Whether every tensor must be a segment of its own."""
-    by_network: bool
-    """Whether sums go over all segments, which must have one factor."""
 
     def apply(self, theta: int, g: int, memory: int, P: int, lr: float, iteration: int, loss: float) -> None:
         """Update `P` numbers at an address, given the addresses of the gradient and of the memory."""
@@ -425,4 +423,4 @@ def update_unit(optimizer: Descent, dtype: np.dtype[Any]) -> Update:
         "iteration: int64, loss: float64, numbers: float64*"
     )
     address = _address(dtype, "update", arguments, "void", writer.lines)
-    return Update(address, _array(trace), slots, sums and not network, network)
+    return Update(address, _array(trace), slots, sums and not network)

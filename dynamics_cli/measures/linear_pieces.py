@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics_cli.measures.arrays import Floats, Ints, as_floats
+from dynamics_cli.measures.arrays import Floats, as_floats
 
 Layer = tuple[Floats, Floats]
 """Weights (m, d) and biases (m,) of a layer."""
@@ -226,15 +226,3 @@ def boundary_directions(W: ArrayLike, a: ArrayLike, slope: float) -> Floats:
 def bend(angles: Floats) -> float:
     """Return by how many degrees two rays miss a straight line; NaN unless there are exactly two."""
     return float(abs(180.0 - (angles[1] - angles[0]))) if len(angles) == 2 else float("nan")
-
-
-def in_band(found: LevelSets, points: ArrayLike) -> Ints:
-    """Return the band of each of the `points` (n, 2), -1 outside the window; on a rim the later polygon decides."""
-    places = as_floats(points, "points", axes=2)
-    bands = np.full(len(places), -1, dtype=np.int64)
-    for corners, band in zip(found.polygons, found.bands, strict=True):
-        edges = np.roll(corners, -1, axis=0) - corners
-        offsets = places[:, None, :] - corners  # (n, k, 2)
-        cross = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
-        bands[(cross >= -_TINY).all(axis=1)] = band
-    return bands

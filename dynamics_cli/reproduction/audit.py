@@ -38,16 +38,6 @@ Change = Callable[[RunConfig], list[str]]
 """A config -> changes to it, as `--set` takes them."""
 
 
-@dataclass(frozen=True)
-class Null:
-    """A change of a figure's runs after which its claims should fail."""
-
-    name: str
-    survived: str
-    """The matter on which a claim that still holds says nothing."""
-    change: Change
-
-
 def _still(config: RunConfig) -> list[str]:
     return _shorter(config, STILL) or [f"optimizer.lr={config.optimizer.lr * STILL!r}"]  # type: ignore[attr-defined]
 
@@ -65,17 +55,14 @@ def _shorter(config: RunConfig, share: float) -> list[str]:
     return [f"optimizer.{key}={getattr(config.optimizer, key) * share!r}" for key in keys]
 
 
-NULLS = {
-    null.name: null
-    for null in (
-        Null("untrained", "training", _still),
-        Null("early", "the end of training", _early),
-        Null("shuffled", "the data", lambda config: ["dataset.random_labels=1.0"]),
-        Null("larger", "the regime", lambda config: [f"initialization.rescale={SCALE!r}"]),
-        Null("smaller", "the regime", lambda config: [f"initialization.rescale={1 / SCALE!r}"]),
-    )
+NULLS: dict[str, Change] = {
+    "untrained": _still,
+    "early": _early,
+    "shuffled": lambda config: ["dataset.random_labels=1.0"],
+    "larger": lambda config: [f"initialization.rescale={SCALE!r}"],
+    "smaller": lambda config: [f"initialization.rescale={1 / SCALE!r}"],
 }
-"""The standard nulls by name, in the order of the table."""
+"""The standard nulls, in the order of the table: changes of a figure's runs after which its claims should fail."""
 
 
 @dataclass(frozen=True)
@@ -157,20 +144,16 @@ def _cell(claim: Claim, outcome: NullOutcome) -> str:
     return "HOLDS" if outcome.held[claim.id] else "fails"
 
 
-def chosen_nulls(figure: Figure, names: Sequence[str]) -> list[Null]:
+def chosen_nulls(figure: Figure, names: Sequence[str]) -> dict[str, Change]:
     """Return the nulls of these names, of all the standard and the figure's own without any.
 
     Raises UsageError: there is no such null.
     """
-    own = {
-        name: Null(name, "what the null of the paper changes", _fixed(changes))
-        for name, changes in figure.nulls.items()
-    }
-    known = {**NULLS, **own}
+    known = {**NULLS, **{name: _fixed(changes) for name, changes in figure.nulls.items()}}
     for name in names:
         if name not in known:
             raise UsageError(f"no null {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}")
-    return [known[name] for name in names or known]
+    return {name: known[name] for name in names or known}
 
 
 def _fixed(changes: Sequence[str]) -> Change:
@@ -198,8 +181,8 @@ def audit(
     """
     asked, source = load_figure(figure), source or RunSource()
     wanted = asked.wanted()
-    chosen = chosen_nulls(asked, nulls) if wanted else []
-    planned = [(null, _under(null, wanted)) for null in chosen]
+    chosen = chosen_nulls(asked, nulls) if wanted else {}
+    planned = [(null, _under(change, wanted)) for null, change in chosen.items()]
     if source.messages is not None:
         made = [runs for _, runs in planned if not isinstance(runs, str)]
         source.messages(f"{asked.id} under {len(made)} nulls: {source.cost_in_words(made)}")
@@ -207,7 +190,7 @@ def audit(
     reproduced = [one.id for one in claims if one.verdict == "reproduced"]
     outcomes: list[NullOutcome] = []
     for null, under in planned:
-        outcomes.append(_outcome(asked, source, null.name, under, reproduced))
+        outcomes.append(_outcome(asked, source, null, under, reproduced))
         if enough and NEVER not in Audit(asked.id, claims, outcomes, {}).unfalsified().values():
             break
     counts: dict[str, int] = {}
@@ -223,13 +206,13 @@ def audit(
     return found
 
 
-def _under(null: Null, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
+def _under(change: Change, wanted: Mapping[str, Wanted]) -> Mapping[str, Wanted] | str:
     """Return the runs of a figure under a null, or why it does not apply to them."""
     changed = {}
     for role, one in wanted.items():
         path = config_path(one.config)
         try:
-            changes = null.change(load_config(path, one.overrides))
+            changes = change(load_config(path, one.overrides))
             changed[role] = replace(one, overrides=(*one.overrides, *changes))
             load_config(path, changed[role].overrides)
         except ConfigError as error:

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, SupportsFloat, get_args
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, get_args
 
 from dynamics_cli.errors import InputError
 from dynamics_cli.runs.store import files
 from dynamics_cli.text import number, text_table
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Kind = Literal["claim", "theory", "finding"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -143,6 +146,11 @@ def claim(
     verdict: Verdict = "reproduced" if expected.holds(value) else "not reproduced"
     known = value if math.isfinite(value) else None
     return Claim(id, statement, source, str(expected), known, verdict, low=low, high=high, always=always)
+
+
+def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
+    """Return a number that says something once training has come so far; NaN, never reproduced, where it has not."""
+    return float(number) if happened else math.nan
 
 
 def theory(id: str, statement: str, source: str, expected: Interval, measured: SupportsFloat) -> Claim:

@@ -15,7 +15,7 @@ from dynamics_cli import kit
 from dynamics_cli.plotting.layout import note
 
 from .orthogonal import OrthogonalSetting, assumption_claim, read_setting, remarks
-from .states import NAN, LossCurve, NetworkState, given, initial_scale, loss_curve, state_at
+from .states import NAN, LossCurve, NetworkState, initial_scale, loss_curve, state_at
 from .theory.minimum_norm import orthonormal_value
 
 CONFIG = "boursier2022/orthonormal.yaml"
@@ -122,7 +122,7 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 1, Proposition 1", kit.near(1.0, 1e-3), e.norms[-1] / e.least),
         kit.claim("monotone", "The norm falls to its limit as lambda goes to 0 (share of smaller scales that lower it)",
                   "Theorem 1, Section 3.2",
-                  kit.exactly(1), given(fitted and falls.size > 0, np.sum(falls < 0) / max(falls.size, 1))),
+                  kit.exactly(1), kit.given(fitted and falls.size > 0, np.sum(falls < 0) / max(falls.size, 1))),
         kit.claim("two-neurons", "For the smallest scale the network is one of two neurons "
                   "(share of the squared norms in two directions)", "Section 4.2, Proposition 1",
                   kit.near(1.0, 1e-3), e.shares[:2].sum()),
@@ -132,13 +132,14 @@ def claims(evidence: kit.Evidence) -> list[kit.Claim]:
                     "Groups of directions at the smallest scale, of neurons with 1 % of the largest norm or more",
                     "Section 4.2", e.groups.count),
         kit.claim("few-loss", f"{say} the loss still converges to 0 (largest final loss)",
-                  "Section 3.2", kit.at_most(FITTED), given(violated, few.losses.max())),
+                  "Section 3.2", kit.at_most(FITTED), kit.given(violated, few.losses.max())),
         kit.claim("few-norm", "but the norm is not minimal (ratio to the least norm at the smallest scale)",
-                  "Section 3.2", kit.more_than(1 + 1e-3), given(violated and few_fitted, few.norms[-1] / few.least)),
+                  "Section 3.2", kit.more_than(1 + 1e-3),
+                  kit.given(violated and few_fitted, few.norms[-1] / few.least)),
         kit.claim("few-kinks", "and the function has more than two kinks (directions with 1 % of the squared norms)",
-                  "Section 3.2", kit.more_than(2), given(violated and few_fitted, kinks)),
+                  "Section 3.2", kit.more_than(2), kit.given(violated and few_fitted, kinks)),
         kit.claim("few-saddles", "with one saddle per kink (saddles that the loss passes, less directions)",
-                  "Section 3.2", kit.exactly(0), given(violated and few_fitted, saddles(few.curve) - kinks)),
+                  "Section 3.2", kit.exactly(0), kit.given(violated and few_fitted, saddles(few.curve) - kinks)),
     ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from .orthogonal import (
     read_setting,
     remarks,
 )
-from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, given, horizon, loss_curve, state_at
+from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, horizon, loss_curve, state_at
 from .theory.growth import Saddle
 from .theory.phases import PhaseTimes, largest_epsilon, leading_time, phase_times
 from .timeline import Instant, Phase, draw_timeline
@@ -118,7 +118,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Lemma 2 (i), (ii): 1 - 2 lambda^eps", kit.at_least(cosine_bound), cosine),
         kit.claim("lemma-2-norm", f"and all norms are small then (the largest over its bound), eps = {eps:.3g}",
                   "Lemma 2 (iii): 2 c lambda^(1 - r eps)",
-                  kit.at_most(1.0), given(cosine >= cosine_bound, norm / norm_bound)),
+                  kit.at_most(1.0), kit.given(cosine >= cosine_bound, norm / norm_bound)),
         kit.claim("lemma-3",
                   f"Positive labels are fitted by (1 + 3 eps) times -ln(lambda)/||D+||, eps = {EPSILON:g} (multiple)",
                   "Lemma 3, Figure 1", kit.at_most(1 + 3 * EPSILON), positive / first),

@@ -9,7 +9,7 @@ import numpy as np
 from dynamics_cli import kit
 
 from .orthogonal import CONFIGS, NULLS, VARIANTS, assumption_claim, predict, read_setting, remarks
-from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, given, loss_curve, state_at, time_text
+from .states import LOSS_FACTOR, NAN, ORIGIN, NetworkState, clock, loss_curve, state_at, time_text
 from .theory.phases import largest_epsilon
 
 DROP = 0.01
@@ -59,7 +59,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("first-saddle", "The saddle at 0 is left after 5000 iterations (loss down by 1 %)",
                   "Section 5, Figure 3", kit.around(5000), first),
         kit.claim("first-flat", "Until 4000 the loss stays at that of the zero network (largest relative change)",
-                  "Section 5, Figure 3", kit.at_most(DROP), given(np.isfinite(first), flat)),
+                  "Section 5, Figure 3", kit.at_most(DROP), kit.given(np.isfinite(first), flat)),
         kit.claim("saddle-loss", "Near iteration 8000 the loss is that of the intermediate saddle",
                   "Fact 1, Figure 3", kit.near(e.saddle_loss, NEAR), saddle.value if saddle else NAN),
         kit.claim("second-saddle", "The second saddle is only left around iteration 11000 (loss down by 1 %)",
@@ -67,7 +67,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("small-gradients", "The gradient is small near both saddles, so that no PL inequality "
                   "holds all the way (the larger of its norms at 4000 and 8000, over the largest of all)",
                   "Section 3.2, Figure 3",
-                  kit.at_most(0.1), given(passed, max(at_saddles) / e.gradients.max())),
+                  kit.at_most(0.1), kit.given(passed, max(at_saddles) / e.gradients.max())),
         kit.claim("rate", "In the end the loss falls exponentially at a rate ||D-|| at least (rate over ||D-||)",
                   "Section 4.2, Lemma 5", kit.at_least(1.0), rate),
         kit.claim("local-pl", "||grad L||^2 / L is ||D-|| at least within lambda^(eps/240) of the limit "
@@ -77,7 +77,7 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 1, Section 5, Figure 3", kit.less_than(1e-6), curve.losses[-1] / start),
         kit.claim("predicted-curve", "Two logistic growths give the loss curve (largest deviation over initial loss)",
                   "Section 4.2, equation for u+",
-                  kit.at_most(0.01), given(np.isfinite(first) and np.isfinite(second), deviation)),
+                  kit.at_most(0.01), kit.given(np.isfinite(first) and np.isfinite(second), deviation)),
         kit.finding("first-saddle-5",
                     "The same when a saddle is left at a fall of 5 %: the time depends on that choice",
                     "Figure 3", curve.escape(start, 0.05)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import Any
 
 import numpy as np
 
@@ -82,11 +82,6 @@ class LossCurve:
 
 def _number(iteration: int | None) -> float:
     return NAN if iteration is None else float(iteration)
-
-
-def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
-    """Return a number that says something once training has come so far; NaN where it has not."""
-    return float(number) if happened else NAN
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, MOMENTUM, NAN, ORIGIN, Evidence, chosen, evidence, own_form  # noqa: F401
+from .grokking import ADAMW, GD, MOMENTUM, NAN, ORIGIN, Evidence, chosen, evidence, own_form
 
 
 def claims(e: Evidence) -> list[kit.Claim]:
@@ -65,6 +65,7 @@ FIGURE = kit.Figure(
         "held-out pairs under gradient descent, with momentum 0.9 (neither with regularisation), and AdamW with weight "
         "decay 5."
     ),
+    evidence=evidence,
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD, MOMENTUM),

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence, own_form  # noqa: F401
+from .grokking import ADAMW, GD, ORIGIN, Evidence, chosen, evidence, own_form
 from .theory.analytic import participation
 
 
@@ -67,6 +67,7 @@ FIGURE = kit.Figure(
         "Inverse participation ratio of the Fourier moduli of the weights, 1 for a cosine: its mean against epochs "
         "with the test accuracy; a row of U and its spectrum at the start and the end; all neurons. AdamW."
     ),
+    evidence=evidence,
     configs=CONFIGS,
     presets=PRESETS,
     variants=own_form(GD),

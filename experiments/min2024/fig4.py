@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, given, read_states
+from .shared import TRAINED, read_states
 from .theory.cones import MINUS, PLUS, regions
 
 
@@ -43,9 +43,9 @@ def claims(e: kit.Evidence) -> list[kit.Claim]:
     arrived = len(e.changes) > 0 and (np.array_equal(last, e.y > 0) or not last.any())
     return [
         kit.claim("one-way", "No positive neuron loses a positive or gains a negative point (such changes in the run)",
-                  "Eq. 7, Section 3.3", kit.exactly(0), given(arrived, e.forbidden)),
+                  "Eq. 7, Section 3.3", kit.exactly(0), kit.given(arrived, e.forbidden)),
         kit.claim("count", "It takes at most n changes of its pattern",
-                  "Section 3.3", kit.at_most(len(e.y)), given(arrived, len(e.changes))),
+                  "Section 3.3", kit.at_most(len(e.y)), kit.given(arrived, len(e.changes))),
         kit.claim("end", "and eventually reaches S+ or Sdead (0 if not)", source, kit.exactly(1), arrived),
     ]  # fmt: skip
 

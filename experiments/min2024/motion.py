@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, first_at, given, read_states
+from .shared import TRAINED, first_at, read_states
 from .theory.history import motion
 
 FULL = ("dataset.source=full", "optimizer.batch_size=2000")
@@ -46,7 +46,7 @@ def claims_fig12(e: kit.Evidence) -> list[kit.Claim]:
         kit.claim("norms-rest",
                   "In the early phase norms do not grow (their change when directions change most, over its largest)",
                   "Figure 12 (caption); less than 1 % is our reading of do not grow",
-                  kit.less_than(0.01), given(np.isfinite(first_below[0.99]), norms)),
+                  kit.less_than(0.01), kit.given(np.isfinite(first_below[0.99]), norms)),
         kit.claim("directions-rest",
                   "In the second stage norms grow (change in directions when norms change most, over its largest)",
                   "Figure 12; less than a tenth is our reading of the figure",
@@ -72,7 +72,7 @@ def claims_fig13(e: kit.Evidence) -> list[kit.Claim]:
                   "Figure 13", kit.exactly(1), _peak(e, e.norms)),
         kit.claim("directions-first", "and so do directions", "Figure 13", kit.exactly(1), _peak(e, e.directions)),
         kit.claim("together", "Both decay together (correlation of the two curves)",
-                  "Figure 13; 0.9 is our reading of together", kit.at_least(0.9), given(decayed, together)),
+                  "Figure 13; 0.9 is our reading of together", kit.at_least(0.9), kit.given(decayed, together)),
         kit.finding("loss-1", "Loss after one epoch", "Figure 13", kit.value_at(e.epochs, e.loss, 1)),
     ]  # fmt: skip
 

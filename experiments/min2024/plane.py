@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics_cli import kit
 
-from .shared import TRAINED, States, given, read_states, slope
+from .shared import TRAINED, States, read_states, slope
 from .theory.cones import DEAD, MINUS, PLUS, centres, correlation, misplaced, regions
 from .theory.history import alignment_history
 
@@ -217,7 +217,7 @@ def claims_fig6(e: kit.Evidence) -> list[kit.Claim]:
                   "Theorem 1", kit.exactly(0), flow_wrong),
         kit.claim("flow-stays", "and no neuron ever leaves these regions (departures)",
                   "Theorem 1, Lemma 12",
-                  kit.exactly(0), given(flow_wrong == 0, _departures(e.flow_reached, e.flow.v))),
+                  kit.exactly(0), kit.given(flow_wrong == 0, _departures(e.flow_reached, e.flow.v))),
         kit.claim("flow-rate",
                   "The loss falls at least as 1/t after t2 (fitted power of t over the last 30 % of the flow)",
                   "Theorem 1", kit.at_most(-1.0), slope(e.flow, e.flow.loss_iterations[-1] * 0.7)),
@@ -338,9 +338,9 @@ def claims_fig9(e: kit.Evidence) -> list[kit.Claim]:
     return [
         *_common(e, source, 0.0),
         kit.claim("stay-outside", "Live positive neurons stay outside S+ (at iteration 21000)",
-                  source, kit.at_least(1), given(converged, e.outside[2])),
+                  source, kit.at_least(1), kit.given(converged, e.outside[2])),
         kit.claim("for-ever", "None of them enters between iterations 7000 and 21000 (change of their number)",
-                  source, kit.exactly(0), given(converged, e.outside[2] - e.outside[1])),
+                  source, kit.exactly(0), kit.given(converged, e.outside[2] - e.outside[1])),
         kit.claim("with-one", "They are aligned with x1 or x2 alone (least cosine with the nearer)",
                   source, kit.at_least(0.99), each.max(axis=0).min() if len(strays) else np.nan),
         kit.claim("no-growth", "Only neurons in S+ grow (largest norm outside over largest inside)",

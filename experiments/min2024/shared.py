@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import SupportsFloat
 
 import numpy as np
 
@@ -59,11 +58,6 @@ def first_at(iterations: kit.Ints, holds: kit.Bools) -> float:
     """Return the first iteration (K,) at which a condition (K,) holds; NaN when it never does."""
     there = np.flatnonzero(holds)
     return float(iterations[there[0]]) if there.size else float("nan")
-
-
-def given(happened: bool | np.bool_, number: SupportsFloat) -> float:
-    """Return a number that says something once training has come so far; NaN where it has not."""
-    return float(number) if happened else float("nan")
 
 
 def slope(states: States, first: float) -> float:

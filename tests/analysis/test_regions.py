@@ -12,8 +12,8 @@ from dynamics_cli.analysis.registry import PANELS, PRINT, draw_panel
 from dynamics_cli.analysis.view import View
 from dynamics_cli.api import train
 from dynamics_cli.config import RunConfig
-from dynamics_cli.measures.linear_pieces import in_band
 from dynamics_cli.plotting.scene import ZERO
+from tests.measures.test_linear_pieces import in_band
 
 POINTS: dict[str, Any] = {"kind": "points", "x": [[1.0, 0.2], [0.8, 1.0], [-1.0, 0.1], [-0.9, -1.0]]}
 BASE: dict[str, Any] = {

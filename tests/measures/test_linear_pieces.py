@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dynamics_cli.measures.linear_pieces import (
+    LevelSets,
     boundary_directions,
-    in_band,
     level_sets,
     two_layer_pieces,
 )
@@ -22,6 +22,18 @@ def deep(layers, x, slope):
         if k < len(layers) - 1:
             x = np.where(x > 0, x, slope * x)
     return x[:, 0]
+
+
+def in_band(found: LevelSets, points: np.ndarray) -> np.ndarray:
+    """Return the band of each of the `points` (n, 2), -1 outside the window; on a rim the later polygon decides."""
+    places = np.asarray(points, np.float64)
+    bands = np.full(len(places), -1, dtype=np.int64)
+    for corners, band in zip(found.polygons, found.bands, strict=True):
+        edges = np.roll(corners, -1, axis=0) - corners
+        offsets = places[:, None, :] - corners  # (n, k, 2)
+        cross = edges[:, 0] * offsets[..., 1] - edges[:, 1] * offsets[..., 0]
+        bands[(cross >= -1e-12).all(axis=1)] = band
+    return bands
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -93,7 +93,7 @@ def test_evidence_that_does_not_exist_under_a_null_fails_all_claims(
 )
 def test_nulls_change_steps_lengths_and_times(config: str, null: str, key: str, share: float) -> None:
     before = load_config(audit.config_path(config))
-    after = load_config(audit.config_path(config), audit.NULLS[null].change(before))
+    after = load_config(audit.config_path(config), audit.NULLS[null](before))
     assert getattr(after.optimizer, key) == pytest.approx(share * getattr(before.optimizer, key), rel=1e-9)
 
 
