@@ -118,13 +118,16 @@ def test_the_workers_of_a_killed_sweep_end(place: Path) -> None:
     ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.long)]
 )
 def test_a_figure_that_is_being_drawn(place: Path, number: int, code: int) -> None:
-    process = start(place, "reproduce", "boursier2022-fig3", "--quiet")
-    figures = place / "outputs/figures"
-    wait_until(figures.exists, process)  # its run is trained, and the first picture is on its way
+    assert answer(start(place, "new", "paper", "mine2026")).code == 0
+    module = place / "mine2026/fig1.py"
+    slow = '"""Draw the loss."""\n    Path("drawing").touch()\n    import time\n    time.sleep(1000)'
+    module.write_text(module.read_text().replace('"""Draw the loss."""', slow))
+    process = start(place, "--with", "mine2026", "reproduce", "mine2026-fig1", "--quiet")
+    wait_until((place / "drawing").exists, process)
     process.send_signal(number)
     ended = answer(process)
     assert (ended.code, ended.err.strip()) == (code, "interrupted")
-    assert [path for path in figures.iterdir() if path.suffix in (".tmp", ".json")] == []
+    assert [*(place / "outputs").rglob("*.tmp"), *(place / "outputs/figures").rglob("*.*")] == []
     (run,) = (place / "outputs/runs").iterdir()
     assert load_run(run).status == "complete"
     assert answer(start(place, "verify", "--all")).code == 0
